@@ -1,0 +1,119 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "statemachine",
+    products: [
+        .library(name: "StateMachineCore", targets: ["StateMachineCore"]),
+        .library(name: "StateMachineServer", targets: ["StateMachineServer"]),
+        .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
+        .executable(name: "statemachine", targets: ["statemachine"]),
+        .executable(name: "statectl", targets: ["statectl"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSystemd",
+            pkgConfig: "libsystemd",
+            providers: [.apt(["libsystemd-dev"])]
+        ),
+        .target(
+            name: "Systemd",
+            dependencies: ["CSystemd"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "StateMachineCore",
+            swiftSettings: strict
+        ),
+        .target(
+            name: "StateMachineWire",
+            dependencies: ["StateMachineCore"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "StateMachineServer",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineWire",
+                "Systemd",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "StateMachineClient",
+            dependencies: [
+                "StateMachineWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "statemachine",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineServer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "statectl",
+            dependencies: [
+                "StateMachineClient",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "TestSupport",
+            path: "Tests/TestSupport",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineCoreTests",
+            dependencies: ["StateMachineCore", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineWireTests",
+            dependencies: ["StateMachineCore", "StateMachineWire", "TestSupport"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineServerTests",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineServer",
+                "StateMachineWire",
+                "TestSupport",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: ["TestSupport", "statectl", "statemachine"],
+            swiftSettings: strict
+        ),
+    ]
+)

@@ -1,0 +1,41 @@
+/// One change of a machine's state, as it happened.
+///
+/// A value: it says what this change was, even if the machine has moved on since.
+public struct Transition<State: MachineState>: Hashable, Sendable {
+    /// Its place in the total order: 1, 2, 3 … without a gap.
+    public let seq: UInt64
+    /// The state that was left.
+    public let old: State
+    /// The state that was entered.
+    public let new: State
+    /// When it was committed.
+    public let at: WallTime
+    /// Why, in the words of whoever set it.
+    public let cause: String?
+    /// Who set it from outside the process; nil for the process itself.
+    public let by: Peer?
+}
+
+/// A machine's state and its place in the order, read together.
+public struct Snapshot<State: MachineState>: Hashable, Sendable {
+    /// The seq of the transition that led here; 0 if there was none.
+    public let seq: UInt64
+    /// The state.
+    public let state: State
+    /// Since when: the transition's time, or the machine's beginning.
+    public let at: WallTime
+}
+
+/// A process on the other end of a local socket, as the kernel knows it.
+public struct Peer: Hashable, Sendable {
+    /// The user that it runs as; may be trusted.
+    public let uid: UInt32
+    /// The process; for people to look at, never to be trusted, since numbers are used again.
+    public let pid: Int32
+
+    /// A peer of that user and process.
+    public init(uid: UInt32, pid: Int32) {
+        self.uid = uid
+        self.pid = pid
+    }
+}
