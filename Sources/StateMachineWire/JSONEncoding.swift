@@ -1,0 +1,164 @@
+extension JSONValue {
+    /// What `value` encodes itself to, members in the order in which it encodes them.
+    ///
+    /// A number that JSON cannot write (infinite, or not a number) becomes null.
+    init(encoding value: some Encodable) throws {
+        let node = JSONNode()
+        try node.encode(value)
+        self = node.value
+    }
+}
+
+/// A place in the tree that an encoding value fills: it asks for one container and writes to it.
+private final class JSONNode {
+    private enum Content {
+        case value(JSONValue)
+        case members([(key: String, node: JSONNode)])
+        case elements([JSONNode])
+    }
+
+    private var content = Content.value(.object([]))
+
+    var value: JSONValue {
+        switch self.content {
+        case .value(let value): value
+        case .members(let members): .object(members.map { JSONMember($0.key, $0.node.value) })
+        case .elements(let elements): .array(elements.map(\.value))
+        }
+    }
+
+    var count: Int {
+        switch self.content {
+        case .value: 0
+        case .members(let members): members.count
+        case .elements(let elements): elements.count
+        }
+    }
+
+    func set(_ value: JSONValue) { self.content = .value(value) }
+
+    func becomeObject() {
+        if case .members = self.content { return }
+        self.content = .members([])
+    }
+
+    func becomeArray() {
+        if case .elements = self.content { return }
+        self.content = .elements([])
+    }
+
+    func child(for key: String) -> JSONNode {
+        let node = JSONNode()
+        if case .members(var members) = self.content {
+            self.content = .value(.null)
+            members.append((key, node))
+            self.content = .members(members)
+        }
+        return node
+    }
+
+    func nextChild() -> JSONNode {
+        let node = JSONNode()
+        if case .elements(let elements) = self.content {
+            self.content = .elements(elements + [node])
+        }
+        return node
+    }
+
+    func encode(_ value: some Encodable) throws {
+        switch value {
+        case let bool as Bool: self.set(.bool(bool))
+        case let string as String: self.set(.string(string))
+        case let integer as any FixedWidthInteger: self.set(.number(integer.description))
+        case let number as any BinaryFloatingPoint & LosslessStringConvertible:
+            let isFinite = number.isFinite
+            self.set(isFinite ? .number(number.description) : .null)
+        default: try value.encode(to: JSONNodeEncoder(node: self, codingPath: []))
+        }
+    }
+}
+
+private struct JSONNodeEncoder: Encoder {
+    let node: JSONNode
+    let codingPath: [any CodingKey]
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        self.node.becomeObject()
+        return KeyedEncodingContainer(Keyed<Key>(node: self.node, codingPath: self.codingPath))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        self.node.becomeArray()
+        return Unkeyed(node: self.node, codingPath: self.codingPath)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        SingleValue(node: self.node, codingPath: self.codingPath)
+    }
+
+    private struct Keyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
+        let node: JSONNode
+        let codingPath: [any CodingKey]
+
+        func encodeNil(forKey key: Key) { self.node.child(for: key.stringValue).set(.null) }
+
+        func encode(_ value: some Encodable, forKey key: Key) throws {
+            try self.node.child(for: key.stringValue).encode(value)
+        }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type,
+            forKey key: Key
+        ) -> KeyedEncodingContainer<Nested> {
+            self.encoder(for: key.stringValue).container(keyedBy: type)
+        }
+
+        func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+            self.encoder(for: key.stringValue).unkeyedContainer()
+        }
+
+        func superEncoder() -> any Encoder { self.encoder(for: "super") }
+
+        func superEncoder(forKey key: Key) -> any Encoder { self.encoder(for: key.stringValue) }
+
+        private func encoder(for key: String) -> JSONNodeEncoder {
+            JSONNodeEncoder(node: self.node.child(for: key), codingPath: self.codingPath)
+        }
+    }
+
+    private struct Unkeyed: UnkeyedEncodingContainer {
+        let node: JSONNode
+        let codingPath: [any CodingKey]
+        var count: Int { self.node.count }
+
+        func encodeNil() { self.node.nextChild().set(.null) }
+
+        func encode(_ value: some Encodable) throws { try self.node.nextChild().encode(value) }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type
+        ) -> KeyedEncodingContainer<Nested> {
+            self.encoder().container(keyedBy: type)
+        }
+
+        func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+            self.encoder().unkeyedContainer()
+        }
+
+        func superEncoder() -> any Encoder { self.encoder() }
+
+        private func encoder() -> JSONNodeEncoder {
+            JSONNodeEncoder(node: self.node.nextChild(), codingPath: self.codingPath)
+        }
+    }
+
+    private struct SingleValue: SingleValueEncodingContainer {
+        let node: JSONNode
+        let codingPath: [any CodingKey]
+
+        func encodeNil() { self.node.set(.null) }
+
+        func encode(_ value: some Encodable) throws { try self.node.encode(value) }
+    }
+}

@@ -1,0 +1,297 @@
+/// Where a line stops being JSON, and why.
+package struct JSONSyntaxError: Error, Hashable {
+    /// The byte in the line, from 0.
+    package let offset: Int
+    package let message: String
+}
+
+/// Reads one JSON value (RFC 8259) and nothing after it but white space.
+///
+/// Strict: no trailing commas, no comments, no unpaired surrogates, UTF-8 only. A key twice in one
+/// object is syntax that the RFC leaves open; it is remembered, and the caller decides.
+package struct JSONParser {
+    /// How deep arrays and objects may be nested.
+    ///
+    /// 64: far beyond any state, and a hundred times less than what the stack holds. Not tuned.
+    private static let depthLimit = 64
+
+    private let bytes: [UInt8]
+    private var position: Int
+
+    /// The first key that stands twice in one object, if there is one.
+    package private(set) var doubledKey: String?
+
+    package init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        self.position = 0
+    }
+
+    /// The value of `text` if all of it is JSON, for what people type: `true`, `3`, `"a b"`.
+    package static func value(of text: some StringProtocol) -> JSONValue? {
+        var parser = JSONParser(Array(text.utf8))
+        guard let value = try? parser.parse(), parser.doubledKey == nil else {
+            // Not JSON; the caller takes the text for what it is.
+            return nil
+        }
+        return value
+    }
+
+    package mutating func parse() throws(JSONSyntaxError) -> JSONValue {
+        self.skipWhiteSpace()
+        let value = try self.parseValue(depth: 0)
+        self.skipWhiteSpace()
+        guard self.position == self.bytes.count else {
+            throw self.error("something follows the value")
+        }
+        return value
+    }
+
+    private var current: UInt8? {
+        self.position < self.bytes.count ? self.bytes[self.position] : nil
+    }
+
+    private func error(_ message: String) -> JSONSyntaxError {
+        JSONSyntaxError(offset: self.position, message: message)
+    }
+
+    private mutating func skipWhiteSpace() {
+        while let byte = self.current, byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) {
+            // RFC 8259 knows space, tab, LF and CR.
+            guard byte != 0x0B && byte != 0x0C else { return }
+            self.position += 1
+        }
+    }
+
+    private mutating func parseValue(depth: Int) throws(JSONSyntaxError) -> JSONValue {
+        guard let byte = self.current else {
+            throw self.error("the line ends where a value was expected")
+        }
+        switch byte {
+        case UInt8(ascii: "{"): return try self.parseObject(depth: depth)
+        case UInt8(ascii: "["): return try self.parseArray(depth: depth)
+        case UInt8(ascii: "\""): return .string(try self.parseString())
+        case UInt8(ascii: "t"): return try self.parse("true", as: .bool(true))
+        case UInt8(ascii: "f"): return try self.parse("false", as: .bool(false))
+        case UInt8(ascii: "n"): return try self.parse("null", as: .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            return .number(try self.parseNumber())
+        default: throw self.error("a value was expected")
+        }
+    }
+
+    private mutating func parse(
+        _ word: StaticString,
+        as value: JSONValue
+    ) throws(JSONSyntaxError) -> JSONValue {
+        let start = self.position
+        for index in 0..<word.utf8CodeUnitCount {
+            guard self.current == word.utf8Start[index] else {
+                self.position = start
+                throw self.error("a value was expected")
+            }
+            self.position += 1
+        }
+        return value
+    }
+
+    private mutating func parseObject(depth: Int) throws(JSONSyntaxError) -> JSONValue {
+        try self.checkDepth(depth)
+        self.position += 1
+        var members: [JSONMember] = []
+        self.skipWhiteSpace()
+        if self.current == UInt8(ascii: "}") {
+            self.position += 1
+            return .object(members)
+        }
+        while true {
+            self.skipWhiteSpace()
+            guard self.current == UInt8(ascii: "\"") else { throw self.error("a key was expected") }
+            let key = try self.parseString()
+            self.skipWhiteSpace()
+            guard self.current == UInt8(ascii: ":") else { throw self.error("':' was expected") }
+            self.position += 1
+            self.skipWhiteSpace()
+            if self.doubledKey == nil && members.contains(where: { $0.key == key }) {
+                self.doubledKey = key
+            }
+            members.append(JSONMember(key, try self.parseValue(depth: depth + 1)))
+            if try self.isListEnd(UInt8(ascii: "}"), "',' or '}' was expected") { break }
+        }
+        return .object(members)
+    }
+
+    private mutating func parseArray(depth: Int) throws(JSONSyntaxError) -> JSONValue {
+        try self.checkDepth(depth)
+        self.position += 1
+        var elements: [JSONValue] = []
+        self.skipWhiteSpace()
+        if self.current == UInt8(ascii: "]") {
+            self.position += 1
+            return .array(elements)
+        }
+        while true {
+            self.skipWhiteSpace()
+            elements.append(try self.parseValue(depth: depth + 1))
+            if try self.isListEnd(UInt8(ascii: "]"), "',' or ']' was expected") { break }
+        }
+        return .array(elements)
+    }
+
+    private func checkDepth(_ depth: Int) throws(JSONSyntaxError) {
+        guard depth < Self.depthLimit else {
+            throw self.error("nested deeper than \(Self.depthLimit)")
+        }
+    }
+
+    private mutating func isListEnd(
+        _ end: UInt8,
+        _ message: String
+    ) throws(JSONSyntaxError) -> Bool {
+        self.skipWhiteSpace()
+        guard self.current == end || self.current == UInt8(ascii: ",") else {
+            throw self.error(message)
+        }
+        defer { self.position += 1 }
+        return self.current == end
+    }
+
+    private mutating func parseNumber() throws(JSONSyntaxError) -> String {
+        let start = self.position
+        if self.current == UInt8(ascii: "-") { self.position += 1 }
+        if self.current == UInt8(ascii: "0") {
+            self.position += 1
+        } else {
+            try self.skipDigits()
+        }
+        if self.current == UInt8(ascii: ".") {
+            self.position += 1
+            try self.skipDigits()
+        }
+        if self.current == UInt8(ascii: "e") || self.current == UInt8(ascii: "E") {
+            self.position += 1
+            if self.current == UInt8(ascii: "+") || self.current == UInt8(ascii: "-") {
+                self.position += 1
+            }
+            try self.skipDigits()
+        }
+        return String(decoding: self.bytes[start..<self.position], as: UTF8.self)
+    }
+
+    private mutating func skipDigits() throws(JSONSyntaxError) {
+        let start = self.position
+        while let byte = self.current, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
+            self.position += 1
+        }
+        guard self.position > start else { throw self.error("a digit was expected") }
+    }
+
+    private mutating func parseString() throws(JSONSyntaxError) -> String {
+        self.position += 1
+        let start = self.position
+        // Most strings have nothing to decode: look for the end first.
+        while let byte = self.current {
+            if byte == UInt8(ascii: "\"") {
+                let string = try self.text(self.bytes[start..<self.position])
+                self.position += 1
+                return string
+            }
+            if byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+            self.position += 1
+        }
+        return try self.parseEscapedString(from: start)
+    }
+
+    private mutating func parseEscapedString(from start: Int) throws(JSONSyntaxError) -> String {
+        var string = try self.text(self.bytes[start..<self.position])
+        while let byte = self.current {
+            switch byte {
+            case UInt8(ascii: "\""):
+                self.position += 1
+                return string
+            case UInt8(ascii: "\\"):
+                string.unicodeScalars.append(try self.parseEscape())
+            case 0..<0x20:
+                throw self.error("a control character in a string must be escaped")
+            default:
+                let start = self.position
+                while let byte = self.current, byte >= 0x20, byte != UInt8(ascii: "\""),
+                    byte != UInt8(ascii: "\\")
+                {
+                    self.position += 1
+                }
+                string += try self.text(self.bytes[start..<self.position])
+            }
+        }
+        throw self.error("the line ends inside a string")
+    }
+
+    private mutating func parseEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
+        self.position += 1
+        guard let byte = self.current else { throw self.error("the line ends inside a string") }
+        let plain: Unicode.Scalar? =
+            switch byte {
+            case UInt8(ascii: "\""): "\""
+            case UInt8(ascii: "\\"): "\\"
+            case UInt8(ascii: "/"): "/"
+            case UInt8(ascii: "b"): "\u{8}"
+            case UInt8(ascii: "f"): "\u{C}"
+            case UInt8(ascii: "n"): "\n"
+            case UInt8(ascii: "r"): "\r"
+            case UInt8(ascii: "t"): "\t"
+            default: nil
+            }
+        if let plain {
+            self.position += 1
+            return plain
+        }
+        guard byte == UInt8(ascii: "u") else { throw self.error("no such escape") }
+        return try self.parseUnicodeEscape()
+    }
+
+    private mutating func parseUnicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
+        let first = try self.parseCodeUnit()
+        if let scalar = Unicode.Scalar(UInt32(first)) { return scalar }
+        guard UTF16.isLeadSurrogate(first), self.current == UInt8(ascii: "\\"),
+            self.position + 1 < self.bytes.count,
+            self.bytes[self.position + 1] == UInt8(ascii: "u")
+        else { throw self.error("an unpaired surrogate") }
+        self.position += 1
+        let second = try self.parseCodeUnit()
+        guard UTF16.isTrailSurrogate(second) else { throw self.error("an unpaired surrogate") }
+        return UTF16.decode(UTF16.EncodedScalar([first, second]))
+    }
+
+    /// Four hexadecimal digits, after the `u` that is the current byte.
+    private mutating func parseCodeUnit() throws(JSONSyntaxError) -> UInt16 {
+        self.position += 1
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            guard let byte = self.current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue
+            else { throw self.error("four hexadecimal digits were expected") }
+            unit = unit << 4 | UInt16(digit)
+            self.position += 1
+        }
+        return unit
+    }
+
+    private func text(_ bytes: ArraySlice<UInt8>) throws(JSONSyntaxError) -> String {
+        if let string = String(validating: bytes, as: UTF8.self) { return string }
+        throw JSONSyntaxError(
+            offset: bytes.startIndex + bytes.validUTF8PrefixCount,
+            message: "not UTF-8"
+        )
+    }
+}
+
+extension Collection<UInt8> {
+    /// How many bytes stand before the first one that is not part of well-formed UTF-8.
+    package var validUTF8PrefixCount: Int {
+        var parser = Unicode.UTF8.ForwardParser()
+        var iterator = self.makeIterator()
+        var count = 0
+        while case .valid(let scalar) = parser.parseScalar(from: &iterator) {
+            count += scalar.count
+        }
+        return count
+    }
+}

@@ -1,0 +1,78 @@
+/// Which states are meant: those of one name, or those among them whose data has these values.
+package struct Pattern: Hashable, Sendable {
+    package let state: String
+    /// What the data must have; empty means any.
+    package let data: [JSONMember]
+    /// The pattern as its author wrote it, to be given back.
+    package let written: JSONValue
+
+    private init(state: String, data: [JSONMember], written: JSONValue) {
+        self.state = state
+        self.data = data
+        self.written = written
+    }
+
+    /// A name, or `name:key=value,key=value`.
+    package init(text: String) throws(WireError) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        var data: [JSONMember] = []
+        if parts.count > 1 {
+            let fields = parts[1].split(separator: ",", omittingEmptySubsequences: false)
+            data = try Pattern.members(fields, in: "pattern \(text.quoted)")
+        }
+        self.init(state: String(parts[0]), data: data, written: .string(text))
+    }
+
+    /// A pattern as it stands in a request: a string, or `{"state":"name","data":{…}}`.
+    package init(_ value: JSONValue) throws(WireError) {
+        switch value {
+        case .string(let text):
+            try self.init(text: text)
+        case .object(let members):
+            guard let state = value["state"]?.string else {
+                throw WireError(.badRequest, "a pattern needs \"state\", a string")
+            }
+            if let odd = members.first(where: { $0.key != "state" && $0.key != "data" }) {
+                throw WireError(
+                    .badRequest,
+                    "a pattern has no key \(odd.key.quoted); known: state, data",
+                    known: ["state", "data"]
+                )
+            }
+            guard let data = (value["data"] ?? .object([])).members else {
+                throw WireError(.badData, "data of a pattern must be an object")
+            }
+            self.init(state: state, data: data, written: value)
+        case .null, .bool, .number, .array:
+            throw WireError(
+                .badRequest,
+                "a pattern is a string or an object, not of type \(value.kind)"
+            )
+        }
+    }
+
+    /// `key=value` items; a value that is JSON is that value, else a string.
+    static func members(
+        _ items: [some StringProtocol],
+        in place: String
+    ) throws(WireError) -> [JSONMember] {
+        var members: [JSONMember] = []
+        for item in items {
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                throw WireError(
+                    .badRequest,
+                    "\(String(item).quoted) in \(place) should be key=value"
+                )
+            }
+            let key = String(parts[0])
+            guard !members.contains(where: { $0.key == key }) else {
+                throw WireError(.badRequest, "\(key.quoted) stands twice in \(place)")
+            }
+            members.append(
+                JSONMember(key, JSONParser.value(of: parts[1]) ?? .string(String(parts[1])))
+            )
+        }
+        return members
+    }
+}

@@ -1,0 +1,168 @@
+extension Request {
+    /// Reads a request line, without its newline; nil if it is blank.
+    ///
+    /// A line that begins with `{` is a JSON object, any other is bare words for hands.
+    package static func parse(_ line: [UInt8]) throws(RefusedRequest) -> Request? {
+        guard let first = line.first(where: { !$0.isWhiteSpace }) else { return nil }
+        if first == UInt8(ascii: "{") { return try Request(object: line) }
+        guard let text = String(validating: line, as: UTF8.self) else {
+            let offset = line.validUTF8PrefixCount
+            throw RefusedRequest(
+                id: nil,
+                error: WireError(.badJSON, "not UTF-8 at byte \(offset)", offset: offset)
+            )
+        }
+        do {
+            let words = text.split { $0.utf8.allSatisfy(\.isWhiteSpace) }
+            return Request(id: nil, call: try Call(words: words.map(String.init)))
+        } catch {
+            throw RefusedRequest(id: nil, error: error)
+        }
+    }
+
+    private init(object line: [UInt8]) throws(RefusedRequest) {
+        var parser = JSONParser(line)
+        let object: JSONValue
+        do {
+            object = try parser.parse()
+        } catch {
+            throw RefusedRequest(
+                id: nil,
+                error: WireError(
+                    .badJSON,
+                    "\(error.message) at byte \(error.offset)",
+                    offset: error.offset
+                )
+            )
+        }
+        let keys = RequestKeys(members: object.members ?? [])
+        let id: RequestID?
+        do {
+            id = try keys.id()
+        } catch {
+            throw RefusedRequest(id: nil, error: error)
+        }
+        if let key = parser.doubledKey {
+            throw RefusedRequest(
+                id: id,
+                error: WireError(
+                    .badRequest,
+                    "the key \(key.quoted) stands twice in one object"
+                )
+            )
+        }
+        do {
+            self.init(id: id, call: try Call(keys: keys))
+        } catch {
+            throw RefusedRequest(id: id, error: error)
+        }
+    }
+}
+
+extension Operation {
+    /// The operation of that name.
+    fileprivate static func named(_ name: String) throws(WireError) -> Operation {
+        if let operation = Operation(rawValue: name) { return operation }
+        let known = Operation.allCases.map(\.rawValue)
+        throw WireError(
+            .unknownOperation,
+            "there is no operation \(name.quoted); known: \(known.joined(separator: ", "))",
+            known: known
+        )
+    }
+}
+
+extension Request.Call {
+    fileprivate init(keys: RequestKeys) throws(WireError) {
+        guard let name = try keys.string("op") else {
+            throw WireError(.badRequest, "the key \"op\" is missing")
+        }
+        let operation = try Operation.named(name)
+        try keys.allow(operation.keys, for: name)
+        switch operation {
+        case .get: self = .get
+        case .unwatch: self = .unwatch
+        case .describe: self = .describe
+        case .ping: self = .ping
+        case .help: self = .help
+        case .set:
+            guard let state = try keys.string("state") else {
+                throw WireError(.badRequest, "set needs the key \"state\"")
+            }
+            self = .set(
+                SetCall(
+                    state: state,
+                    data: keys["data"],
+                    ifSeq: try keys.count("ifSeq"),
+                    ifState: try keys.pattern("ifState"),
+                    reenter: try keys.bool("reenter") ?? false,
+                    cause: try keys.text("cause")
+                )
+            )
+        case .watch:
+            self = .watch(
+                WatchCall(since: try keys.string("since"), only: try keys.patterns("only"))
+            )
+        case .wait:
+            guard let until = try keys.patterns("until") else {
+                throw WireError(.badRequest, "wait needs the key \"until\"")
+            }
+            self = .wait(
+                WaitCall(
+                    until: until,
+                    fail: try keys.patterns("fail") ?? [],
+                    since: try keys.string("since"),
+                    timeoutMs: try keys.count("timeoutMs")
+                )
+            )
+        }
+    }
+
+    fileprivate init(words: [String]) throws(WireError) {
+        let operation = try Operation.named(words[0])
+        let rest = Array(words.dropFirst())
+        switch operation {
+        case .get: self = .get
+        case .unwatch: self = .unwatch
+        case .describe: self = .describe
+        case .ping: self = .ping
+        case .help: self = .help
+        case .set:
+            guard let state = rest.first else {
+                throw WireError(.badRequest, "set needs a state: set STATE [key=value …]")
+            }
+            let members = try Pattern.members(Array(rest.dropFirst()), in: "set")
+            self = .set(SetCall(state: state, data: members.isEmpty ? nil : .object(members)))
+            return
+        case .watch:
+            let patterns = try Pattern.patterns(rest)
+            self = .watch(WatchCall(only: patterns.isEmpty ? nil : patterns))
+            return
+        case .wait:
+            guard !rest.isEmpty else {
+                throw WireError(.badRequest, "wait needs a pattern: wait STATE[:key=value,…] …")
+            }
+            self = .wait(WaitCall(until: try Pattern.patterns(rest)))
+            return
+        }
+        if let surplus = rest.first {
+            throw WireError(
+                .badRequest,
+                "\(operation.rawValue) takes nothing more, and \(surplus.quoted) was given"
+            )
+        }
+    }
+}
+
+extension Pattern {
+    fileprivate static func patterns(_ texts: [String]) throws(WireError) -> [Pattern] {
+        var patterns: [Pattern] = []
+        for text in texts { patterns.append(try Pattern(text: text)) }
+        return patterns
+    }
+}
+
+extension UInt8 {
+    /// What separates words: space, and tab to carriage return.
+    fileprivate var isWhiteSpace: Bool { self == 0x20 || (self >= 0x09 && self <= 0x0D) }
+}

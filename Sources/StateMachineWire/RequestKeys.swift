@@ -1,0 +1,98 @@
+/// The members of a request object, read by type.
+struct RequestKeys {
+    let members: [JSONMember]
+
+    subscript(_ key: String) -> JSONValue? {
+        self.members.first { $0.key == key }?.value
+    }
+
+    /// Refuses keys that the operation does not know.
+    func allow(_ keys: [String], for operation: String) throws(WireError) {
+        let known = ["op", "id"] + keys
+        guard let odd = self.members.first(where: { !known.contains($0.key) }) else { return }
+        throw WireError(
+            .badRequest,
+            "\(operation) has no key \(odd.key.quoted); known: \(known.joined(separator: ", "))",
+            known: known
+        )
+    }
+
+    func id() throws(WireError) -> RequestID? {
+        switch self["id"] {
+        case nil: return nil
+        case .string(let string):
+            guard string.utf8.count <= RequestLimits.idBytes else {
+                throw WireError(
+                    .badRequest,
+                    "id is longer than \(RequestLimits.idBytes) bytes of UTF-8"
+                )
+            }
+            return .string(string)
+        case .number(let text):
+            guard let integer = Int64(text), integer.magnitude < RequestLimits.integerBound else {
+                throw WireError(.badRequest, "id must be an integer below 2^53, not \(text)")
+            }
+            return .integer(integer)
+        case .some(let other):
+            throw WireError(.badRequest, "id must be a string or an integer, not \(other.kind)")
+        }
+    }
+
+    func string(_ key: String) throws(WireError) -> String? {
+        guard let value = self[key] else { return nil }
+        guard let string = value.string else { throw self.mismatch(key, "a string", value) }
+        return string
+    }
+
+    /// A string for people to read, of bounded length.
+    func text(_ key: String) throws(WireError) -> String? {
+        let text = try self.string(key)
+        guard (text?.utf8.count ?? 0) <= RequestLimits.causeBytes else {
+            throw WireError(
+                .tooLong,
+                "\(key) is longer than \(RequestLimits.causeBytes) bytes of UTF-8"
+            )
+        }
+        return text
+    }
+
+    func bool(_ key: String) throws(WireError) -> Bool? {
+        guard let value = self[key] else { return nil }
+        guard let bool = value.bool else { throw self.mismatch(key, "true or false", value) }
+        return bool
+    }
+
+    /// An integer from 0 to 2^53 - 1.
+    func count(_ key: String) throws(WireError) -> UInt64? {
+        guard let value = self[key] else { return nil }
+        guard let integer = value.integer, integer >= 0, integer < RequestLimits.integerBound else {
+            throw self.mismatch(key, "an integer from 0 to 2^53 - 1", value)
+        }
+        return UInt64(integer)
+    }
+
+    func pattern(_ key: String) throws(WireError) -> Pattern? {
+        guard let value = self[key] else { return nil }
+        return try Pattern(value)
+    }
+
+    func patterns(_ key: String) throws(WireError) -> [Pattern]? {
+        guard let value = self[key] else { return nil }
+        guard let elements = value.elements else {
+            throw self.mismatch(key, "an array of patterns", value)
+        }
+        guard !elements.isEmpty else {
+            throw WireError(.badRequest, "\(key) is an empty list; leave it out to mean every state")
+        }
+        var patterns: [Pattern] = []
+        for element in elements { patterns.append(try Pattern(element)) }
+        return patterns
+    }
+
+    private func mismatch(_ key: String, _ expected: String, _ value: JSONValue) -> WireError {
+        WireError(
+            .badRequest,
+            "\(key) must be \(expected), not \([value].listed.prefix(64))"
+        )
+    }
+}

@@ -1,0 +1,164 @@
+package import StateMachineCore
+
+/// The lines that a server sends. The order of their keys is part of the protocol and stands here.
+package enum ServerLine {
+    /// A state, where it stands in the order, and since when.
+    package struct Report: Sendable {
+        package let seq: UInt64
+        /// `"state":"…","data":{…}`
+        package let fragment: [UInt8]
+        package let at: WallTime
+        package let epoch: Epoch
+
+        package init(seq: UInt64, fragment: [UInt8], at: WallTime, epoch: Epoch) {
+            self.seq = seq
+            self.fragment = fragment
+            self.at = at
+            self.epoch = epoch
+        }
+    }
+
+    /// Why a reader is given the state instead of the changes that it asked for.
+    package enum Resync: String, Sendable {
+        /// Its cursor belongs to another numbering.
+        case restarted
+        /// Its cursor is older than what is kept.
+        case evicted
+        /// Its cursor was never one, or is beyond our end.
+        case unknown
+        /// It fell behind what is kept.
+        case lagged
+    }
+
+    /// Why a connection is closed.
+    package enum ByeReason: String, Sendable {
+        case restart
+        case shutdown
+        case limit
+        case tooLong = "too-long"
+    }
+
+    /// A reply that says yes; `own` writes the keys that only this reply has, `rest` those at the end.
+    package static func reply(
+        id: RequestID?,
+        report: Report? = nil,
+        own: (inout LineWriter) -> Void = { _ in },
+        rest: (inout LineWriter) -> Void = { _ in }
+    ) -> [UInt8] {
+        var writer = LineWriter("reply", id: id)
+        writer.bool("ok", true)
+        own(&writer)
+        if let report { writer.report(report) }
+        rest(&writer)
+        return writer.line()
+    }
+
+    /// A reply that says no.
+    package static func refusal(
+        id: RequestID?,
+        _ error: WireError,
+        report: Report? = nil,
+        own: (inout LineWriter) -> Void = { _ in },
+        rest: (inout LineWriter) -> Void = { _ in }
+    ) -> [UInt8] {
+        var writer = LineWriter("reply", id: id)
+        writer.bool("ok", false)
+        writer.string("error", error.code.rawValue)
+        if let offset = error.offset { writer.number("offset", offset) }
+        writer.string("message", error.message)
+        if !error.known.isEmpty {
+            writer.json("known", .array(error.known.map { .string($0) }))
+        }
+        own(&writer)
+        if let report { writer.report(report) }
+        rest(&writer)
+        return writer.line()
+    }
+
+    /// The current state, as the beginning of a watch or instead of changes that are not to be had.
+    package static func state(
+        id: RequestID?,
+        _ report: Report,
+        resync: Resync? = nil,
+        missed: UInt64? = nil
+    ) -> [UInt8] {
+        var writer = LineWriter("state", id: id)
+        writer.report(report)
+        if let resync { writer.string("resync", resync.rawValue) }
+        if let missed { writer.number("missed", missed) }
+        return writer.line()
+    }
+
+    /// The end of a replay: from here on changes come as they happen.
+    package static func live(id: RequestID?, _ report: Report) -> [UInt8] {
+        var writer = LineWriter("live", id: id)
+        writer.number("seq", report.seq)
+        writer.members(report.fragment)
+        writer.string("cursor", report.cursor)
+        return writer.line()
+    }
+
+    /// One transition, for a watch without id; see ``ChangeLine`` for the others.
+    ///
+    /// - Parameters:
+    ///   - report: the state that was entered.
+    ///   - old: the fragment of the one that was left.
+    ///   - transition: what else there is to say.
+    package static func change<State: MachineState>(
+        _ report: Report,
+        from old: [UInt8],
+        _ transition: Transition<State>
+    ) -> [UInt8] {
+        var writer = LineWriter("change", id: nil)
+        writer.number("seq", report.seq)
+        writer.members(report.fragment)
+        writer.object("from", old)
+        writer.time("at", report.at)
+        if let by = transition.by { writer.peer("by", by) }
+        if let cause = transition.cause { writer.string("cause", cause) }
+        writer.string("cursor", report.cursor)
+        return writer.line()
+    }
+
+    /// The last line of a connection that the server closes; `own` writes what belongs to the reason.
+    package static func bye(
+        _ reason: ByeReason,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) -> [UInt8] {
+        var writer = LineWriter("bye", id: nil)
+        writer.string("reason", reason.rawValue)
+        own(&writer)
+        return writer.line()
+    }
+}
+
+extension ServerLine.Report {
+    package var cursor: String { Cursor(epoch: self.epoch, seq: self.seq).description }
+}
+
+extension LineWriter {
+    fileprivate mutating func report(_ report: ServerLine.Report) {
+        self.number("seq", report.seq)
+        self.members(report.fragment)
+        self.time("at", report.at)
+        self.string("cursor", report.cursor)
+    }
+}
+
+/// How a change line that was encoded once becomes the line of any watch: all of them share the part
+/// from `"seq"` to the closing brace, and differ before and after it.
+package enum ChangeLine {
+    /// What the shared line begins with.
+    package static let head: [UInt8] = Array(#"{"type":"change""#.utf8)
+
+    /// What the shared line ends with.
+    package static let tail: [UInt8] = Array("}\n".utf8)
+
+    /// What a replayed line ends with instead.
+    package static let replayTail: [UInt8] = Array(",\"replay\":true}\n".utf8)
+
+    /// What the line of a watch with that id begins with instead of ``head``.
+    package static func head(id: RequestID) -> [UInt8] {
+        Array(LineWriter("change", id: id).line().dropLast(self.tail.count))
+    }
+}

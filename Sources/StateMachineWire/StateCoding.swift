@@ -1,0 +1,74 @@
+package import StateMachineCore
+
+/// The form that the values of one enum have on the wire.
+///
+/// `state` is the case's name, `data` an object that holds the associated values by label. One
+/// without a label is `value`; further ones are `value2`, `value3` and so on. Both ways go through
+/// the `Codable` conformance that the compiler writes.
+package struct StateCoding<State: MachineState>: Sendable {
+    package let schema: StateSchema
+
+    package init() {
+        self.schema = StateSchema(of: State.self)
+    }
+
+    /// A state's `data`.
+    package func data(of state: State) -> JSONValue {
+        do {
+            let json = try JSONValue(encoding: state)
+            let members = json[state.name.rawValue]?.members ?? []
+            return .object(
+                members.map { JSONMember(StateField.name(ofKey: $0.key), $0.value) }
+            )
+        } catch {
+            // The conformance that the compiler writes cannot fail here: nothing in it throws but
+            // the encoder, and ours throws nothing.
+            preconditionFailure("\(state) does not encode itself: \(error)")
+        }
+    }
+
+    /// `"state":"…","data":{…}`: what every line about that state carries.
+    package func fragment(of state: State) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(text: "\"state\":")
+        bytes.append(jsonString: state.name.rawValue)
+        bytes.append(text: ",\"data\":")
+        bytes.append(json: self.data(of: state))
+        return bytes
+    }
+
+    /// The state of that name with that data.
+    ///
+    /// - Throws: `unknown-state` or `bad-data`, with what would have been right.
+    package func state(_ name: String, data: JSONValue?) throws(WireError) -> State {
+        let found = try self.schema.case(name)
+        guard let members = (data ?? .object([])).members else {
+            throw WireError(.badData, "data of \(name) must be an object")
+        }
+        if data == nil && found.fields.contains(where: { !$0.isOptional }) {
+            throw WireError(
+                .badData,
+                "\(name) needs data: \(found.fields.map(\.name).joined(separator: ", "))",
+                known: found.fields.map(\.name)
+            )
+        }
+        var payload: [JSONMember] = []
+        for member in members {
+            let field = try found.check(member)
+            payload.append(JSONMember(field.key, member.value))
+        }
+        do {
+            return try JSONValue.object([JSONMember(name, .object(payload))]).decode(State.self)
+        } catch let error as DecodingError {
+            throw WireError(.badData, error.sentence(about: name), known: found.fields.map(\.name))
+        } catch {
+            throw WireError(.badData, "data of \(name) was refused: \(error)")
+        }
+    }
+
+    package func matches(_ pattern: Pattern, _ state: State) -> Bool {
+        guard state.name.rawValue == pattern.state else { return false }
+        return pattern.data.isEmpty
+            || JSONValue.object(pattern.data).isContained(in: self.data(of: state))
+    }
+}

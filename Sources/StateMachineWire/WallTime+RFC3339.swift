@@ -1,0 +1,99 @@
+package import StateMachineCore
+
+extension WallTime {
+    /// RFC 3339 in UTC with microseconds: `2026-11-20T21:55:03.120007Z`.
+    package var rfc3339: String {
+        var bytes: [UInt8] = []
+        bytes.append(time: self)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The moment that such a text names; nil if it is none.
+    package init?(rfc3339 text: some StringProtocol) {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 27, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
+            bytes[10] == UInt8(ascii: "T"), bytes[13] == UInt8(ascii: ":"),
+            bytes[16] == UInt8(ascii: ":"), bytes[19] == UInt8(ascii: "."),
+            bytes[26] == UInt8(ascii: "Z")
+        else { return nil }
+        func number(_ range: Range<Int>) -> Int64? {
+            Int64(String(decoding: bytes[range], as: UTF8.self))
+        }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
+            let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
+            let fraction = number(20..<26)
+        else { return nil }
+        let days = Self.days(year: year, month: month, day: day)
+        let seconds = days * 86400 + hour * 3600 + minute * 60 + second
+        self.init(microseconds: seconds * 1_000_000 + fraction)
+    }
+
+    /// The civil date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+    ///
+    /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March, eras
+    /// last 400 years.
+    fileprivate static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let shifted = day + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        return (
+            yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
+            month,
+            dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        )
+    }
+
+    /// The inverse of ``civil(day:)``.
+    private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+}
+
+extension [UInt8] {
+    /// Appends the time as RFC 3339 has it, without quotes.
+    package mutating func append(time: WallTime) {
+        let (seconds, fraction) = time.microseconds.dividedFlooring(by: 1_000_000)
+        let (day, second) = seconds.dividedFlooring(by: 86400)
+        let date = WallTime.civil(day: day)
+        self.append(digits: date.year, count: 4)
+        self.append(UInt8(ascii: "-"))
+        self.append(digits: date.month, count: 2)
+        self.append(UInt8(ascii: "-"))
+        self.append(digits: date.day, count: 2)
+        self.append(UInt8(ascii: "T"))
+        self.append(digits: second / 3600, count: 2)
+        self.append(UInt8(ascii: ":"))
+        self.append(digits: second / 60 % 60, count: 2)
+        self.append(UInt8(ascii: ":"))
+        self.append(digits: second % 60, count: 2)
+        self.append(UInt8(ascii: "."))
+        self.append(digits: fraction, count: 6)
+        self.append(UInt8(ascii: "Z"))
+    }
+
+    private mutating func append(digits number: Int64, count: Int) {
+        var divisor: Int64 = 1
+        for _ in 1..<count { divisor *= 10 }
+        for _ in 0..<count {
+            self.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / divisor % 10))
+            divisor /= 10
+        }
+    }
+}
+
+extension Int64 {
+    fileprivate func dividedFlooring(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = self.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}
