@@ -152,13 +152,13 @@ package enum ChangeLine {
     package static let head: [UInt8] = Array(#"{"type":"change""#.utf8)
 
     /// What the shared line ends with.
-    package static let tail: [UInt8] = Array("}\n".utf8)
+    package static let tail: StaticString = "}\n"
 
     /// What a replayed line ends with instead.
-    package static let replayTail: [UInt8] = Array(",\"replay\":true}\n".utf8)
+    package static let replayTail: StaticString = ",\"replay\":true}\n"
 
     /// What the line of a watch with that id begins with instead of ``head``.
     package static func head(id: RequestID) -> [UInt8] {
-        Array(LineWriter("change", id: id).line().dropLast(self.tail.count))
+        Array(LineWriter("change", id: id).line().dropLast(self.tail.utf8CodeUnitCount))
     }
 }

@@ -1,0 +1,118 @@
+import Glibc
+import StateMachineCore
+
+/// The changes of the recent past, each encoded once, in one shared log of bytes.
+///
+/// A reader is a cursor into it: the seq of the last change that it was sent. Nothing is copied or
+/// queued for a reader, so one that stops costs nothing here, and one that stays away too long finds
+/// that its place has been overwritten.
+///
+/// Memory is allotted once and touched as it fills. Not thread-safe: it belongs to the event loop,
+/// and what a slice points at is overwritten by later appends.
+struct ChangeRing<State: MachineState>: ~Copyable {
+    /// What a kept change is, beside its bytes.
+    struct Change {
+        let transition: Transition<State>
+        /// Where its line begins, counted in bytes since the ring was made.
+        fileprivate(set) var offset: UInt64
+        fileprivate(set) var length: Int
+    }
+
+    private let memory: UnsafeMutableRawBufferPointer
+    private var changes: [Change?]
+    private var end: UInt64 = 0
+
+    /// The newest seq; that of the state in which the ring was made, as long as it is empty.
+    private(set) var head: UInt64
+
+    /// The oldest seq that is kept; one past ``head`` if none is.
+    private(set) var first: UInt64
+
+    init(changes: Int, bytes: Int, after seq: UInt64) {
+        self.memory = .allocate(byteCount: bytes, alignment: 1)
+        self.changes = Array(repeating: nil, count: changes)
+        self.head = seq
+        self.first = seq + 1
+    }
+
+    deinit {
+        self.memory.deallocate()
+    }
+
+    /// Keeps a change; the oldest ones make room.
+    ///
+    /// A line longer than the whole ring is not kept, and nothing before it: its readers are told
+    /// that they missed it.
+    mutating func append(_ transition: Transition<State>, line: [UInt8]) {
+        self.head = transition.seq
+        guard line.count <= self.memory.count else {
+            self.first = self.head + 1
+            return
+        }
+        let start = self.end
+        self.end += UInt64(line.count)
+        let oldest = self.head >= UInt64(self.changes.count)
+            ? self.head - UInt64(self.changes.count) + 1 : 0
+        self.first = max(self.first, oldest)
+        while self.first < self.head, self.end - self[self.first].offset > self.memory.count {
+            self.first += 1
+        }
+        self.changes[self.slot(self.head)] = Change(
+            transition: transition,
+            offset: start,
+            length: line.count
+        )
+        line.withUnsafeBytes { bytes in
+            let index = Int(start % UInt64(self.memory.count))
+            let room = min(bytes.count, self.memory.count - index)
+            let memory = UnsafeMutableRawBufferPointer(rebasing: self.memory[index...])
+            memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<room]))
+            if room < bytes.count {
+                self.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[room...]))
+            }
+        }
+    }
+
+    /// Whether all changes after `seq` are kept.
+    func reaches(back seq: UInt64) -> Bool { seq + 1 >= self.first }
+
+    /// A kept change, `first...head`.
+    subscript(seq: UInt64) -> Change {
+        guard let change = self.changes[self.slot(seq)] else {
+            preconditionFailure("change \(seq) is not kept; \(self.first) to \(self.head) are")
+        }
+        return change
+    }
+
+    private func slot(_ seq: UInt64) -> Int { Int(seq % UInt64(self.changes.count)) }
+
+    /// The bytes of all lines after `seq`, as they lie in the ring.
+    func appendSlices(after seq: UInt64, to vectors: inout [iovec]) {
+        guard seq < self.head else { return }
+        self.appendSlices(self[seq + 1].offset..<self.end, to: &vectors)
+    }
+
+    /// The bytes of one line without its first `prefix` and its last `suffix` bytes.
+    func appendSlices(
+        of change: Change,
+        without prefix: Int = 0,
+        _ suffix: Int = 0,
+        to vectors: inout [iovec]
+    ) {
+        let start = change.offset + UInt64(prefix)
+        let end = change.offset + UInt64(change.length - suffix)
+        self.appendSlices(start..<end, to: &vectors)
+    }
+
+    private func appendSlices(_ range: Range<UInt64>, to vectors: inout [iovec]) {
+        let size = UInt64(self.memory.count)
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let index = Int(start % size)
+            let length = min(Int(range.upperBound - start), self.memory.count - index)
+            let base = self.memory.baseAddress.map { $0 + index }
+            vectors.append(iovec(iov_base: base, iov_len: length))
+            start += UInt64(length)
+        }
+    }
+}

@@ -1,0 +1,250 @@
+import NIOCore
+import StateMachineCore
+import StateMachineWire
+
+/// One client: its lines in, its replies and watches out.
+///
+/// Reading and closing go through the channel; writing goes straight to the socket (see
+/// ``SocketWriter``), and through the channel only for what the socket did not take, which is at most
+/// one line or the replies in flight. So a client that does not read costs that, and its cursors.
+///
+/// Belongs to the event loop.
+final class Connection<State: MachineState>: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    /// Lines in the order of their requests, and what happens to a watch when they are written.
+    struct Segment {
+        enum Mark {
+            case start(Watch)
+            case end(Watch)
+        }
+
+        var bytes: [UInt8] = []
+        var replies = 0
+        var mark: Mark?
+    }
+
+    let server: StateServer<State>
+    let door: Door
+    let peer: Peer
+    let channel: any Channel
+    let writer: SocketWriter
+
+    var lifecycle = ConnectionLifecycle()
+    var watches: [Watch] = []
+    var waits: [PendingWait] = []
+
+    /// What has been answered and not written; `repliesInFlight` counts what the client has not been
+    /// sent yet, the channel's part included.
+    var outbox: [Segment] = []
+    var repliesInFlight = 0
+
+    /// Whether the channel holds bytes that the socket did not take. Nothing is written meanwhile.
+    var isBlocked = false
+
+    /// Whether the client reads no more; what is for it is dropped.
+    var isMute = false
+
+    private var inbound = ByteBuffer()
+    /// Bytes of `inbound` in which no newline was found.
+    private var scanned = 0
+    private var isReading = true
+    private(set) var hasSeenEOF = false
+
+    init(
+        server: StateServer<State>,
+        door: Door,
+        peer: Peer,
+        channel: any Channel,
+        descriptor: CInt
+    ) {
+        self.server = server
+        self.door = door
+        self.peer = peer
+        self.channel = channel
+        self.writer = SocketWriter(descriptor: descriptor)
+    }
+
+    var isWaiting: Bool { !self.waits.isEmpty }
+
+    var hasOutput: Bool { !self.outbox.isEmpty || self.watches.contains(where: \.isRunning) }
+
+    // MARK: - What the channel says
+
+    func channelActive(context: ChannelHandlerContext) {
+        let limit = self.server.limits.connections
+        let isFull = self.server.connectionCount >= limit
+        self.server.add(self)
+        if isFull {
+            self.leave(.limit) { writer in
+                writer.string("limit", "connections")
+                writer.number("max", limit)
+                writer.number("retryMs", 1000)
+            }
+        } else if self.door.isWatchImplied {
+            self.server.catchUp()
+            self.begin(
+                Watch(
+                    WatchCall(),
+                    id: nil,
+                    from: nil,
+                    head: self.server.report.seq,
+                    isImplicit: true
+                )
+            )
+        }
+        self.flush()
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard self.lifecycle.isListening else { return }
+        var buffer = self.unwrapInboundIn(data)
+        if self.inbound.readableBytes == 0 {
+            self.inbound = buffer
+        } else {
+            self.inbound.writeBuffer(&buffer)
+        }
+        self.serve()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let event = event as? ChannelEvent, event == .inputClosed {
+            self.hasSeenEOF = true
+            self.serve()
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        // What arrived before the client vanished is still decided; nobody hears the answers.
+        self.dropOutput()
+        self.isBlocked = false
+        self.serve()
+        self.lifecycle.becameInactive()
+        self.dropOutput()
+        self.server.remove(self)
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Whatever it is, it concerns one client; the others are served on.
+        context.close(promise: nil)
+    }
+
+    // MARK: - Lines in
+
+    /// Deals with the requests that have arrived, as far as the client reads the answers.
+    func serve() {
+        let limit = self.server.limits.repliesInFlight
+        repeat {
+            while self.repliesInFlight < limit, self.lifecycle.isListening,
+                let line = self.nextLine()
+            {
+                self.handle(line)
+            }
+            self.pump()
+            guard self.repliesInFlight < limit else {
+                self.read(false)
+                return
+            }
+        } while self.lifecycle.isListening && self.hasLine
+        self.read(true)
+        if self.hasSeenEOF { self.inputEnded() }
+        self.finish()
+    }
+
+    private var hasLine: Bool {
+        self.inbound.readableBytesView.dropFirst(self.scanned).contains(UInt8(ascii: "\n"))
+    }
+
+    private func nextLine() -> [UInt8]? {
+        let bytes = self.inbound.readableBytesView
+        let unscanned = bytes.dropFirst(self.scanned)
+        let newline = unscanned.firstIndex(of: UInt8(ascii: "\n"))
+        let length = (newline ?? bytes.endIndex) - bytes.startIndex
+        guard length <= RequestLimits.lineBytes else {
+            self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
+            return nil
+        }
+        guard newline != nil, let line = self.inbound.readBytes(length: length) else {
+            self.scanned = length
+            return nil
+        }
+        self.inbound.moveReaderIndex(forwardBy: 1)
+        self.scanned = 0
+        return line
+    }
+
+    private func read(_ isReading: Bool) {
+        guard isReading != self.isReading, !self.lifecycle.isClosed else { return }
+        self.isReading = isReading
+        self.channel.setOption(.autoRead, value: isReading)
+            .assumeIsolated()
+            .whenFailure { _ in
+                // The channel is closed; there is nothing more to read.
+            }
+    }
+
+    private func inputEnded() {
+        switch self.lifecycle.inputEnded() {
+        case .endImplicitWatch:
+            if self.inbound.readableBytes > 0 {
+                let message = "the last line has no newline and was not carried out"
+                self.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
+            }
+            if let watch = self.watches.first(where: { $0.isImplicit && !$0.isEnding }) {
+                self.end(watch)
+            }
+            self.pump()
+        case .close:
+            self.channel.close(promise: nil)
+        case .ignore:
+            break
+        }
+    }
+
+    // MARK: - The end
+
+    /// Says why, and closes when that has been written.
+    func leave(_ reason: ServerLine.ByeReason, own: (inout LineWriter) -> Void = { _ in }) {
+        switch self.lifecycle.leave() {
+        case .sayBye:
+            self.inbound.clear()
+            self.append(ServerLine.bye(reason, own: own), replies: 0)
+            self.channel.eventLoop.assumeIsolated().scheduleTask(
+                in: .milliseconds(self.server.limits.farewellMs)
+            ) { [weak self] in
+                self?.channel.close(promise: nil)
+            }
+        case .ignore:
+            break
+        }
+    }
+
+    /// The daemon is going down.
+    func shutDown() {
+        let error = WireError(.shuttingDown, "the daemon is going down")
+        for wait in self.waits {
+            wait.timeout?.cancel()
+            self.append(
+                ServerLine.refusal(id: wait.id, error, report: self.server.report),
+                replies: 0
+            )
+        }
+        self.waits = []
+        self.leave(.shutdown)
+        self.flush()
+    }
+
+    /// Closes if that was the last of it.
+    func finish() {
+        guard !self.isBlocked, self.outbox.isEmpty else { return }
+        let hasPending = !self.watches.isEmpty || !self.waits.isEmpty
+        switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {
+        case .close: self.channel.close(promise: nil)
+        case .linger: self.channel.close(mode: .output, promise: nil)
+        case .ignore: break
+        }
+    }
+}

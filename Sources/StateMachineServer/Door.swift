@@ -1,0 +1,60 @@
+import StateMachineWire
+
+/// A socket through which clients come in: same protocol, different rights.
+enum Door: String, CaseIterable, Sendable {
+    /// For those who may change something.
+    case control
+    /// For everybody: connecting is watching.
+    case events
+
+    /// The socket's name in the runtime directory.
+    var fileName: String { "\(self.rawValue).sock" }
+
+    /// Who may connect. On Linux that takes write permission.
+    var mode: UInt32 {
+        switch self {
+        case .control: 0o660
+        case .events: 0o666
+        }
+    }
+
+    /// Whether connecting begins a watch.
+    var isWatchImplied: Bool {
+        switch self {
+        case .control: false
+        case .events: true
+        }
+    }
+
+    var operations: [Operation] {
+        switch self {
+        case .control: Operation.allCases
+        case .events: Operation.allCases.filter(\.isReading)
+        }
+    }
+
+    /// What `help` answers.
+    var help: String {
+        let lines = self.operations.map { operation in
+            switch operation {
+            case .get: "get                        the state"
+            case .set: "set STATE [key=value …]    change it"
+            case .watch: "watch [PATTERN …]          the state now, and every change"
+            case .unwatch: "unwatch                    end the watch"
+            case .wait: "wait PATTERN …             answer when a state matches"
+            case .describe: "describe                   states, operations, errors, limits"
+            case .ping: "ping                       the seq that all before it have reached"
+            case .help: "help                       this"
+            }
+        }
+        return """
+            One request a line, as words or as a JSON object with "op"; answers are JSON lines.
+            A PATTERN is STATE or STATE:key=value,key=value.
+
+            \(lines.joined(separator: "\n"))
+
+            As objects they take more: ifSeq, ifState, cause, since, only, until, fail, timeoutMs.
+            The states and their fields: describe.
+            """
+    }
+}

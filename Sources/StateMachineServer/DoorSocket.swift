@@ -1,0 +1,95 @@
+import Glibc
+
+/// A door's socket in the file system: bound, with its mode, not yet listening.
+///
+/// `descriptor` belongs to whoever listens on it; the file is removed by ``remove()``, and only if it
+/// is still the one that was made here.
+struct DoorSocket: Sendable {
+    let path: String
+    let descriptor: CInt
+    private let inode: ino_t
+
+    /// Bytes that fit into `sun_path` with the zero at its end: unix(7).
+    private static let pathLimit = 107
+
+    init(_ door: Door, in directory: RuntimeDirectory) throws(DaemonError) {
+        let path = "\(directory.path)/\(door.fileName)"
+        let address = try Self.address(path)
+        try Self.makeRoom(at: path, address)
+        let descriptor = try Self.socket()
+        // The mode of the socket becomes the mode of the file, less the umask, so nobody can come in
+        // before chmod has said who may.
+        guard fchmod(descriptor, door.mode) == 0,
+            address.withPointer({ bind(descriptor, $0, $1) }) == 0,
+            chmod(path, door.mode) == 0
+        else {
+            let code = errno
+            close(descriptor)
+            throw DaemonError("make the socket \(path)", errno: code)
+        }
+        self.path = path
+        self.descriptor = descriptor
+        self.inode = Self.status(of: path)?.st_ino ?? 0
+    }
+
+    func remove() {
+        guard Self.status(of: self.path)?.st_ino == self.inode else { return }
+        unlink(self.path)
+    }
+
+    /// Removes a socket that nobody listens on any more; refuses anything else that is in the way.
+    private static func makeRoom(at path: String, _ address: sockaddr_un) throws(DaemonError) {
+        guard let status = self.status(of: path) else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw DaemonError("\(path) is in the way: it is not a socket; remove it")
+        }
+        let probe = try self.socket()
+        defer { close(probe) }
+        if address.withPointer({ connect(probe, $0, $1) }) == 0 || errno == EAGAIN {
+            throw DaemonError(
+                "a daemon is listening on \(path); stop it, or give another --runtime-directory"
+            )
+        }
+        guard errno == ECONNREFUSED else {
+            throw DaemonError("find out whether \(path) is in use", errno: errno)
+        }
+        guard unlink(path) == 0 else {
+            throw DaemonError("remove the stale socket \(path)", errno: errno)
+        }
+    }
+
+    private static func socket() throws(DaemonError) -> CInt {
+        let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let descriptor = Glibc.socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { throw DaemonError("make a socket", errno: errno) }
+        return descriptor
+    }
+
+    private static func status(of path: String) -> stat? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status : nil
+    }
+
+    private static func address(_ path: String) throws(DaemonError) -> sockaddr_un {
+        guard path.utf8.count <= self.pathLimit else {
+            throw DaemonError(
+                "\(path) is too long for a socket: "
+                    + "\(path.utf8.count) bytes, and \(self.pathLimit) are allowed"
+            )
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        return address
+    }
+}
+
+extension sockaddr_un {
+    fileprivate func withPointer(_ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
+        withUnsafePointer(to: self) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}

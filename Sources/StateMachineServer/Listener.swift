@@ -1,0 +1,66 @@
+import NIOCore
+import NIOPosix
+import StateMachineCore
+
+/// Accepts the clients of one door.
+struct Listener<State: MachineState>: Sendable {
+    private let channel: any Channel
+    private let socket: DoorSocket
+
+    /// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) applies
+    /// beneath it.
+    private static var backlog: CInt { 1024 }
+
+    /// Listens; when this returns, clients can connect.
+    init(
+        _ door: Door,
+        socket: DoorSocket,
+        server: StateServer<State>,
+        group: any EventLoopGroup
+    ) async throws {
+        self.socket = socket
+        self.channel = try await ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: Self.backlog)
+            .serverChannelInitializer { channel in
+                // Out of descriptors: wait and try again, the listener stays.
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                }
+            }
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.addConnection(at: door, of: server)
+                }
+            }
+            .withBoundSocket(socket.descriptor)
+            .get()
+    }
+
+    /// Accepts nobody any more, and removes the socket.
+    func close() async throws {
+        self.socket.remove()
+        try await self.channel.close()
+    }
+}
+
+extension Channel {
+    fileprivate func addConnection<State: MachineState>(
+        at door: Door,
+        of server: StateServer<State>
+    ) throws {
+        let pipeline = self.pipeline.syncOperations
+        let descriptor = try pipeline.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { $0 }
+        guard let descriptor else { throw ChannelError.operationUnsupported }
+        let connection = Connection(
+            server: server,
+            door: door,
+            peer: try Peer(credentialsOf: descriptor),
+            channel: self,
+            descriptor: descriptor
+        )
+        try pipeline.addHandler(connection)
+    }
+}

@@ -1,0 +1,29 @@
+import StateMachineWire
+
+/// Where a reader that names a cursor goes on.
+enum ResumePoint: Equatable {
+    /// Every change after that seq is to be had.
+    case replay(after: UInt64)
+    /// They are not; it begins anew with the current state. `missed` where it can be counted.
+    case resync(ServerLine.Resync, missed: UInt64?)
+
+    /// - Parameters:
+    ///   - since: the cursor as the client gave it.
+    ///   - epoch: this numbering.
+    ///   - kept: the seqs of the changes that are kept, up to and with the newest.
+    init(since: String, epoch: Epoch, kept first: UInt64, head: UInt64) {
+        guard let cursor = Cursor(since) else {
+            self = .resync(.unknown, missed: nil)
+            return
+        }
+        if cursor.epoch != epoch {
+            self = .resync(.restarted, missed: nil)
+        } else if cursor.seq > head {
+            self = .resync(.unknown, missed: nil)
+        } else if cursor.seq + 1 < first {
+            self = .resync(.evicted, missed: head - cursor.seq)
+        } else {
+            self = .replay(after: cursor.seq)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Dispatch
+import Glibc
+public import Logging
+import NIOCore
+import NIOPosix
+public import ServiceLifecycle
+public import StateMachineCore
+import StateMachineWire
+import Systemd
+import UnixSignals
+
+/// A machine with its doors open: clients see every change of it and, at the control door, make
+/// changes.
+///
+/// Run it as a service of a `ServiceGroup`, or by ``runUntilSignalled()``. It tells the service
+/// manager when it is ready, how it is, and when it stops.
+public struct StateMachineDaemon<State: MachineState>: Service {
+    private let machine: StateMachine<State>
+    private let configuration: DaemonConfiguration
+    private let logger: Logger
+
+    /// A daemon for that machine.
+    ///
+    /// - Parameters:
+    ///   - machine: what clients see; the program may go on to set and observe it.
+    ///   - configuration: where and how.
+    ///   - logger: told of each transition at info, and of what an administrator should know.
+    public init(
+        machine: StateMachine<State> = StateMachine(),
+        configuration: DaemonConfiguration = DaemonConfiguration(),
+        logger: Logger = Logger(label: "statemachine")
+    ) {
+        self.machine = machine
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    /// Runs until SIGTERM or SIGINT, then ends gracefully.
+    ///
+    /// - Throws: `DaemonError` if it cannot start.
+    public func runUntilSignalled() async throws {
+        let group = ServiceGroup(
+            services: [self],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: self.logger
+        )
+        try await group.run()
+    }
+
+    /// Opens the doors, serves until graceful shutdown, says `bye` to every client, and closes them.
+    ///
+    /// - Throws: `DaemonError` if it cannot start.
+    public func run() async throws {
+        let directory = try RuntimeDirectory(
+            RuntimeDirectory.path(
+                asked: self.configuration.runtimeDirectory,
+                environment: { name in getenv(name).map { String(cString: $0) } },
+                isRoot: geteuid() == 0
+            )
+        )
+        ResourceLimits.raiseDescriptors()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        do {
+            try await self.serve(in: directory, on: group)
+        } catch {
+            try await group.shutdownGracefully()
+            throw error
+        }
+        try await group.shutdownGracefully()
+    }
+
+    private func serve(
+        in directory: RuntimeDirectory,
+        on group: MultiThreadedEventLoopGroup
+    ) async throws {
+        let notifier = ServiceNotifier()
+        let transitionLogger = TransitionLogger<State>(logger: self.logger)
+        self.machine.addDelegate(
+            transitionLogger,
+            on: .queue(DispatchQueue(label: "statemachine.log"))
+        )
+        let loop = group.next()
+        let server = try await loop.submit {
+            StateServer(machine: self.machine, loop: loop, limits: ServerLimits())
+        }.get()
+
+        var sockets: [(door: Door, socket: DoorSocket)] = []
+        do {
+            for door in Door.allCases {
+                sockets.append((door, try DoorSocket(door, in: directory)))
+            }
+        } catch {
+            for (_, socket) in sockets { socket.remove() }
+            throw error
+        }
+        var listeners: [Listener<State>] = []
+        for (door, socket) in sockets {
+            listeners.append(
+                try await Listener(door, socket: socket, server: server, group: group)
+            )
+        }
+        let status = StatusReporter(of: self.machine, notifier: notifier, logger: self.logger)
+        self.logger.notice("ready", metadata: ["directory": "\(directory.path)"])
+        self.tell("ready") { try notifier.ready() }
+
+        try await gracefulShutdown()
+
+        self.tell("stopping") { try notifier.stopping() }
+        for listener in listeners { try await listener.close() }
+        try await loop.flatSubmit { server.sayGoodbye() }.get()
+        self.logger.notice("stopped")
+        withExtendedLifetime((status, transitionLogger)) {}
+    }
+
+    private func tell(_ what: String, _ body: () throws -> Void) {
+        do {
+            try body()
+        } catch {
+            self.logger.warning(
+                "the service manager was not told, going on",
+                metadata: ["what": "\(what)", "error": "\(error)"]
+            )
+        }
+    }
+}

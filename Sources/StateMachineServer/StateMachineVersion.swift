@@ -1,0 +1,5 @@
+/// The version of the software.
+public enum StateMachineVersion {
+    /// As in CHANGELOG.md.
+    public static let current = "0.1.0"
+}

@@ -1,0 +1,81 @@
+import StateMachineCore
+import StateMachineWire
+
+extension StateServer {
+    /// The name of the current state.
+    var stateName: String { self.currentState.name.rawValue }
+
+    /// What `describe` answers.
+    func description(for door: Door, id: RequestID?) -> [UInt8] {
+        let schema = self.coding.schema
+        let initial = State.initial
+        return ServerLine.reply(
+            id: id,
+            own: { writer in
+                writer.json("states", .array(schema.cases.map(\.description)))
+                writer.json(
+                    "initial",
+                    .object([
+                        JSONMember("state", .string(initial.name.rawValue)),
+                        JSONMember("data", self.coding.data(of: initial)),
+                    ])
+                )
+                writer.json(
+                    "transitions",
+                    .object(schema.cases.map { JSONMember($0.name, .strings($0.successors)) })
+                )
+                writer.json("operations", .strings(door.operations.map(\.rawValue)))
+                writer.json("errors", .strings(ErrorCode.allCases.map(\.rawValue)))
+                writer.json("limits", self.limits.description)
+                writer.number("protocol", 1)
+                writer.string("version", StateMachineVersion.current)
+            }
+        )
+    }
+}
+
+extension StateSchema.Case {
+    fileprivate var description: JSONValue {
+        .object([
+            JSONMember("state", .string(self.name)),
+            JSONMember(
+                "fields",
+                .object(self.fields.map { JSONMember($0.name, $0.description) })
+            ),
+        ])
+    }
+}
+
+extension StateField {
+    fileprivate var description: JSONValue {
+        var members = [JSONMember("type", .string(self.type.rawValue))]
+        if !self.values.isEmpty && self.type != .boolean {
+            members.append(JSONMember("values", .array(self.values)))
+        }
+        if self.isOptional { members.append(JSONMember("optional", .bool(true))) }
+        return .object(members)
+    }
+}
+
+extension ServerLimits {
+    fileprivate var description: JSONValue {
+        .object([
+            JSONMember("lineBytes", .number("\(RequestLimits.lineBytes)")),
+            JSONMember("stateBytes", .number("\(RequestLimits.stateBytes)")),
+            JSONMember("causeBytes", .number("\(RequestLimits.causeBytes)")),
+            JSONMember("idBytes", .number("\(RequestLimits.idBytes)")),
+            JSONMember("ringChanges", .number("\(self.ringChanges)")),
+            JSONMember("ringBytes", .number("\(self.ringBytes)")),
+            JSONMember("connections", .number("\(self.connections)")),
+            JSONMember("watchesPerConnection", .number("\(self.watchesPerConnection)")),
+            JSONMember("waitsPerConnection", .number("\(self.waitsPerConnection)")),
+            JSONMember("repliesInFlight", .number("\(self.repliesInFlight)")),
+        ])
+    }
+}
+
+extension JSONValue {
+    fileprivate static func strings(_ strings: [String]) -> JSONValue {
+        .array(strings.map { .string($0) })
+    }
+}

@@ -1,0 +1,152 @@
+import Glibc
+import NIOCore
+import StateMachineCore
+import StateMachineWire
+
+/// What all connections share: the machine as the wire sees it, the ring, and who is connected.
+///
+/// A receptionist brings every transition of the machine to the event loop, where it is encoded once
+/// and appended to the ring; then every connection with something to write is woken, once for however
+/// many transitions have gathered.
+///
+/// `@unchecked Sendable`: everything here is touched on `loop` only.
+final class StateServer<State: MachineState>: @unchecked Sendable {
+    let loop: any EventLoop
+    let machine: StateMachine<State>
+    let coding = StateCoding<State>()
+    let epoch = Epoch.random()
+    let limits: ServerLimits
+
+    /// The newest state that the ring knows, ready to be sent.
+    private(set) var report: ServerLine.Report
+    private(set) var ring: ChangeRing<State>
+
+    /// Room for the vectors of one write, kept between writes.
+    var vectors: [iovec] = []
+
+    private var state: State
+
+    /// The newest state that the ring knows.
+    var currentState: State { self.state }
+    private var receptionist: Receptionist<State>?
+    private var connections: [ObjectIdentifier: Connection<State>] = [:]
+    private var isFlushScheduled = false
+    private var allGone: EventLoopPromise<Void>?
+
+    /// - Precondition: called on `loop`.
+    init(machine: StateMachine<State>, loop: any EventLoop, limits: ServerLimits) {
+        loop.preconditionInEventLoop()
+        self.loop = loop
+        self.machine = machine
+        self.limits = limits
+        let start = machine.snapshot
+        self.state = start.state
+        self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
+        self.ring = ChangeRing(
+            changes: limits.ringChanges,
+            bytes: limits.ringBytes,
+            after: start.seq
+        )
+        let receptionist = Receptionist(
+            of: machine,
+            on: EventLoopContext(loop),
+            afterBurst: { [weak self] in self?.scheduleFlush() },
+            task: { [weak self] in self?.append($0) }
+        )
+        // What was set between the two looks is in the receptionist's snapshot.
+        if receptionist.start.seq != start.seq {
+            let start = receptionist.start
+            self.state = start.state
+            self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
+            self.ring = ChangeRing(
+                changes: limits.ringChanges,
+                bytes: limits.ringBytes,
+                after: start.seq
+            )
+        }
+        self.receptionist = receptionist
+    }
+
+    private static func report(
+        _ seq: UInt64,
+        _ state: State,
+        _ at: WallTime,
+        _ coding: StateCoding<State>,
+        _ epoch: Epoch
+    ) -> ServerLine.Report {
+        ServerLine.Report(seq: seq, fragment: coding.fragment(of: state), at: at, epoch: epoch)
+    }
+
+    // MARK: - Changes
+
+    /// Brings the ring up to all that has been committed.
+    func catchUp() { self.receptionist?.catchUp() }
+
+    private func append(_ transition: Transition<State>) {
+        let old = self.report.fragment
+        self.state = transition.new
+        self.report = self.report(of: transition)
+        self.ring.append(transition, line: ServerLine.change(self.report, from: old, transition))
+        for connection in self.connections.values where connection.isWaiting {
+            connection.judgeWaits(transition.new, self.report)
+        }
+    }
+
+    /// How one transition looked when it had just been made.
+    func report(of transition: Transition<State>) -> ServerLine.Report {
+        self.report(transition.seq, transition.new, transition.at)
+    }
+
+    func report(of snapshot: Snapshot<State>) -> ServerLine.Report {
+        self.report(snapshot.seq, snapshot.state, snapshot.at)
+    }
+
+    private func report(_ seq: UInt64, _ state: State, _ at: WallTime) -> ServerLine.Report {
+        seq == self.report.seq
+            ? self.report : Self.report(seq, state, at, self.coding, self.epoch)
+    }
+
+    /// Where a reader with that cursor goes on.
+    func resumePoint(_ since: String) -> ResumePoint {
+        ResumePoint(since: since, epoch: self.epoch, kept: self.ring.first, head: self.ring.head)
+    }
+
+    /// Whether the newest state matches.
+    func isCurrent(_ pattern: Pattern) -> Bool { self.coding.matches(pattern, self.state) }
+
+    /// Has every connection write what there is, once this turn's transitions are all in the ring.
+    private func scheduleFlush() {
+        guard !self.isFlushScheduled else { return }
+        self.isFlushScheduled = true
+        self.loop.assumeIsolated().execute {
+            self.isFlushScheduled = false
+            for connection in self.connections.values where connection.hasOutput {
+                connection.flush()
+            }
+        }
+    }
+
+    // MARK: - Connections
+
+    var connectionCount: Int { self.connections.count }
+
+    func add(_ connection: Connection<State>) {
+        self.connections[ObjectIdentifier(connection)] = connection
+    }
+
+    func remove(_ connection: Connection<State>) {
+        self.connections[ObjectIdentifier(connection)] = nil
+        if self.connections.isEmpty { self.allGone?.succeed() }
+    }
+
+    /// Tells every client that the daemon is going; done when all connections are closed.
+    func sayGoodbye() -> EventLoopFuture<Void> {
+        self.loop.preconditionInEventLoop()
+        self.catchUp()
+        let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
+        self.allGone = promise
+        for connection in self.connections.values { connection.shutDown() }
+        if self.connections.isEmpty { promise.succeed() }
+        return promise.futureResult
+    }
+}

@@ -1,0 +1,106 @@
+import StateMachineWire
+
+/// One subscription of a connection: what it wants and how far it has come.
+///
+/// Belongs to the event loop.
+final class Watch {
+    /// What the watch is sent.
+    enum Phase {
+        /// Nothing: its first line has not been written, lines before it in the connection's order
+        /// are due.
+        case queued
+        /// Changes of before it began, then `live`.
+        case replaying
+        /// Changes as they happen.
+        case live
+    }
+
+    let id: RequestID?
+    let only: [Pattern]?
+    /// Whether connecting began it; then the client's end-of-file ends it.
+    let isImplicit: Bool
+    /// What its change lines begin with, where a socket can be pointed at it.
+    let head: UnsafeRawBufferPointer
+
+    private(set) var phase = Phase.queued
+
+    /// Whether its end is queued: it goes on until what was before that has been written.
+    var isEnding = false
+
+    private let since: ResumePoint?
+
+    /// The last seq that it has been sent or that did not concern it.
+    var cursor: UInt64
+
+    /// The seq of the last line that it was sent, or of the cursor that it began with.
+    var reported: UInt64
+
+    /// A watch that begins at `head`, or where `resume` says.
+    init(
+        _ call: WatchCall,
+        id: RequestID?,
+        from resume: ResumePoint?,
+        head seq: UInt64,
+        isImplicit: Bool = false
+    ) {
+        self.id = id
+        self.only = call.only
+        self.isImplicit = isImplicit
+        let head = id.map { ChangeLine.head(id: $0) } ?? ChangeLine.head
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: head.count, alignment: 1)
+        memory.copyBytes(from: head)
+        self.head = UnsafeRawBufferPointer(memory)
+        self.since = resume
+        if case .replay(let after) = resume {
+            self.cursor = after
+        } else {
+            self.cursor = seq
+        }
+        self.reported = self.cursor
+    }
+
+    deinit { self.head.deallocate() }
+
+    /// The line that the watch begins with; nil for a replay.
+    func firstLine(_ report: ServerLine.Report) -> [UInt8]? {
+        switch self.since {
+        case nil: ServerLine.state(id: self.id, report)
+        case .resync(let resync, let missed):
+            ServerLine.state(id: self.id, report, resync: resync, missed: missed)
+        case .replay: nil
+        }
+    }
+
+    /// Its turn has come.
+    func start() {
+        if case .replay = self.since {
+            self.phase = .replaying
+        } else {
+            self.phase = .live
+        }
+    }
+
+    /// It has been sent a line that makes it current.
+    func becomeLive(at seq: UInt64) {
+        self.phase = .live
+        self.cursor = seq
+        self.reported = seq
+    }
+
+    /// Whether its lines are the ring's own, byte for byte.
+    var isPlain: Bool { self.id == nil && self.only == nil && !self.isReplaying }
+
+    var isReplaying: Bool {
+        switch self.phase {
+        case .replaying: true
+        case .queued, .live: false
+        }
+    }
+
+    var isRunning: Bool {
+        switch self.phase {
+        case .replaying, .live: true
+        case .queued: false
+        }
+    }
+}
