@@ -18,6 +18,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     private let machine: StateMachine<State>
     private let configuration: DaemonConfiguration
     private let logger: Logger
+    private let onReady: @Sendable () -> Void
 
     /// A daemon for that machine.
     ///
@@ -25,14 +26,17 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ///   - machine: what clients see; the program may go on to set and observe it.
     ///   - configuration: where and how.
     ///   - logger: told of each transition at info, and of what an administrator should know.
+    ///   - onReady: called once, when both doors listen.
     public init(
         machine: StateMachine<State> = StateMachine(),
         configuration: DaemonConfiguration = DaemonConfiguration(),
-        logger: Logger = Logger(label: "statemachine")
+        logger: Logger = Logger(label: "statemachine"),
+        onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.machine = machine
         self.configuration = configuration
         self.logger = logger
+        self.onReady = onReady
     }
 
     /// Runs until SIGTERM or SIGINT, then ends gracefully.
@@ -102,6 +106,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         let status = StatusReporter(of: self.machine, notifier: notifier, logger: self.logger)
         self.logger.notice("ready", metadata: ["directory": "\(directory.path)"])
         self.tell("ready") { try notifier.ready() }
+        self.onReady()
 
         try await gracefulShutdown()
 

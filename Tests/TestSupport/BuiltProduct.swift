@@ -1,0 +1,18 @@
+import Glibc
+
+/// An executable of this package, as it was built beside the tests.
+package enum BuiltProduct: String, Sendable {
+    case statemachine
+    case statectl
+
+    package var path: String {
+        get throws {
+            var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink("/proc/self/exe", &buffer, buffer.count)
+            guard count > 0 else { throw TestFailure("cannot tell where the tests are") }
+            let own = String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+            return own.split(separator: "/").dropLast().map { "/\($0)" }.joined()
+                + "/\(self.rawValue)"
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package import Subprocess
+import SystemPackage
+
+/// A daemon that was started for a test, and is ready.
+package struct DaemonProcess: Sendable {
+    /// Its runtime directory.
+    package let directory: String
+    package let notify: NotifySocket
+    package let pid: Int32
+    private let deliver: @Sendable (Signal) throws -> Void
+
+    package var control: String { "\(self.directory)/control.sock" }
+    package var events: String { "\(self.directory)/events.sock" }
+
+    package func connect(_ path: KeyPath<DaemonProcess, String>) throws -> LineSocket {
+        try LineSocket(connectingTo: self[keyPath: path])
+    }
+
+    /// Connects, sends one line, and returns the first that comes.
+    package func ask(_ door: KeyPath<DaemonProcess, String>, _ line: String) async throws -> JSONLine {
+        try await self.connect(door).ask(line)
+    }
+
+    package func send(_ signal: Signal) throws { try self.deliver(signal) }
+
+    /// Starts the built daemon in `directory`, waits for READY=1, runs `body`, and ends the daemon with
+    /// SIGTERM if `body` has not.
+    package static func run(
+        in directory: String,
+        arguments: [String] = [],
+        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws -> Ended {
+        let notify = try NotifySocket(in: directory)
+        let runtime = "\(directory)/run"
+        let result = try await Subprocess.run(
+            .path(FilePath(BuiltProduct.statemachine.path)),
+            arguments: Arguments(["--runtime-directory", runtime] + arguments),
+            environment: .inherit.updating(["NOTIFY_SOCKET": notify.path]),
+            input: .none,
+            output: .discarded,
+            error: .discarded
+        ) { execution in
+            let daemon = DaemonProcess(
+                directory: runtime,
+                notify: notify,
+                pid: Int32(execution.processIdentifier.value),
+                deliver: { try execution.send(signal: $0) }
+            )
+            // Refused only if the body has ended the daemon itself. Without it a test that fails would
+            // wait for the daemon for ever.
+            defer { try? execution.send(signal: .terminate) }
+            try await notify.wait(for: "READY=1")
+            try await body(daemon)
+        }
+        return Ended(status: result.terminationStatus, notify: notify, runtime: runtime)
+    }
+
+    /// What is left of a daemon.
+    package struct Ended: Sendable {
+        package let status: TerminationStatus
+        package let notify: NotifySocket
+        package let runtime: String
+    }
+}
+
+extension BuiltProduct {
+    /// Runs it to its end.
+    package func run(
+        _ arguments: [String],
+        input: String = "",
+        environment: [Environment.Key: String?] = [:]
+    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
+        try await runTool(
+            .path(FilePath(self.path)),
+            arguments,
+            input: input,
+            environment: environment
+        )
+    }
+}
+
+/// Runs a program to its end.
+package func runTool(
+    _ executable: Executable,
+    _ arguments: [String],
+    input: String = "",
+    environment: [Environment.Key: String?] = [:]
+) async throws -> (output: String, errors: String, status: TerminationStatus) {
+    let result = try await Subprocess.run(
+        executable,
+        arguments: Arguments(arguments),
+        environment: .inherit.updating(environment),
+        input: .string(input),
+        output: .string(limit: 1 << 24),
+        error: .string(limit: 1 << 24)
+    )
+    return (result.standardOutput, result.standardError, result.terminationStatus)
+}

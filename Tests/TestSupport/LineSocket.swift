@@ -1,0 +1,144 @@
+import Foundation
+import Glibc
+
+/// A client as plain as can be: a connected socket, lines out, lines in.
+///
+/// Guarded state: `buffer` belongs to whoever reads, one at a time; a test reads a socket from one
+/// task. That is what makes `@unchecked Sendable` true.
+package final class LineSocket: @unchecked Sendable {
+    package let descriptor: CInt
+    private var buffer: [UInt8] = []
+
+    package init(connectingTo path: String) throws {
+        self.descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let result = UnixSocket.withAddress(path) { connect(self.descriptor, $0, $1) }
+        guard result == 0 else {
+            let code = errno
+            Glibc.close(self.descriptor)
+            throw TestFailure("cannot connect to \(path): errno \(code)")
+        }
+    }
+
+    deinit { Glibc.close(self.descriptor) }
+
+    /// Sends text and a newline.
+    package func send(_ line: String) throws { try self.send(raw: line + "\n") }
+
+    package func send(raw text: String) throws {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(self.descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { throw TestFailure("cannot send: errno \(errno)") }
+            bytes = bytes.dropFirst(count)
+        }
+    }
+
+    /// Says that nothing more will be sent.
+    package func endInput() { shutdown(self.descriptor, CInt(SHUT_WR)) }
+
+    /// The next line without its newline; nil at the end.
+    package func nextLine() async throws -> String? {
+        try await blocking { try self.readLine() }
+    }
+
+    /// The next line as JSON.
+    package func next() async throws -> JSONLine {
+        guard let line = try await self.nextLine() else {
+            throw TestFailure("the connection ended where a line was expected")
+        }
+        return try JSONLine(line)
+    }
+
+    /// Sends a line and returns the next one that comes.
+    package func ask(_ line: String) async throws -> JSONLine {
+        try self.send(line)
+        return try await self.next()
+    }
+
+    /// All lines up to the end of the connection.
+    package func rest() async throws -> [JSONLine] {
+        var lines: [JSONLine] = []
+        while let line = try await self.nextLine() { lines.append(try JSONLine(line)) }
+        return lines
+    }
+
+    /// The same, on the calling thread, which is blocked meanwhile.
+    package func readLine() throws -> String? {
+        var scanned = 0
+        while true {
+            if let end = self.buffer[scanned...].firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: self.buffer[..<end], as: UTF8.self)
+                self.buffer.removeSubrange(...end)
+                return line
+            }
+            scanned = self.buffer.count
+            try UnixSocket.wait(for: POLLIN, on: self.descriptor, "a line")
+            var chunk = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(self.descriptor, &chunk, chunk.count, 0)
+            if count == 0 { return nil }
+            guard count > 0 else { throw TestFailure("cannot receive: errno \(errno)") }
+            self.buffer.append(contentsOf: chunk[..<count])
+        }
+    }
+}
+
+/// A server's line: its text, and what it says.
+package struct JSONLine: @unchecked Sendable, CustomStringConvertible {
+    package let description: String
+    // Foundation's value types for JSON, made once and only read.
+    private let object: [String: Any]
+
+    package init(_ text: String) throws {
+        self.description = text
+        let json = try JSONSerialization.jsonObject(with: Data(text.utf8))
+        guard let object = json as? [String: Any] else { throw TestFailure("no object: \(text)") }
+        self.object = object
+    }
+
+    package var type: String? { self.object["type"] as? String }
+    package var ok: Bool? { self.object["ok"] as? Bool }
+    package var error: String? { self.object["error"] as? String }
+    package var seq: Int? { self.object["seq"] as? Int }
+    package var state: String? { self.object["state"] as? String }
+
+    package func string(_ key: String) -> String? { self.object[key] as? String }
+    package func int(_ key: String) -> Int? { self.object[key] as? Int }
+    package func bool(_ key: String) -> Bool? { self.object[key] as? Bool }
+    package func strings(_ key: String) -> [String]? { self.object[key] as? [String] }
+    package func has(_ key: String) -> Bool { self.object[key] != nil }
+
+    /// The keys in the order in which they stand in the line, of the outermost object.
+    package var keys: [String] {
+        var keys: [String] = []
+        var depth = 0
+        var inString = false
+        var isEscaped = false
+        var word = ""
+        for character in self.description {
+            if inString {
+                if isEscaped {
+                    isEscaped = false
+                } else if character == "\\" {
+                    isEscaped = true
+                } else if character == "\"" {
+                    inString = false
+                } else {
+                    word.append(character)
+                }
+                continue
+            }
+            switch character {
+            case "\"":
+                inString = true
+                word = ""
+            case "{", "[": depth += 1
+            case "}", "]": depth -= 1
+            case ":" where depth == 1: keys.append(word)
+            default: break
+            }
+        }
+        return keys
+    }
+}

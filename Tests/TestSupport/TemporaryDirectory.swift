@@ -1,0 +1,14 @@
+import Foundation
+
+/// A directory of a test's own, short enough for socket paths, removed afterwards.
+package func withTemporaryDirectory<Result>(
+    _ body: (String) async throws -> Result
+) async throws -> Result {
+    let path = "/tmp/sm-\(UInt32.random(in: 0...UInt32.max))"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    defer {
+        // A leftover in /tmp fails no test.
+        try? FileManager.default.removeItem(atPath: path)
+    }
+    return try await body(path)
+}
