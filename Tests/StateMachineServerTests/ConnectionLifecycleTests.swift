@@ -1,0 +1,48 @@
+import Testing
+
+@testable import StateMachineServer
+
+/// A connection's life as scripts of event and action.
+@Suite
+struct ConnectionLifecycleTests {
+    @Test
+    func aClientThatHasSaidAllIsServedToTheEnd() {
+        var life = ConnectionLifecycle()
+        #expect(life.flushed(hasPending: false, hasSeenEOF: false) == .ignore)
+        #expect(life.inputEnded() == .endImplicitWatch)
+        #expect(life.isListening)
+        #expect(life.flushed(hasPending: true, hasSeenEOF: true) == .ignore)
+        #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .close)
+        #expect(life.isClosed)
+        #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .ignore)
+    }
+
+    @Test
+    func aClientThatIsSentAwayMayReadWhatItWasSent() {
+        var life = ConnectionLifecycle()
+        #expect(life.leave() == .sayBye)
+        #expect(!life.isListening)
+        #expect(life.leave() == .ignore)
+        #expect(life.flushed(hasPending: true, hasSeenEOF: false) == .linger)
+        #expect(life.inputEnded() == .close)
+        #expect(life.isClosed)
+    }
+
+    @Test
+    func aClientThatHasEndedAlreadyIsNotWaitedFor() {
+        var life = ConnectionLifecycle()
+        #expect(life.inputEnded() == .endImplicitWatch)
+        #expect(life.leave() == .sayBye)
+        #expect(life.flushed(hasPending: true, hasSeenEOF: true) == .close)
+    }
+
+    @Test
+    func nothingFollowsTheEnd() {
+        var life = ConnectionLifecycle()
+        life.becameInactive()
+        #expect(life.isClosed)
+        #expect(life.leave() == .ignore)
+        #expect(life.inputEnded() == .ignore)
+        #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .ignore)
+    }
+}

@@ -1,0 +1,32 @@
+import StateMachineCore
+
+/// A state with rules of its own: a door that must be unlocked before it is opened.
+enum DoorState: MachineState {
+    case locked(by: String)
+    case closed
+    case open(degrees: Int)
+
+    enum Name: String, CaseIterable, Sendable {
+        case locked
+        case closed
+        case open
+    }
+
+    static let initial = DoorState.closed
+
+    var name: Name {
+        switch self {
+        case .locked: .locked
+        case .closed: .closed
+        case .open: .open
+        }
+    }
+
+    var successors: Set<Name> {
+        switch self {
+        case .locked: [.closed]
+        case .closed: [.locked, .open]
+        case .open: [.open, .closed]
+        }
+    }
+}

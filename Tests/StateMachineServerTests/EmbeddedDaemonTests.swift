@@ -1,0 +1,135 @@
+import Logging
+import ServiceLifecycle
+import StateMachineCore
+import StateMachineServer
+import TestSupport
+import Testing
+
+/// A daemon for an enum of one's own, inside one's own process.
+@Suite(.timeLimit(.minutes(1)))
+struct EmbeddedDaemonTests {
+    /// Runs a daemon around `body`, which is given the path of the control door.
+    private func withDaemon(
+        _ machine: StateMachine<DoorState>,
+        _ body: @escaping @Sendable (String) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
+            var logger = Logger(label: "test")
+            logger.logLevel = .critical
+            let daemon = StateMachineDaemon(
+                machine: machine,
+                configuration: DaemonConfiguration(runtimeDirectory: directory),
+                logger: logger,
+                onReady: { isReady.finish() }
+            )
+            let group = ServiceGroup(services: [daemon], logger: logger)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await group.run() }
+                for await _ in ready {}
+                try await body("\(directory)/control.sock")
+                await group.triggerGracefulShutdown()
+                try await tasks.waitForAll()
+            }
+        }
+    }
+
+    @Test
+    func anIllegalTransitionIsRefusedWithWhatIsAllowed() async throws {
+        let machine = StateMachine(DoorState.locked(by: "night watch"))
+        try await self.withDaemon(machine) { path in
+            let client = try LineSocket(connectingTo: path)
+            let refusal = try await client.ask("set open degrees=90")
+            #expect(refusal.error == "illegal-transition")
+            #expect(refusal.strings("allowed") == ["closed"])
+            #expect(refusal.state == "locked")
+            #expect(
+                refusal.keys == [
+                    "type", "ok", "error", "message", "allowed", "seq", "state", "data", "at",
+                    "cursor",
+                ]
+            )
+            let legal = try await client.ask("set closed")
+            #expect(legal.ok == true)
+        }
+        #expect(machine.state == .closed)
+    }
+
+    @Test
+    func clientsSeeWhatTheProgramSets() async throws {
+        let machine = StateMachine(DoorState.closed)
+        try await self.withDaemon(machine) { path in
+            let client = try LineSocket(connectingTo: path)
+            let first = try await client.ask("watch open")
+            #expect(first.state == "closed")
+            machine.state = .open(degrees: 30)
+            let change = try await client.next()
+            #expect(change.type == "change")
+            #expect(change.description.contains(#""state":"open","data":{"degrees":30}"#))
+            #expect(!change.has("by"))
+            machine.state = .closed
+            machine.state = .open(degrees: 45)
+            let later = try await client.next()
+            #expect(later.seq == 3)
+        }
+    }
+
+    @Test
+    func theProgramSeesWhatClientsSet() async throws {
+        let machine = StateMachine(DoorState.closed)
+        try await self.withDaemon(machine) { path in
+            let client = try LineSocket(connectingTo: path)
+            let reply = try await client.ask(#"{"op":"set","state":"locked","data":{"by":"Eve"}}"#)
+            #expect(reply.bool("changed") == true)
+            #expect(machine.state == .locked(by: "Eve"))
+        }
+    }
+
+    @Test
+    func describeTellsTheEnumsOwnRules() async throws {
+        try await self.withDaemon(StateMachine(DoorState.closed)) { path in
+            let described = try await LineSocket(connectingTo: path).ask("describe")
+            for part in [
+                #"{"state":"locked","fields":{"by":{"type":"string"}}}"#,
+                #"{"state":"open","fields":{"degrees":{"type":"integer"}}}"#,
+                #""initial":{"state":"closed","data":{}}"#,
+                #""locked":["closed"],"closed":["locked","open"],"open":["closed","open"]"#,
+            ] {
+                #expect(described.description.contains(part), "\(described)")
+            }
+        }
+    }
+
+    @Test
+    func aWaitSeesAStateThatHasPassed() async throws {
+        let machine = StateMachine(DoorState.closed)
+        try await self.withDaemon(machine) { path in
+            let client = try LineSocket(connectingTo: path)
+            let start = try await client.ask("get")
+            let cursor = try #require(start.string("cursor"))
+            machine.state = .open(degrees: 1)
+            machine.state = .closed
+            let reply = try await client.ask(
+                #"{"op":"wait","until":["open"],"fail":["locked"],"since":"\#(cursor)"}"#
+            )
+            #expect(reply.string("matched") == "open")
+            #expect(reply.seq == 1)
+        }
+    }
+
+    @Test
+    func aStateTooLongToSendIsRefusedWhenItIsSet() async throws {
+        try await self.withDaemon(StateMachine(DoorState.closed)) { path in
+            let client = try LineSocket(connectingTo: path)
+            // U+2028 takes three bytes on its way in and six on its way out.
+            let text = String(repeating: "\u{2028}", count: 15_000)
+            let refusal = try await client.ask(
+                #"{"op":"set","state":"locked","data":{"by":"\#(text)"}}"#
+            )
+            #expect(refusal.error == "too-long")
+            #expect(refusal.seq == nil)
+            let pong = try await client.ask("ping")
+            #expect(pong.seq == 0)
+        }
+    }
+}
