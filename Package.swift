@@ -62,6 +62,7 @@ let package = Package(
         .target(
             name: "StateMachineClient",
             dependencies: [
+                "StateMachineCore",
                 "StateMachineWire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -82,7 +83,9 @@ let package = Package(
             name: "statectl",
             dependencies: [
                 "StateMachineClient",
+                "StateMachineCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -108,6 +111,17 @@ let package = Package(
                 "StateMachineServer",
                 "StateMachineWire",
                 "TestSupport",
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineClientTests",
+            dependencies: [
+                "StateMachineClient",
+                "StateMachineCore",
+                "statectl",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
