@@ -14,7 +14,8 @@ extension Client {
     ///   - since: changes after this cursor are judged too.
     ///   - timeout: after how long the daemon is to answer ``RefusalCode/timeout``; nil means never.
     ///   - clock: what the time is measured with while there is no connection.
-    ///   - interrupted: told of each lost connection and the pause before the next attempt.
+    ///   - interrupted: told why there is no connection, the number of the next attempt, from 1,
+    ///     and the pause before it.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, among them ``ClientError/lostForGood(path:after:)``, or
     ///   `CancellationError`.
@@ -24,9 +25,10 @@ extension Client {
         since: String? = nil,
         timeout: Duration? = nil,
         clock: C = ContinuousClock(),
-        interrupted: (ClientError, Duration) -> Void = { _, _ in }
+        interrupted: (ClientError, Int, Duration) -> Void = { _, _, _ in }
     ) async throws -> Line {
-        let deadline = timeout.map { clock.now.advanced(by: $0) }
+        // The time runs from when the daemon is asked, so that it is told the time as it was given.
+        var deadline: C.Instant?
         var resumption = Resumption(since: since, isPatient: false)
         var random = SystemRandomNumberGenerator()
         var lostAt: C.Instant?
@@ -40,7 +42,8 @@ extension Client {
                     resumption.hasConnected()
                 }
                 lostAt = nil
-                let remaining = deadline.map { clock.now.duration(to: $0) }
+                let remaining = deadline.map { clock.now.duration(to: $0) } ?? timeout
+                deadline = deadline ?? timeout.map { clock.now.advanced(by: $0) }
                 let request = Request.wait(
                     until: until,
                     fail: fail,
@@ -51,7 +54,7 @@ extension Client {
                 let reply = try await dialogue.reply(to: request, within: limit)
                 await dialogue.connection.close()
                 guard reply.error == .shuttingDown else { return reply }
-                throw ClientError.lost(path: dialogue.connection.path)
+                throw ClientError.refused(reply)
             } catch let error as ClientError {
                 guard case .retry(let pause) = resumption.connectionFailed(error, using: &random)
                 else { throw error }
@@ -65,7 +68,7 @@ extension Client {
                         after: began.duration(to: clock.now)
                     )
                 }
-                interrupted(error, pause)
+                interrupted(error, resumption.attempts, pause)
                 try await clock.sleep(
                     until: min(end, clock.now.advanced(by: pause)),
                     tolerance: nil

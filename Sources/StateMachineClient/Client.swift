@@ -17,6 +17,11 @@ public struct Client: Sendable {
     /// 10 s: what it says at once; a stopped process is the only reason to be later.
     public static let answerLimit = Duration.seconds(10)
 
+    /// Attempts to get into a full queue of connections.
+    ///
+    /// 6: some five seconds in all; a daemon accepts hundreds in that time.
+    private static let throngLimit = 6
+
     /// Where the daemon's sockets are.
     public let directory: RuntimeDirectory
     private let group: any EventLoopGroup
@@ -30,9 +35,23 @@ public struct Client: Sendable {
         self.group = group
     }
 
-    /// Connects to that door.
-    public func connect(to door: Door) async throws(ClientError) -> Connection {
-        try await Connection.open(self.directory.socketPath(of: door), on: self.group)
+    /// Connects to that door, more than once if there is a throng before it.
+    ///
+    /// - Throws: ``ClientError``, or `CancellationError`.
+    public func connect(to door: Door) async throws -> Connection {
+        let path = self.directory.socketPath(of: door)
+        var backoff = Backoff()
+        var random = SystemRandomNumberGenerator()
+        while true {
+            do {
+                return try await Connection.open(path, on: self.group)
+            } catch {
+                guard error == .crowded(path: path), backoff.attempts < Self.throngLimit else {
+                    throw error
+                }
+            }
+            try await Task.sleep(for: backoff.next(using: &random))
+        }
     }
 
     /// Asks once.

@@ -11,7 +11,7 @@ extension ClientError {
         case ENOENT, ENOTDIR:
             self = .unreachable(path: path, reason: "no such socket")
         case EAGAIN:
-            self = .unreachable(path: path, reason: "its queue of connections is full")
+            self = .crowded(path: path)
         case ENAMETOOLONG:
             self = .pathTooLong(path)
         default:

@@ -6,6 +6,8 @@ public enum ClientError: Error, Hashable, Sendable {
     case notFound(tried: [String])
     /// Nobody answers on the socket; `reason` is the system's word for it.
     case unreachable(path: String, reason: String)
+    /// The daemon does not keep up with those who want to connect.
+    case crowded(path: String)
     /// The socket's path does not fit into an address.
     case pathTooLong(String)
     /// This user may not open the socket.
@@ -34,6 +36,8 @@ extension ClientError: CustomStringConvertible {
         case .unreachable(let path, let reason):
             "no daemon answers on \(path) (\(reason)); "
                 + "is the service running? systemctl status statemachine"
+        case .crowded(let path):
+            "too many want to connect to \(path) at once; try again"
         case .pathTooLong(let path):
             "the socket path \(path) is longer than the 107 bytes that Linux allows; "
                 + "use a shorter runtime directory"

@@ -46,8 +46,11 @@ struct Resumption: Sendable {
         using generator: inout some RandomNumberGenerator
     ) -> Verdict {
         switch error {
-        case .notFound, .pathTooLong, .malformed, .refused, .lostForGood:
+        case .notFound, .pathTooLong, .malformed, .lostForGood:
             return .giveUp
+        case .refused(let line):
+            guard line.error == .shuttingDown else { return .giveUp }
+            return .retry(after: self.backoff.next(using: &generator))
         case .notPermitted:
             self.denials += 1
             guard self.isKnown, self.denials < Self.denialLimit else { return .giveUp }
@@ -55,7 +58,7 @@ struct Resumption: Sendable {
         case .unreachable, .silent:
             guard self.isKnown || self.isPatient else { return .giveUp }
             return .retry(after: self.backoff.next(using: &generator))
-        case .lost:
+        case .lost, .crowded:
             return .retry(after: self.backoff.next(using: &generator))
         case .dismissed(let line):
             return .retry(after: self.backoff.next(asked: line.retryDelay, using: &generator))

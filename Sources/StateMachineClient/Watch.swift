@@ -6,9 +6,11 @@
 public struct Watch: AsyncSequence, Sendable {
     /// What the watch gives.
     public enum Event: Hashable, Sendable {
-        /// A line of the watch, or the daemon's farewell.
+        /// A line of the watch.
         case line(Line)
         /// There is no connection; the next attempt, counted from 1, follows after that pause.
+        ///
+        /// If the daemon said farewell, the error is ``ClientError/dismissed(_:)`` with its line.
         case interrupted(ClientError, attempt: Int, retryingIn: Duration)
     }
 

@@ -35,7 +35,7 @@ struct DescriptionText {
             let arguments = fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))"
             var remarks: [String] = []
             if name == initial { remarks.append("initial") }
-            if let next = Self.successors(of: name, in: reply["transitions"]) {
+            if let next = self.successors(of: name, in: reply) {
                 remarks.append("→ \(next)")
             }
             return (name.printable + arguments, remarks.joined(separator: "; "))
@@ -61,9 +61,11 @@ struct DescriptionText {
         return "\(name.printable): \(kind)\(isOptional ? "?" : "")"
     }
 
-    private static func successors(of name: String, in transitions: JSON?) -> String? {
-        let names = transitions?[name]?.elements?.map(\.shortText)
-        return names.map { $0.isEmpty ? "nothing" : $0.joined(separator: ", ") }
+    private func successors(of name: String, in reply: Line) -> String? {
+        guard let next = reply["transitions"]?[name]?.elements else { return nil }
+        if next.isEmpty { return "nothing" }
+        let isAny = next.count == reply["states"]?.elements?.count
+        return isAny ? "any" : next.map(\.shortText).joined(separator: ", ")
     }
 
     private func lines(_ value: JSON) -> [String] {

@@ -20,7 +20,7 @@ enum ExitStatus: Int32, Error {
 
     init(_ error: ClientError) {
         switch error {
-        case .notFound, .unreachable, .silent, .malformed: self = .unreachable
+        case .notFound, .unreachable, .crowded, .silent, .malformed: self = .unreachable
         case .pathTooLong: self = .usage
         case .notPermitted: self = .notPermitted
         case .lost, .lostForGood: self = .lost

@@ -43,7 +43,8 @@ struct WaitCommand: AsyncParsableCommand {
             fail: self.fail.map { TypedValues.pattern($0) },
             since: self.since,
             timeout: self.timeout?.duration
-        ) { error, _ in
+        ) { error, attempt, _ in
+            guard attempt == 1 else { return }
             StandardError.write("statectl: \(error.description.printable); reconnecting")
         }
         guard reply.isOK == true else { try self.options.refuse(reply) }

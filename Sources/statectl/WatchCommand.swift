@@ -58,6 +58,9 @@ struct WatchCommand: AsyncParsableCommand {
                     case .reply, .live, .ask, .beat, .bye, .other: break
                     }
                 case .interrupted(let error, let attempt, _):
+                    if case .dismissed(let farewell) = error, self.options.json {
+                        try StandardOutput.write(farewell.text)
+                    }
                     guard attempt == 1 else { continue }
                     StandardError.write("statectl: \(error.description.printable); reconnecting")
                 }
