@@ -35,11 +35,13 @@ extension Client {
         while true {
             do {
                 let dialogue = try await self.dialogue(isReading: true)
+                // A wait says nothing before its end: that a daemon is there shows here, and where
+                // the wait begins.
+                let start = try await dialogue.reply(to: .get, within: Self.answerLimit)
                 if resumption.cursor == nil {
-                    let reply = try await dialogue.reply(to: .get, within: Self.answerLimit)
-                    resumption.lineReceived(reply)
+                    resumption.lineReceived(start)
                 } else {
-                    resumption.hasConnected()
+                    resumption.hasAnswered()
                 }
                 lostAt = nil
                 let remaining = deadline.map { clock.now.duration(to: $0) } ?? timeout

@@ -28,15 +28,15 @@ struct Resumption: Sendable {
     var attempts: Int { self.backoff.attempts }
 
     /// There is a daemon, and it let us in.
-    mutating func hasConnected() {
+    mutating func hasAnswered() {
         self.isKnown = true
         self.denials = 0
+        self.backoff.reset()
     }
 
     /// A line that tells the state was received.
     mutating func lineReceived(_ line: Line) {
-        self.hasConnected()
-        self.backoff.reset()
+        self.hasAnswered()
         if let cursor = line.cursor { self.cursor = cursor }
     }
 
