@@ -119,8 +119,11 @@ let package = Package(
             dependencies: [
                 "StateMachineClient",
                 "StateMachineCore",
+                "StateMachineWire",
                 "statectl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict

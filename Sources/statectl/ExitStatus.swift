@@ -24,7 +24,8 @@ enum ExitStatus: Int32, Error {
         case .pathTooLong: self = .usage
         case .notPermitted: self = .notPermitted
         case .lost, .lostForGood: self = .lost
-        case .dismissed(let line): self = line.reason == "limit" ? .no : .lost
+        case .dismissed(let line):
+            self = ["limit", "too-long"].contains(line.reason) ? .no : .lost
         case .refused(let line): self = line.error.map { ExitStatus($0) } ?? .no
         }
     }
