@@ -64,6 +64,7 @@ let package = Package(
         .target(
             name: "StateMachineClient",
             dependencies: [
+                "StateMachineCore",
                 "StateMachineWire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -84,7 +85,9 @@ let package = Package(
             name: "statectl",
             dependencies: [
                 "StateMachineClient",
+                "StateMachineCore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -116,6 +119,20 @@ let package = Package(
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineClientTests",
+            dependencies: [
+                "StateMachineClient",
+                "StateMachineCore",
+                "StateMachineWire",
+                "statectl",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),

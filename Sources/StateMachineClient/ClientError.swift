@@ -1,0 +1,84 @@
+/// Why a daemon could not be asked, or did not do what it was asked for.
+///
+/// `description` is one sentence for people that says what to do, where something can be done.
+public enum ClientError: Error, Hashable, Sendable {
+    /// No directory that was looked into has a door in it.
+    case notFound(tried: [String])
+    /// Nobody answers on the socket; `reason` is the system's word for it.
+    case unreachable(path: String, reason: String)
+    /// The daemon does not keep up with those who want to connect.
+    case crowded(path: String)
+    /// The socket's path does not fit into an address.
+    case pathTooLong(String)
+    /// This user may not open the socket.
+    case notPermitted(path: String)
+    /// Something took the connection and then said nothing for that long.
+    case silent(path: String, Duration)
+    /// What answers does not speak the protocol, or its line is longer than any line may be.
+    case malformed(path: String, String)
+    /// The connection ended without a word.
+    case lost(path: String)
+    /// The daemon closed the connection and said why, in a line of the kind ``Line/Kind/bye``.
+    case dismissed(Line)
+    /// The connection was lost, and no other could be made for that long.
+    case lostForGood(path: String, after: Duration)
+    /// The daemon answered, and the answer is no.
+    case refused(Line)
+}
+
+extension ClientError: CustomStringConvertible {
+    /// The sentence.
+    public var description: String {
+        switch self {
+        case .notFound(let tried):
+            "no daemon found (looked for \(tried.joined(separator: " and "))); "
+                + "is the service running? systemctl status statemachine"
+        case .unreachable(let path, let reason):
+            "no daemon answers on \(path) (\(reason)); "
+                + "is the service running? systemctl status statemachine"
+        case .crowded(let path):
+            "too many want to connect to \(path) at once; try again"
+        case .pathTooLong(let path):
+            "the socket path \(path) is longer than the 107 bytes that Linux allows; "
+                + "use a shorter runtime directory"
+        case .notPermitted(let path):
+            "you may not open \(path); the socket's owner and group may (ls -l \(path))"
+        case .silent(let path, let duration):
+            "the daemon on \(path) took the connection but has not answered for \(duration.inWords); "
+                + "is it stopped? systemctl status statemachine"
+        case .malformed(let path, let what):
+            "what answers on \(path) is not a statemachine daemon: \(what)"
+        case .lost(let path):
+            "the connection to \(path) was lost"
+        case .dismissed(let line):
+            line.farewell
+        case .lostForGood(let path, let duration):
+            "the connection to \(path) was lost and no other could be made for \(duration.inWords)"
+        case .refused(let line):
+            line.message ?? "the daemon refused: \(line.text)"
+        }
+    }
+}
+
+extension Duration {
+    /// Seconds to a tenth: `2.5 s`.
+    fileprivate var inWords: String {
+        let tenths = self / .milliseconds(100)
+        let rounded = tenths.rounded() / 10
+        return rounded == rounded.rounded() ? "\(Int64(rounded)) s" : "\(rounded) s"
+    }
+}
+
+extension Line {
+    /// What a `bye` line says, as a sentence.
+    fileprivate var farewell: String {
+        switch self.reason {
+        case "restart": "the daemon is restarting"
+        case "shutdown": "the daemon is shutting down"
+        case "limit":
+            "the daemon is at its limit of \(self["max"]?.description ?? "?") "
+                + "(\(self["limit"]?.string ?? "connections")); try again later"
+        case let reason: "the daemon closed the connection (\(reason ?? "no reason given"))"
+        }
+    }
+}

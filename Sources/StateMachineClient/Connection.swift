@@ -1,0 +1,113 @@
+public import NIOCore
+import NIOPosix
+
+/// A connection to one door: requests go out, lines come in.
+///
+/// It is closed by ``close()``, by the daemon, and when the iteration over ``lines`` ends early.
+public struct Connection: Sendable {
+    /// The socket's path.
+    public let path: String
+    /// What the daemon sends, to be iterated over once, by one task.
+    public let lines: Lines
+    private let channel: any Channel
+
+    /// Connects to the socket at `path`.
+    ///
+    /// - Parameters:
+    ///   - path: at most 107 bytes.
+    ///   - group: where the connection's event loop comes from.
+    /// - Returns: the connection, once it stands.
+    /// - Throws: ``ClientError/unreachable(path:reason:)``, ``ClientError/notPermitted(path:)`` or
+    ///   ``ClientError/pathTooLong(_:)``.
+    public static func open(
+        _ path: String,
+        on group: any EventLoopGroup
+    ) async throws(ClientError) -> Connection {
+        do {
+            let (channel, lines) = try await ClientBootstrap(group: group)
+                .channelOption(.autoRead, value: false)
+                .connect(unixDomainSocketPath: path) { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        (channel, try LineReader.add(to: channel, path: path))
+                    }
+                }
+            return Connection(path: path, lines: Lines(path: path, lines), channel: channel)
+        } catch let error as IOError {
+            throw ClientError(connecting: path, errnoCode: error.errnoCode)
+        } catch SocketAddressError.unixDomainSocketPathTooLong {
+            throw .pathTooLong(path)
+        } catch {
+            throw .unreachable(path: path, reason: "\(error)")
+        }
+    }
+
+    /// Sends a request; returns once the kernel has it.
+    ///
+    /// - Throws: ``ClientError/lost(path:)`` if the connection is closed. The lines that came before
+    ///   it was can still be read.
+    public func send(_ request: Request) async throws(ClientError) {
+        do {
+            try await self.channel.writeAndFlush(ByteBuffer(bytes: request.line))
+        } catch {
+            throw .lost(path: self.path)
+        }
+    }
+
+    /// Closes the connection; nothing happens if it is closed already.
+    public func close() async {
+        do {
+            try await self.channel.close()
+        } catch {
+            // Closed before, by the daemon or by us.
+        }
+    }
+
+    /// Ends the connection, for its reader with ``ClientError/silent(path:_:)``, unless the promise
+    /// to answer that is returned is called off in time.
+    func expectAnswer(within limit: Duration) -> Scheduled<Void> {
+        let path = self.path
+        let pipeline = self.channel.pipeline
+        return self.channel.eventLoop.scheduleTask(in: TimeAmount(limit)) {
+            pipeline.fireErrorCaught(ClientError.silent(path: path, limit))
+        }
+    }
+}
+
+extension Connection {
+    /// A connection's lines, in order; a last line without its newline is not among them.
+    public struct Lines: AsyncSequence, Sendable {
+        private let path: String
+        private let base: LineReader.Producer
+
+        init(path: String, _ base: LineReader.Producer) {
+            self.path = path
+            self.base = base
+        }
+
+        /// The iterator; there may be only one.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(path: self.path, base: self.base.makeAsyncIterator())
+        }
+
+        /// Gives one line after the other, until the connection ends.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let path: String
+            fileprivate let base: LineReader.Producer.AsyncIterator
+
+            /// The next line; nil at the connection's end.
+            ///
+            /// - Throws: ``ClientError``, or `CancellationError` if the task is cancelled.
+            public func next() async throws -> Line? {
+                guard let bytes = try await self.base.next() else { return nil }
+                guard let line = Line(bytes) else {
+                    let start = String(decoding: bytes.prefix(80), as: UTF8.self)
+                    throw ClientError.malformed(
+                        path: self.path,
+                        "it sent \(JSON.string(start))"
+                    )
+                }
+                return line
+            }
+        }
+    }
+}

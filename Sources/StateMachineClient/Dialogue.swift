@@ -1,0 +1,47 @@
+import NIOCore
+
+/// One task's talk over one connection: a request, then its reply.
+struct Dialogue {
+    let connection: Connection
+    private let lines: Connection.Lines.Iterator
+
+    init(_ connection: Connection) {
+        self.connection = connection
+        self.lines = connection.lines.makeAsyncIterator()
+    }
+
+    /// Sends a request and skips lines up to the next reply.
+    ///
+    /// - Parameters:
+    ///   - request: must be the only one that is not answered yet.
+    ///   - limit: after how long a silent daemon is given up; nil means never.
+    /// - Returns: the reply, whatever it says.
+    /// - Throws: ``ClientError``, or `CancellationError`.
+    func reply(to request: Request, within limit: Duration? = nil) async throws -> Line {
+        let deadline = limit.map { self.connection.expectAnswer(within: $0) }
+        defer { deadline?.cancel() }
+        try await self.send(request)
+        while true {
+            let line = try await self.next()
+            if line.kind == .reply { return line }
+        }
+    }
+
+    /// Sends a request; if the connection is closed, the lines that are still to be read say why.
+    func send(_ request: Request) async throws {
+        do {
+            try await self.connection.send(request)
+        } catch ClientError.lost {
+            return
+        }
+    }
+
+    /// The next line that is not a farewell.
+    func next() async throws -> Line {
+        guard let line = try await self.lines.next() else {
+            throw ClientError.lost(path: self.connection.path)
+        }
+        if line.kind == .bye { throw ClientError.dismissed(line) }
+        return line
+    }
+}

@@ -1,0 +1,135 @@
+public import StateMachineCore
+import StateMachineWire
+
+/// A line that the daemon sent.
+///
+/// Kinds and keys that are not known here are kept and can be read through the subscript; the
+/// protocol asks clients to ignore them.
+public struct Line: Hashable, Sendable {
+    /// What a line is, its `type`.
+    public enum Kind: Hashable, Sendable {
+        /// The answer to a request.
+        case reply
+        /// The current state, at the beginning of a watch or instead of changes that were missed.
+        case state
+        /// A transition.
+        case change
+        /// The end of a replay.
+        case live
+        /// A question to a guard.
+        case ask
+        /// A sign of life that was asked for.
+        case beat
+        /// The last line of a connection that the daemon closes.
+        case bye
+        /// A kind that came into the protocol later.
+        case other(String)
+    }
+
+    /// The line as it was received, without its newline.
+    public let text: String
+    /// What the line is.
+    public let kind: Kind
+    private let value: JSONValue
+
+    /// The line of those bytes; nil if they are not a JSON object with a `type`.
+    public init?(_ bytes: [UInt8]) {
+        var parser = JSONParser(bytes)
+        let value: JSONValue
+        do {
+            value = try parser.parse()
+        } catch {
+            // Not a line of the protocol; the caller says on which socket it came.
+            return nil
+        }
+        guard let type = value["type"]?.string else { return nil }
+        self.text = String(decoding: bytes, as: UTF8.self)
+        self.kind = Kind(type)
+        self.value = value
+    }
+
+    /// The member of that name, if the line has it.
+    public subscript(_ key: String) -> JSON? { self.value[key].map { JSON($0) } }
+}
+
+extension Line {
+    /// What the request that caused the line was called by its sender.
+    public var id: JSON? { self["id"] }
+
+    /// For a reply: whether the answer is yes.
+    public var isOK: Bool? { self["ok"]?.bool }
+
+    /// For a reply that says no: why, as a word that does not change.
+    public var error: RefusalCode? { self["error"]?.string.map { RefusalCode($0) } }
+
+    /// For a reply that says no: why, as a sentence that may change.
+    public var message: String? { self["message"]?.string }
+
+    /// For a reply that says no: what would have been possible.
+    public var known: [String] { self["known"]?.elements?.compactMap(\.string) ?? [] }
+
+    /// For a reply to `set`: whether the state is another than before.
+    public var hasChanged: Bool? { self["changed"]?.bool }
+
+    /// For a reply to `wait`: the pattern that matched, as it was written.
+    public var matched: JSON? { self["matched"] }
+
+    /// The number of the transition that led to the state.
+    public var seq: UInt64? { self["seq"]?.integer.flatMap { UInt64(exactly: $0) } }
+
+    /// The state.
+    public var state: NamedState? { NamedState(self.value) }
+
+    /// For a change: the state before.
+    public var from: NamedState? { self.value["from"].flatMap { NamedState($0) } }
+
+    /// When the state was entered.
+    public var at: WallTime? { self["at"]?.string.flatMap { WallTime(rfc3339: $0) } }
+
+    /// Who asked for the transition; nil if the daemon itself did, or if the line does not say.
+    public var by: Peer? {
+        guard let uid = self["by"]?["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
+            let pid = self["by"]?["pid"]?.integer.flatMap({ Int32(exactly: $0) })
+        else { return nil }
+        return Peer(uid: uid, pid: pid)
+    }
+
+    /// Why, in the words of whoever asked for the transition.
+    public var cause: String? { self["cause"]?.string }
+
+    /// Where to go on from after this line; opaque.
+    public var cursor: String? { self["cursor"]?.string }
+
+    /// Whether the change is an old one that was asked for.
+    public var isReplay: Bool { self["replay"]?.bool ?? false }
+
+    /// Why changes may be missing before this line: `restarted`, `evicted`, `unknown` or `lagged`.
+    public var resync: String? { self["resync"]?.string }
+
+    /// How many changes are missing before this line, where that is known.
+    public var missed: UInt64? { self["missed"]?.integer.flatMap { UInt64(exactly: $0) } }
+
+    /// For `bye`: why the daemon closes the connection.
+    public var reason: String? { self["reason"]?.string }
+
+    /// For `bye`: after how long to come again.
+    public var retryDelay: Duration? {
+        self["retryMs"]?.integer.map { .milliseconds(max(0, $0)) }
+    }
+}
+
+extension Line.Kind {
+    fileprivate init(_ type: String) {
+        self =
+            switch type {
+            case "reply": .reply
+            case "state": .state
+            case "change": .change
+            case "live": .live
+            case "ask": .ask
+            case "beat": .beat
+            case "bye": .bye
+            default: .other(type)
+            }
+    }
+}

@@ -1,0 +1,124 @@
+import NIOCore
+
+/// Hands a connection's lines to the one task that iterates over them, and reads on only while
+/// that task keeps up.
+///
+/// Guarded state: `framer`, `isPaused`; both belong to the channel's event loop.
+final class LineReader: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias Producer = NIOThrowingAsyncSequenceProducer<
+        [UInt8], any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark, Demand
+    >
+
+    /// Lines kept for an iterating task that is behind.
+    ///
+    /// Reading stops at the high mark and goes on at the low one; what is not read stays in the
+    /// kernel, and then with the daemon.
+    ///
+    /// 256 and 64: one read brings about 250 plain lines. Not tuned.
+    private static let marks =
+        NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark(
+            lowWatermark: 64,
+            highWatermark: 256
+        )
+
+    private let path: String
+    private let source: Producer.Source
+    private var framer = LineFramer()
+    private var isPaused = false
+
+    private init(path: String, source: Producer.Source) {
+        self.path = path
+        self.source = source
+    }
+
+    /// Puts a reader into the pipeline of `channel`, on its event loop.
+    ///
+    /// - Returns: the lines; to be iterated over once. Dropping them closes the channel.
+    static func add(to channel: any Channel, path: String) throws -> Producer {
+        let demand = Demand(channel: channel)
+        let made = Producer.makeSequence(
+            elementType: [UInt8].self,
+            failureType: (any Error).self,
+            backPressureStrategy: self.marks,
+            finishOnDeinit: true,
+            delegate: demand
+        )
+        let reader = LineReader(path: path, source: made.source)
+        demand.serve(reader)
+        try channel.pipeline.syncOperations.addHandler(reader)
+        return made.sequence
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.read()
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = self.unwrapInboundIn(data)
+        let lines: [[UInt8]]
+        do {
+            lines = try self.framer.append(buffer.readableBytesView)
+        } catch {
+            let what = "a line has over \(LineFramer.lineBytes) bytes"
+            self.source.finish(ClientError.malformed(path: self.path, what))
+            context.close(promise: nil)
+            return
+        }
+        switch self.source.yield(contentsOf: lines) {
+        case .produceMore: self.isPaused = false
+        case .stopProducing: self.isPaused = true
+        case .dropped: context.close(promise: nil)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if !self.isPaused { context.read() }
+        context.fireChannelReadComplete()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.source.finish()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let error = error as? ClientError {
+            self.source.finish(error)
+        } else {
+            // A reset and the like; to the reader it is the end, as an orderly close is.
+            self.source.finish()
+        }
+        context.close(promise: nil)
+    }
+
+    fileprivate func resume(_ channel: any Channel) {
+        self.isPaused = false
+        channel.read()
+    }
+}
+
+extension LineReader {
+    /// Tells the reader when the iterating task wants more, and the channel when it is gone.
+    final class Demand: NIOAsyncSequenceProducerDelegate {
+        private let channel: any Channel
+        private let reader: NIOLoopBoundBox<LineReader?>
+
+        fileprivate init(channel: any Channel) {
+            self.channel = channel
+            self.reader = NIOLoopBoundBox(nil, eventLoop: channel.eventLoop)
+        }
+
+        fileprivate func serve(_ reader: LineReader) { self.reader.value = reader }
+
+        func produceMore() {
+            self.channel.eventLoop.execute { self.reader.value?.resume(self.channel) }
+        }
+
+        func didTerminate() {
+            self.channel.close(promise: nil)
+            self.channel.eventLoop.execute { self.reader.value = nil }
+        }
+    }
+}

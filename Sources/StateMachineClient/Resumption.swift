@@ -1,0 +1,67 @@
+/// What a watch does when its connection ends, and where it goes on: decisions only.
+struct Resumption: Sendable {
+    /// Refusals to open the door in a row after which they are believed.
+    ///
+    /// 5: a daemon that starts has its socket before the socket has its mode; that passes within the
+    /// first pause.
+    private static let denialLimit = 5
+
+    enum Verdict: Equatable {
+        case retry(after: Duration)
+        case giveUp
+    }
+
+    /// Whether a daemon that was never reached is waited for.
+    let isPatient: Bool
+    /// Where the next subscription begins.
+    private(set) var cursor: String?
+    private var backoff = Backoff()
+    /// Whether there ever was a daemon.
+    private var isKnown = false
+    private var denials = 0
+
+    init(since cursor: String?, isPatient: Bool) {
+        self.cursor = cursor
+        self.isPatient = isPatient
+    }
+
+    var attempts: Int { self.backoff.attempts }
+
+    /// There is a daemon, and it let us in.
+    mutating func hasAnswered() {
+        self.isKnown = true
+        self.denials = 0
+        self.backoff.reset()
+    }
+
+    /// A line that tells the state was received.
+    mutating func lineReceived(_ line: Line) {
+        self.hasAnswered()
+        if let cursor = line.cursor { self.cursor = cursor }
+    }
+
+    /// The connection ended, or none could be made.
+    mutating func connectionFailed(
+        _ error: ClientError,
+        using generator: inout some RandomNumberGenerator
+    ) -> Verdict {
+        switch error {
+        case .notFound, .pathTooLong, .malformed, .lostForGood:
+            return .giveUp
+        case .refused(let line):
+            guard line.error == .shuttingDown else { return .giveUp }
+            return .retry(after: self.backoff.next(using: &generator))
+        case .notPermitted:
+            self.denials += 1
+            guard self.isKnown, self.denials < Self.denialLimit else { return .giveUp }
+            return .retry(after: self.backoff.next(using: &generator))
+        case .unreachable, .silent:
+            guard self.isKnown || self.isPatient else { return .giveUp }
+            return .retry(after: self.backoff.next(using: &generator))
+        case .lost, .crowded:
+            return .retry(after: self.backoff.next(using: &generator))
+        case .dismissed(let line):
+            return .retry(after: self.backoff.next(asked: line.retryDelay, using: &generator))
+        }
+    }
+}

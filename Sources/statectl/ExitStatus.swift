@@ -1,0 +1,68 @@
+import ArgumentParser
+import StateMachineClient
+
+/// How the process ends.
+enum ExitStatus: Int32, Error {
+    /// Yes, reached, accepted.
+    case yes = 0
+    /// No, refused, a failed state.
+    case no = 1
+    /// A command line, a state or data that cannot be meant.
+    case usage = 2
+    /// EX_UNAVAILABLE of sysexits.h.
+    case unreachable = 69
+    /// EX_TEMPFAIL of sysexits.h: the connection was lost for good.
+    case lost = 75
+    /// EX_NOPERM of sysexits.h.
+    case notPermitted = 77
+    /// As timeout(1) has it.
+    case timeout = 124
+
+    init(_ error: ClientError) {
+        switch error {
+        case .notFound, .unreachable, .crowded, .silent, .malformed: self = .unreachable
+        case .pathTooLong: self = .usage
+        case .notPermitted: self = .notPermitted
+        case .lost, .lostForGood: self = .lost
+        case .dismissed(let line):
+            self = ["limit", "too-long"].contains(line.reason) ? .no : .lost
+        case .refused(let line): self = line.error.map { ExitStatus($0) } ?? .no
+        }
+    }
+
+    init(_ code: RefusalCode) {
+        switch code {
+        case .unknownState, .badData, .badRequest, .badJSON, .unknownOperation: self = .usage
+        case .forbidden: self = .notPermitted
+        case .timeout: self = .timeout
+        case .shuttingDown: self = .lost
+        default: self = .no
+        }
+    }
+
+    /// Says on standard error, or for help on standard output, what there is to say about the end
+    /// of a command.
+    static func reporting(_ error: any Error) -> ExitStatus {
+        switch error {
+        case let status as ExitStatus:
+            return status
+        case is ReaderGone:
+            return .yes
+        case let error as ClientError:
+            StandardError.write("statectl: \(error.description.printable)")
+            return ExitStatus(error)
+        default:
+            let text = Statectl.fullMessage(for: error)
+            guard Statectl.exitCode(for: error).isSuccess else {
+                StandardError.write(text)
+                return .usage
+            }
+            do {
+                try StandardOutput.write(text)
+            } catch {
+                // Nobody is there to be told.
+            }
+            return .yes
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import StateMachineClient
+
+struct IsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "is",
+        abstract: "Tell whether the current state is one of these.",
+        discussion: "Shows the current state; the exit code is 0 for yes and 1 for no."
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Argument(help: ArgumentHelp("States to compare with.", valueName: "pattern"))
+    var patterns: [String]
+
+    @Flag(name: .shortAndLong, help: "Show nothing; the exit code is the answer.")
+    var quiet = false
+
+    func run() async throws {
+        // A wait that may take no time: the daemon judges, and knows a misspelt state from a no.
+        let request = Request.wait(
+            until: self.patterns.map { TypedValues.pattern($0) },
+            timeout: .zero
+        )
+        let reply = try await self.options.client.reply(to: request)
+        let isYes = reply.isOK == true
+        guard isYes || reply.error == .timeout else { try self.options.refuse(reply) }
+        if !self.quiet { try self.options.print(reply) { $0.report(reply) } }
+        if !isYes { throw ExitStatus.no }
+    }
+}

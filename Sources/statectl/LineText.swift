@@ -1,0 +1,101 @@
+import StateMachineClient
+import StateMachineCore
+
+/// What people are shown of a line; depends on nothing but what it holds.
+struct LineText {
+    /// Columns that states are filled up to, so that what follows stands in line.
+    ///
+    /// 32: `authentication(phase: failure)` and a space. Longer ones push the rest to the right.
+    private static let stateWidth = 32
+
+    let style: Style
+    let now: WallTime
+    let userName: (UInt32) -> String?
+    let localTime: (WallTime) -> LocalTime?
+
+    /// The line as an answer: `authentication(phase: active)   12 s ago   #41`.
+    func report(_ line: Line, _ remark: String? = nil) -> String {
+        var parts = [line.state.map { self.state($0) } ?? ""]
+        if let remark { parts.append(remark) }
+        if let at = line.at { parts.append(self.aside(Self.age(of: at, at: self.now))) }
+        if let seq = line.seq { parts.append(self.aside("#\(seq)")) }
+        return (parts + self.origin(line)).joined(separator: "   ")
+    }
+
+    /// One line of a watch; nil if there is nothing in it for people.
+    func event(_ line: Line) -> String? {
+        switch line.kind {
+        case .state, .change, .beat: self.row(line)
+        case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
+        case .reply, .ask, .bye, .other: nil
+        }
+    }
+
+    private func row(_ line: Line) -> String {
+        let time = line.at.flatMap(self.localTime)
+        let today = self.localTime(self.now)
+        var parts = [
+            self.aside(time?.text(today: today) ?? "--:--:--.---"),
+            self.aside("#\(line.seq.map(String.init) ?? "?")".padded(to: 6)),
+        ]
+        let rest = self.rest(of: line)
+        let width = rest.isEmpty ? 0 : Self.stateWidth
+        parts.append(line.state.map { self.state($0, width: width) } ?? "?")
+        return (parts + rest).joined(separator: "  ")
+    }
+
+    private func rest(of line: Line) -> [String] {
+        var parts: [String] = []
+        let origin = self.origin(line)
+        if let from = line.from {
+            let width = origin.isEmpty ? 0 : Self.stateWidth + 4
+            parts.append(self.aside("was \(from.text)".padded(to: width)))
+        }
+        parts += origin
+        if let notice = self.notice(line) { parts.append(self.style.text(notice, as: .notice)) }
+        return parts
+    }
+
+    private func origin(_ line: Line) -> [String] {
+        var parts: [String] = []
+        if let by = line.by {
+            let user = self.userName(by.uid)?.printable ?? "uid \(by.uid)"
+            parts.append(self.aside("by \(user) (\(by.pid))"))
+        }
+        if let cause = line.cause { parts.append(cause.printable) }
+        return parts
+    }
+
+    /// What a reader should know who believes that nothing is missing.
+    private func notice(_ line: Line) -> String? {
+        let count = line.missed.map { ", \($0) missed" } ?? "; changes may have been missed"
+        return switch line.resync {
+        case nil: nil
+        case "restarted": "— the daemon was restarted\(count)"
+        case "evicted": "— the cursor is older than what is kept\(count)"
+        case "lagged": "— fell behind\(count)"
+        case "unknown": "— the cursor is not of this daemon\(count)"
+        case let other?: "— \(other.printable)\(count)"
+        }
+    }
+
+    private func aside(_ text: String) -> String { self.style.text(text, as: .aside) }
+
+    /// `authentication(phase: active)`, filled up to that width.
+    func state(_ state: NamedState, width: Int = 0) -> String {
+        let padding = state.text.padded(to: width).dropFirst(state.text.count)
+        return self.style.text(state.name.printable, as: .state) + state.valuesText + padding
+    }
+
+    /// How long ago, in the one unit that tells most.
+    static func age(of moment: WallTime, at now: WallTime) -> String {
+        let seconds = (now.microseconds - moment.microseconds) / 1_000_000
+        return switch seconds {
+        case ..<1: "just now"
+        case ..<120: "\(seconds) s ago"
+        case ..<7200: "\(seconds / 60) min ago"
+        case ..<172_800: "\(seconds / 3600) h ago"
+        default: "\(seconds / 86400) days ago"
+        }
+    }
+}

@@ -1,0 +1,22 @@
+import ArgumentParser
+import StateMachineClient
+
+struct PingCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ping",
+        abstract: "Ask the daemon for a sign of life.",
+        discussion: "Shows how long connecting and the answer took."
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    func run() async throws {
+        let client = try self.options.client
+        let clock = ContinuousClock()
+        let began = clock.now
+        let reply = try await client.reply(to: .ping)
+        let took = began.duration(to: clock.now)
+        guard reply.isOK == true else { try self.options.refuse(reply) }
+        try self.options.print(reply) { $0.answer(reply, after: took) }
+    }
+}

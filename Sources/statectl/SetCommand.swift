@@ -1,0 +1,68 @@
+import ArgumentParser
+import StateMachineClient
+
+struct SetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Set the state.",
+        usage: """
+            statectl set STATE [key=value …] [--if-seq N] [--if-state PATTERN] [--reenter] \
+            [--cause TEXT]
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Argument(help: "The state's name.")
+    var state: String
+
+    @Argument(
+        help: ArgumentHelp(
+            "Its values: key=value; one without a label is value=….",
+            valueName: "key=value"
+        )
+    )
+    var values: [String] = []
+
+    @Option(help: ArgumentHelp("Only if the machine is at this number.", valueName: "n"))
+    var ifSeq: UInt64?
+
+    @Option(help: ArgumentHelp("Only if the current state matches.", valueName: "pattern"))
+    var ifState: String?
+
+    @Flag(help: "Make a transition even if the state is the same.")
+    var reenter = false
+
+    @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
+    var cause: String?
+
+    func validate() throws {
+        _ = try TypedValues.data(self.values, for: self.state)
+    }
+
+    func run() async throws {
+        let request = Request.set(
+            self.state,
+            data: try TypedValues.data(self.values, for: self.state),
+            ifSeq: self.ifSeq,
+            ifState: self.ifState.map { TypedValues.pattern($0) },
+            reenter: self.reenter,
+            cause: self.cause
+        )
+        let reply: Line
+        do {
+            // Without a limit: guards are asked, and holds may last.
+            reply = try await self.options.client.reply(to: request, within: nil)
+        } catch ClientError.lost(let path) {
+            StandardError.write(
+                "statectl: the connection to \(path) was lost before the answer; "
+                    + "whether the state was set is not known: statectl get"
+            )
+            throw ExitStatus.lost
+        }
+        guard reply.isOK == true else { try self.options.refuse(reply) }
+        try self.options.print(reply) {
+            $0.report(reply, reply.hasChanged == false ? "unchanged" : nil)
+        }
+    }
+}

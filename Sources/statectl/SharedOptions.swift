@@ -1,0 +1,78 @@
+import ArgumentParser
+import Glibc
+import StateMachineClient
+import StateMachineCore
+
+/// What every command takes.
+struct SharedOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Where the daemon's sockets are.",
+            discussion: """
+                Default: $RUNTIME_DIRECTORY, else /run/statemachine, else \
+                $XDG_RUNTIME_DIR/statemachine.
+                """,
+            valueName: "dir"
+        )
+    )
+    var runtimeDirectory: String?
+
+    @Flag(help: "Print the protocol's lines as they are.")
+    var json = false
+
+    @Option(help: "When to colour the text.")
+    var color = ColorChoice.auto
+
+    func validate() throws {
+        guard self.runtimeDirectory != "" else {
+            throw ValidationError("--runtime-directory is empty; name the directory")
+        }
+    }
+}
+
+/// When text is coloured.
+enum ColorChoice: String, CaseIterable, ExpressibleByArgument {
+    case auto
+    case always
+    case never
+
+    func style(isTerminal: Bool, environment: (String) -> String?) -> Style {
+        switch self {
+        case .always: return .coloured
+        case .never: return .plain
+        case .auto:
+            // no-color.org: set, and not empty.
+            let isUnwanted = !(environment("NO_COLOR") ?? "").isEmpty
+            return isTerminal && environment("TERM") != "dumb" && !isUnwanted ? .coloured : .plain
+        }
+    }
+}
+
+extension SharedOptions {
+    var client: Client {
+        get throws {
+            guard let path = self.runtimeDirectory else { return Client(try .discover()) }
+            return Client(RuntimeDirectory(path))
+        }
+    }
+
+    var text: LineText {
+        let style = self.color.style(isTerminal: StandardOutput.isTerminal) { name in
+            getenv(name).map { String(cString: $0) }
+        }
+        return LineText(style: style, now: .now, userName: Users.name, localTime: LocalTime.init)
+    }
+
+    /// Prints a line as it is, or what `text` makes of it for people.
+    func print(_ line: Line, as text: (LineText) -> String) throws {
+        try StandardOutput.write(self.json ? line.text : text(self.text))
+    }
+
+    /// Ends the command because of a reply that says no: with `--json` the reply is the output,
+    /// else its message goes to standard error.
+    func refuse(_ reply: Line) throws -> Never {
+        guard self.json else { throw ClientError.refused(reply) }
+        try StandardOutput.write(reply.text)
+        throw ExitStatus(.refused(reply))
+    }
+}

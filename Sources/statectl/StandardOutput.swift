@@ -1,0 +1,49 @@
+import Glibc
+
+/// Nobody reads standard output any more.
+struct ReaderGone: Error {}
+
+/// Standard output, written line by line and never kept back.
+enum StandardOutput {
+    /// Writes a line, with all of it handed to the system on return.
+    static func write(_ line: String) throws(ReaderGone) {
+        var bytes = Array(line.utf8)
+        bytes.append(UInt8(ascii: "\n"))
+        guard bytes.withUnsafeBytes({ $0.write(to: STDOUT_FILENO) }) else {
+            throw ReaderGone()
+        }
+    }
+
+    static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+}
+
+/// Standard error, for everything that is not what was asked for.
+enum StandardError {
+    static func write(_ line: String) {
+        var bytes = Array(line.utf8)
+        bytes.append(UInt8(ascii: "\n"))
+        // There is no other place to complain to.
+        _ = bytes.withUnsafeBytes { $0.write(to: STDERR_FILENO) }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Writes everything, however long that takes; false if it cannot be done.
+    fileprivate func write(to descriptor: CInt) -> Bool {
+        var rest = self[...]
+        while !rest.isEmpty {
+            let bytes = UnsafeRawBufferPointer(rebasing: rest)
+            let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Whoever shares the descriptor with us has made it non-blocking.
+                var wish = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&wish, 1, -1)
+            } else if errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}

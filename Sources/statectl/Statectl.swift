@@ -1,0 +1,54 @@
+import ArgumentParser
+import Glibc
+import NIOCore
+
+/// Shows and sets the state that a statemachine daemon holds.
+@main
+struct Statectl: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "statectl",
+        abstract: "Show, set and follow the state that a statemachine daemon holds.",
+        discussion: """
+            A PATTERN is a state's name, or name:key=value,key=value. A value that is JSON is that \
+            value, else a string.
+
+            Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
+            state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
+            permitted; 124 timeout.
+            """,
+        version: "0.1.0",
+        subcommands: [
+            GetCommand.self,
+            SetCommand.self,
+            WatchCommand.self,
+            WaitCommand.self,
+            IsCommand.self,
+            DescribeCommand.self,
+            PingCommand.self,
+        ]
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    func run() async throws {
+        throw ValidationError("name a command: get, set, watch, wait, is, describe or ping")
+    }
+
+    static func main() async {
+        // A reader that is gone shows as an error of write(2), which knows what to do; a signal
+        // would end the process with a code that says something else.
+        signal(SIGPIPE, SIG_IGN)
+        // One connection needs one thread, and threads cost time at the start.
+        NIOSingletons.groupLoopCountSuggestion = 1
+        do {
+            var command = try self.parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            Glibc.exit(ExitStatus.reporting(error).rawValue)
+        }
+    }
+}

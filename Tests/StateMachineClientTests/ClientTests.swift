@@ -1,0 +1,136 @@
+import StateMachineClient
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ClientTests {
+    private static let yes = #"{"type":"reply","ok":true,"seq":4,"cursor":"e:4"}"#
+    private static let state = #"{"type":"state","seq":4,"state":"a","cursor":"e:4"}"# + "\n"
+    private static let down = #"{"type":"reply","ok":false,"error":"shutting-down"}"#
+    private static let bye = #"{"type":"bye","reason":"restart","retryMs":200}"#
+
+    @Test func theControlDoorIsAskedWithoutCeremony() async throws {
+        let control = ScriptedDoor([.awaitRequest, .send(Self.yes + "\n")])
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let found = try await daemon.client.reply(to: .get).text
+            #expect(found == Self.yes)
+            #expect(control.requests == [#"{"op":"get"}"#])
+        }
+    }
+
+    @Test func readingFindsItsWayPastALockedControlDoor() async throws {
+        let events = ScriptedDoor([
+            .send(Self.state), .awaitRequest,
+            .send(Self.state + #"{"type":"reply","ok":true}"# + "\n"), .awaitRequest,
+            .send(Self.yes + "\n"),
+        ])
+        try await ScriptedDaemon.with(control: ScriptedDoor(), events: events) { daemon in
+            try await daemon.lock(.control)
+            let found = try await daemon.client.reply(to: .get).text
+            #expect(found == Self.yes)
+            #expect(events.requests == [#"{"op":"unwatch"}"#, #"{"op":"get"}"#])
+        }
+    }
+
+    @Test func settingDoesNotTryTheOtherDoor() async throws {
+        let events = ScriptedDoor()
+        try await ScriptedDaemon.with(control: ScriptedDoor(), events: events) { daemon in
+            try await daemon.lock(.control)
+            let path = daemon.directory.socketPath(of: .control)
+            await #expect(throws: ClientError.notPermitted(path: path)) {
+                try await daemon.client.reply(to: .set("a"))
+            }
+        }
+        #expect(events.requests.isEmpty)
+    }
+
+    @Test func aFarewellInsteadOfAReplyIsTheReason() async throws {
+        let control = ScriptedDoor([.send(Self.bye + "\n"), .close])
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let farewell = try Line.of(Self.bye)
+            await #expect(throws: ClientError.dismissed(farewell)) {
+                try await daemon.client.reply(to: .get)
+            }
+        }
+    }
+
+    @Test func aReplyThatIsCutOffIsALostConnection() async throws {
+        let control = ScriptedDoor([.awaitRequest, .send(Self.yes), .close])
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let path = daemon.directory.socketPath(of: .control)
+            await #expect(throws: ClientError.lost(path: path)) {
+                try await daemon.client.reply(to: .get)
+            }
+        }
+    }
+
+    @Test func aDaemonThatSaysNothingIsGivenUp() async throws {
+        let limit = Duration.milliseconds(1)
+        try await ScriptedDaemon.with(control: ScriptedDoor([])) { daemon in
+            let path = daemon.directory.socketPath(of: .control)
+            await #expect(throws: ClientError.silent(path: path, limit)) {
+                try await daemon.client.reply(to: .get, within: limit)
+            }
+        }
+    }
+
+    @Test func aWaitGoesOnAfterARestartFromWhereItBegan() async throws {
+        let answered = [Step.awaitRequest, .send(Self.yes + "\n"), .awaitRequest]
+        let control = ScriptedDoor(
+            answered + [.send(Self.down + "\n")],
+            answered + [.send(Self.bye + "\n"), .close],
+            answered + [.send(Self.yes + "\n")]
+        )
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let reply = try await daemon.client.wait(until: ["a"], clock: InstantClock())
+            #expect(reply.text == Self.yes)
+            let wait = #"{"op":"wait","until":["a"],"since":"e:4"}"#
+            let get = #"{"op":"get"}"#
+            #expect(control.requests == [get, wait, get, wait, get, wait])
+        }
+    }
+
+    @Test func theTimeOfAWaitRunsOnWhileThereIsNoConnection() async throws {
+        let answered = [Step.awaitRequest, .send(Self.yes + "\n"), .awaitRequest]
+        let control = ScriptedDoor(answered + [.close], answered + [.send(Self.yes + "\n")])
+        let clock = InstantClock()
+        try await ScriptedDaemon.with(control: control) { daemon in
+            _ = try await daemon.client.wait(
+                until: ["a"],
+                since: "e:1",
+                timeout: .seconds(30),
+                clock: clock
+            )
+            let (first, second) = (control.requests[1], control.requests[3])
+            #expect(first == #"{"op":"wait","until":["a"],"since":"e:1","timeoutMs":30000}"#)
+            let line = try #require(JSON(parsing: second))
+            let left = Duration.seconds(30) - clock.now.offset
+            #expect(line["timeoutMs"]?.integer == Request.milliseconds(left))
+        }
+    }
+
+    @Test func aWaitWhoseDaemonStaysAwayIsLostForGood() async throws {
+        let control = ScriptedDoor([.awaitRequest, .send(Self.yes + "\n"), .awaitRequest, .close])
+        let clock = InstantClock()
+        try await ScriptedDaemon.with(control: control) { daemon in
+            var attempts: [Int] = []
+            let error = await #expect(throws: ClientError.self) {
+                _ = try await daemon.client.wait(until: ["a"], clock: clock) { error, attempt, _ in
+                    attempts.append(attempt)
+                }
+            }
+            guard case .lostForGood(_, let duration) = error else {
+                Issue.record("\(error.debugDescription)")
+                return
+            }
+            #expect(duration == Client.patience)
+            #expect(attempts == Array(1...attempts.count))
+        }
+    }
+}
+
+extension Request {
+    /// What a wait of that length asks for.
+    fileprivate static func milliseconds(_ duration: Duration) -> Int64? {
+        let line = Request.wait(until: ["a"], timeout: duration).line
+        return JSON(parsing: String(decoding: line, as: UTF8.self))?["timeoutMs"]?.integer
+    }
+}

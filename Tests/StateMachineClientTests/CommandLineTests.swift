@@ -1,0 +1,92 @@
+import ArgumentParser
+import StateMachineClient
+import Testing
+
+@testable import statectl
+
+@Suite struct CommandLineTests {
+    @Test(arguments: [
+        ["--runtime-directory", "/d", "--json", "get"],
+        ["get", "--runtime-directory", "/d", "--json"],
+        ["--json", "get", "--runtime-directory", "/d"],
+        ["--runtime-directory=/d", "get", "--json"],
+    ])
+    func commonOptionsStandBeforeOrAfterTheCommand(arguments: [String]) throws {
+        let command = try #require(try Statectl.parseAsRoot(arguments) as? GetCommand)
+        #expect(command.options.runtimeDirectory == "/d")
+        #expect(command.options.json)
+    }
+
+    @Test func patternsOfSuccessAndFailureAreToldApart() throws {
+        let arguments = ["wait", "a", "b:x=1", "--fail", "c", "d", "--timeout", "0.25"]
+        let command = try #require(try Statectl.parseAsRoot(arguments) as? WaitCommand)
+        #expect(command.patterns == ["a", "b:x=1"])
+        #expect(command.fail == ["c", "d"])
+        #expect(command.timeout?.duration == .milliseconds(250))
+    }
+
+    @Test(arguments: [
+        ["frobnicate"],
+        ["set"],
+        ["set", "ready", "true"],
+        ["set", "ready", "=true"],
+        ["set", "ready", "value=1", "value=2"],
+        ["set", "ready", "--if-seq", "-1"],
+        ["is"],
+        ["wait"],
+        ["wait", "--fail", "a"],
+        ["wait", "a", "--timeout", "-1"],
+        ["wait", "a", "--timeout", "soon"],
+        ["watch", "--count", "0"],
+        ["get", "--runtime-directory", ""],
+    ])
+    func whatCannotBeMeantIsAUsageError(arguments: [String]) {
+        let error = #expect(throws: (any Error).self) { try Statectl.parseAsRoot(arguments) }
+        #expect(error.map { Statectl.exitCode(for: $0).isSuccess } == false)
+    }
+
+    @Test func aMissingCommandIsAUsageError() async throws {
+        let root = try #require(try Statectl.parseAsRoot([]) as? Statectl)
+        let error = await #expect(throws: ValidationError.self) { try await root.run() }
+        #expect(error?.message.contains("get, set, watch, wait, is, describe or ping") == true)
+    }
+
+    @Test func aBareValueIsRefusedWithTheRightSpelling() {
+        let error = #expect(throws: ValidationError.self) {
+            try TypedValues.data(["true"], for: "ready")
+        }
+        #expect(error?.message.contains("statectl set ready value=true") == true)
+    }
+
+    @Test func valuesAreTypedAsTheProtocolHasThem() throws {
+        let data = try TypedValues.data(["a=true", "b=x=y", "c=", "d=[1]"], for: "s")
+        #expect(
+            data == [
+                JSON.Member("a", true), JSON.Member("b", "x=y"), JSON.Member("c", ""),
+                JSON.Member("d", [1]),
+            ]
+        )
+        #expect(try TypedValues.data([], for: "s") == nil)
+        #expect(TypedValues.pattern("ready:value=true") == "ready:value=true")
+        #expect(TypedValues.pattern(#"{"state":"ready"}"#) == ["state": "ready"])
+        #expect(TypedValues.pattern("3") == "3")
+    }
+
+    @Test(arguments: [
+        (ColorChoice.auto, true, [:], Style.coloured),
+        (.auto, false, [:], .plain),
+        (.auto, true, ["TERM": "dumb"], .plain),
+        (.auto, true, ["NO_COLOR": "1"], .plain),
+        (.auto, true, ["NO_COLOR": ""], .coloured),
+        (.always, false, ["NO_COLOR": "1"], .coloured),
+        (.never, true, [:], .plain),
+    ])
+    func colourIsForTerminalsThatWantIt(
+        choice: ColorChoice,
+        isTerminal: Bool,
+        environment: [String: String],
+        style: Style
+    ) {
+        #expect(choice.style(isTerminal: isTerminal) { environment[$0] } == style)
+    }
+}

@@ -1,0 +1,74 @@
+import NIOPosix
+import StateMachineClient
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+    private static let state = #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"#
+
+    private func texts(_ connection: Connection) async throws -> [String] {
+        var texts: [String] = []
+        for try await line in connection.lines { texts.append(line.text) }
+        return texts
+    }
+
+    @Test func linesComeAsTheyWereSentAndAnUnfinishedLastOneIsDropped() async throws {
+        let door = ScriptedDoor([
+            .send(Self.state + "\n" + Self.state), .send("\n"), .send(#"{"type":"change","#),
+            .close,
+        ])
+        try await ScriptedDaemon.with(events: door) { daemon in
+            let connection = try await daemon.client.connect(to: .events)
+            let found = try await self.texts(connection)
+            #expect(found == [Self.state, Self.state])
+        }
+    }
+
+    @Test func everyLineOfALongBurstArrives() async throws {
+        let lines = (1...5000).map { #"{"type":"change","seq":\#($0)}"# }
+        let door = ScriptedDoor([.send(lines.map { $0 + "\n" }.joined()), .close])
+        try await ScriptedDaemon.with(events: door) { daemon in
+            let connection = try await daemon.client.connect(to: .events)
+            let found = try await self.texts(connection)
+            #expect(found == lines)
+        }
+    }
+
+    @Test func whatIsNotTheProtocolIsSaidToBeSo() async throws {
+        let door = ScriptedDoor([.send("220 mail ready\n")])
+        try await ScriptedDaemon.with(events: door) { daemon in
+            let connection = try await daemon.client.connect(to: .events)
+            let path = daemon.directory.socketPath(of: .events)
+            await #expect(
+                throws: ClientError.malformed(path: path, #"it sent "220 mail ready""#)
+            ) {
+                try await self.texts(connection)
+            }
+        }
+    }
+
+    @Test func aMissingSocketIsUnreachable() async throws {
+        try await ScriptedDaemon.with { daemon in
+            let path = daemon.directory.socketPath(of: .control)
+            await #expect(throws: ClientError.unreachable(path: path, reason: "no such socket")) {
+                try await daemon.client.connect(to: .control)
+            }
+        }
+    }
+
+    @Test func aLockedDoorIsNotPermitted() async throws {
+        try await ScriptedDaemon.with(control: ScriptedDoor()) { daemon in
+            try await daemon.lock(.control)
+            let path = daemon.directory.socketPath(of: .control)
+            await #expect(throws: ClientError.notPermitted(path: path)) {
+                try await daemon.client.connect(to: .control)
+            }
+        }
+    }
+
+    @Test func aPathThatIsTooLongIsSaidToBeSo() async {
+        let directory = RuntimeDirectory("/tmp/" + String(repeating: "x", count: 100))
+        await #expect(throws: ClientError.pathTooLong(directory.socketPath(of: .control))) {
+            try await Client(directory).connect(to: .control)
+        }
+    }
+}

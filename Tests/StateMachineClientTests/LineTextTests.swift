@@ -1,0 +1,136 @@
+import StateMachineClient
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+@testable import statectl
+
+/// What people are shown, word for word.
+@Suite struct LineTextTests {
+    private static let active =
+        #""seq":41,"state":"authentication","data":{"phase":"active"},"#
+        + #""at":"2026-11-20T21:55:03.120007Z","cursor":"7f3a9c:41""#
+    private static let change =
+        #"{"type":"change","seq":42,"state":"ready","data":{"value":true},"#
+        + #""from":{"state":"authentication","data":{"phase":"active"}},"#
+        + #""at":"2026-11-20T21:55:04.000999Z","by":{"uid":0,"pid":4711},"cause":"login","#
+        + #""cursor":"7f3a9c:42"}"#
+
+    /// Twelve seconds after the first of the lines, in UTC, where root is the only user.
+    private func text(_ style: Style = .plain) -> LineText {
+        LineText(
+            style: style,
+            now: WallTime(microseconds: 1_795_211_715_120_007),
+            userName: { $0 == 0 ? "root" : nil },
+            localTime: { moment in
+                let parts = moment.rfc3339.split(separator: "T")
+                return LocalTime(date: String(parts[0]), time: String(parts[1].prefix(12)))
+            }
+        )
+    }
+
+    private func event(_ line: String, _ style: Style = .plain) throws -> String? {
+        self.text(style).event(try Line.of(line))
+    }
+
+    @Test func aStateIsShownWithItsAgeAndNumber() throws {
+        let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active)}"#)
+        #expect(self.text().report(line) == "authentication(phase: active)   12 s ago   #41")
+        #expect(
+            self.text().report(line, "unchanged")
+                == "authentication(phase: active)   unchanged   12 s ago   #41"
+        )
+        #expect(
+            self.text(.coloured).report(line)
+                == "\u{1B}[1;36mauthentication\u{1B}[0m(phase: active)   "
+                + "\u{1B}[2m12 s ago\u{1B}[0m   \u{1B}[2m#41\u{1B}[0m"
+        )
+    }
+
+    @Test func theLinesOfAWatchStandInColumns() throws {
+        #expect(
+            try self.event(#"{"type":"state",\#(Self.active)}"#)
+                == "21:55:03.120  #41     authentication(phase: active)"
+        )
+        #expect(
+            try self.event(Self.change)
+                == "21:55:04.000  #42     ready(true)                       "
+                + "was authentication(phase: active)     by root (4711)  login"
+        )
+    }
+
+    @Test func columnsStandWhereTheyStandWithoutColour() throws {
+        let coloured = try #require(try self.event(Self.change, .coloured))
+        let plain = coloured.replacing(/\u{1B}\[[0-9;]*m/, with: "")
+        #expect(try self.event(Self.change) == plain)
+    }
+
+    @Test(arguments: [
+        (#","resync":"restarted""#, "— the daemon was restarted; changes may have been missed"),
+        (#","resync":"lagged","missed":5077"#, "— fell behind, 5077 missed"),
+        (#","resync":"evicted","missed":2"#, "— the cursor is older than what is kept, 2 missed"),
+        (
+            #","resync":"unknown""#,
+            "— the cursor is not of this daemon; changes may have been missed"
+        ),
+        (#","resync":"\u001b[2J""#, "— \\u{1b}[2J; changes may have been missed"),
+    ])
+    func whatWasMissedIsSaidInWords(keys: String, words: String) throws {
+        let shown = try self.event(#"{"type":"state",\#(Self.active)\#(keys)}"#)
+        #expect(shown == "21:55:03.120  #41     authentication(phase: active)     " + words)
+    }
+
+    @Test func aLineOfAnotherDayBearsItsDate() throws {
+        let line = Self.change.replacing("2026-11-20", with: "2026-11-19")
+        let shown = try #require(try self.event(line))
+        #expect(shown.hasPrefix("2026-11-19 21:55:04.000  #42"))
+    }
+
+    @Test func theEndOfAReplayIsShownAndFarewellsAreNot() throws {
+        let live = #"{"type":"live","seq":42,"state":"ready","cursor":"7f3a9c:42"}"#
+        #expect(try self.event(live) == "— up to date at #42")
+        #expect(try self.event(#"{"type":"bye","reason":"restart"}"#) == nil)
+        #expect(try self.event(#"{"type":"omen"}"#) == nil)
+    }
+
+    @Test func aUserWithoutANameIsANumber() throws {
+        let line = Self.change.replacing(#""uid":0"#, with: #""uid":1000"#)
+        #expect(try #require(try self.event(line)).contains("by uid 1000 (4711)"))
+    }
+
+    @Test func nothingReachesTheTerminalThatItWouldObey() throws {
+        let line = Self.change.replacing("login", with: #"\u001b[2J\n\u202e\u0007"#)
+        let shown = try #require(try self.event(line))
+        #expect(shown.hasSuffix(#"\u{1b}[2J\u{a}\u{202e}\u{7}"#))
+    }
+
+    @Test(arguments: [
+        ("{}", "s"),
+        (#"{"value":false}"#, "s(false)"),
+        (#"{"value":1,"value2":"b c"}"#, #"s(1, "b c")"#),
+        (#"{"phase":"true"}"#, #"s(phase: "true")"#),
+        (#"{"phase":""}"#, #"s(phase: "")"#),
+        (#"{"a":null,"b":[1,{"c":1.50}]}"#, #"s(a: null, b: [1,{"c":1.50}])"#),
+        (#"{"value2":1}"#, "s(value2: 1)"),
+    ])
+    func valuesStandAsInSwift(data: String, text: String) throws {
+        let line = try Line.of(#"{"type":"reply","state":"s","data":\#(data)}"#)
+        #expect(line.state?.text == text)
+    }
+
+    @Test(arguments: [
+        (-5, "just now"), (0, "just now"), (1, "1 s ago"), (119, "119 s ago"), (120, "2 min ago"),
+        (7199, "119 min ago"), (7200, "2 h ago"), (172_799, "47 h ago"), (172_800, "2 days ago"),
+    ])
+    func anAgeIsGivenInTheUnitThatTellsMost(seconds: Int64, text: String) {
+        let then = WallTime(microseconds: 0)
+        let now = WallTime(microseconds: seconds * 1_000_000)
+        #expect(LineText.age(of: then, at: now) == text)
+    }
+
+    @Test func aPingIsTimedToAHundredthOfAMillisecond() throws {
+        let line = try Line.of(#"{"type":"reply","ok":true,"seq":41}"#)
+        let shown = self.text().answer(line, after: .microseconds(1049))
+        #expect(shown == "answered in 1.05 ms   #41")
+    }
+}

@@ -1,0 +1,165 @@
+import Glibc
+import NIOCore
+import NIOPosix
+import StateMachineClient
+import Synchronization
+
+/// What a daemon does with one connection: step by step, and then nothing.
+enum Step {
+    /// Sends that text as it stands, newline or not.
+    case send(String)
+    /// Goes on once another request has been received.
+    case awaitRequest
+    case close
+}
+
+/// Stands behind a door and says what a test tells it to, connection after connection.
+final class ScriptedDoor: Sendable {
+    private struct Guarded {
+        var scripts: [[Step]]
+        var requests: [String] = []
+    }
+
+    private let guarded: Mutex<Guarded>
+
+    init(_ scripts: [Step]...) {
+        self.guarded = Mutex(Guarded(scripts: scripts))
+    }
+
+    /// All requests so far, over all connections.
+    var requests: [String] { self.guarded.withLock { $0.requests } }
+
+    func received(_ request: String) {
+        self.guarded.withLock { $0.requests.append(request) }
+    }
+
+    /// The script of the next connection; one too many is closed.
+    func nextScript() -> [Step] {
+        self.guarded.withLock { $0.scripts.isEmpty ? [.close] : $0.scripts.removeFirst() }
+    }
+}
+
+/// A directory of one test's own, with scripted doors in it.
+struct ScriptedDaemon {
+    let directory: RuntimeDirectory
+    let client: Client
+    private let group: MultiThreadedEventLoopGroup
+
+    /// Opens the doors and runs `body`; nothing is left of them afterwards.
+    ///
+    /// - Parameters:
+    ///   - control: what stands behind the control door; nil leaves its socket out.
+    ///   - events: the same for the events door.
+    ///   - body: the test.
+    /// - Throws: what `body` throws, or ``Failure``.
+    static func with(
+        control: ScriptedDoor? = nil,
+        events: ScriptedDoor? = nil,
+        _ body: (ScriptedDaemon) async throws -> Void
+    ) async throws {
+        var template = Array("/tmp/statectl-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Failure(errnoCode: errno) }
+        let path = template.dropLast().map { UInt8(bitPattern: $0) }
+        let directory = RuntimeDirectory(String(decoding: path, as: UTF8.self))
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let daemon = ScriptedDaemon(
+            directory: directory,
+            client: Client(directory, on: group),
+            group: group
+        )
+        do {
+            if let control { try await daemon.open(.control, control) }
+            if let events { try await daemon.open(.events, events) }
+            try await body(daemon)
+        } catch {
+            try await daemon.remove()
+            throw error
+        }
+        try await daemon.remove()
+    }
+
+    struct Failure: Error {
+        let errnoCode: CInt
+    }
+
+    private func open(_ door: Door, _ scripted: ScriptedDoor) async throws {
+        _ = try await ServerBootstrap(group: self.group)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ScriptPlayer(scripted))
+                }
+            }
+            .bind(unixDomainSocketPath: self.directory.socketPath(of: door))
+            .get()
+        try self.change(self.directory.socketPath(of: door), to: 0o666)
+    }
+
+    private func change(_ path: String, to mode: mode_t) throws {
+        guard chmod(path, mode) == 0 else { throw Failure(errnoCode: errno) }
+    }
+
+    private func remove() async throws {
+        try await self.group.shutdownGracefully()
+        for door in Door.allCases { unlink(self.directory.socketPath(of: door)) }
+        rmdir(self.directory.path)
+    }
+
+    /// Makes a door one that this test's client may not open, even where tests run as root.
+    func lock(_ door: Door) async throws {
+        try self.change(self.directory.socketPath(of: door), to: 0)
+        try self.change(self.directory.path, to: 0o755)
+        guard geteuid() == 0, let symbol = dlsym(dlopen(nil, RTLD_NOW), "setfsuid") else { return }
+        typealias SetFileSystemUser = @convention(c) (uid_t) -> CInt
+        let address = Int(bitPattern: symbol)
+        // Root may open every door. The kernel keeps the user that files are opened as for each
+        // thread, and only the client's one thread becomes another.
+        try await self.group.next().submit {
+            let set = unsafeBitCast(address, to: SetFileSystemUser.self)
+            _ = set(65534)
+        }.get()
+    }
+}
+
+/// Plays one connection's script.
+private final class ScriptPlayer: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let door: ScriptedDoor
+    private var steps: ArraySlice<Step> = []
+    private var received: [UInt8] = []
+    private var requestsAhead = 0
+
+    init(_ door: ScriptedDoor) {
+        self.door = door
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.steps = self.door.nextScript()[...]
+        self.play(context)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.received += Array(self.unwrapInboundIn(data).readableBytesView)
+        while let newline = self.received.firstIndex(of: UInt8(ascii: "\n")) {
+            self.door.received(String(decoding: self.received[..<newline], as: UTF8.self))
+            self.received.removeSubrange(...newline)
+            self.requestsAhead += 1
+        }
+        self.play(context)
+    }
+
+    private func play(_ context: ChannelHandlerContext) {
+        while let step = self.steps.first {
+            switch step {
+            case .send(let text):
+                context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+            case .awaitRequest:
+                guard self.requestsAhead > 0 else { return }
+                self.requestsAhead -= 1
+            case .close:
+                context.close(promise: nil)
+            }
+            self.steps = self.steps.dropFirst()
+        }
+    }
+}
