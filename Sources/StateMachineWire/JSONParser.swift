@@ -15,6 +15,12 @@ package struct JSONParser {
     /// 64: far beyond any state, and a hundred times less than what the stack holds. Not tuned.
     private static let depthLimit = 64
 
+    /// Up to how many members a new key is compared with each of them; past it, hashes are kept.
+    ///
+    /// 16: no request of the protocol has more. Comparing alone would let one long line of short
+    /// keys take the server tens of millions of comparisons.
+    private static let comparedKeys = 16
+
     private let bytes: [UInt8]
     private var position: Int
 
@@ -98,6 +104,7 @@ package struct JSONParser {
         try self.checkDepth(depth)
         self.position += 1
         var members: [JSONMember] = []
+        var keys: Set<String> = []
         self.skipWhiteSpace()
         if self.current == UInt8(ascii: "}") {
             self.position += 1
@@ -111,13 +118,23 @@ package struct JSONParser {
             guard self.current == UInt8(ascii: ":") else { throw self.error("':' was expected") }
             self.position += 1
             self.skipWhiteSpace()
-            if self.doubledKey == nil && members.contains(where: { $0.key == key }) {
-                self.doubledKey = key
-            }
+            if self.doubledKey == nil && !Self.isNew(key, members, &keys) { self.doubledKey = key }
             members.append(JSONMember(key, try self.parseValue(depth: depth + 1)))
             if try self.isListEnd(UInt8(ascii: "}"), "',' or '}' was expected") { break }
         }
         return .object(members)
+    }
+
+    private static func isNew(
+        _ key: String,
+        _ members: [JSONMember],
+        _ keys: inout Set<String>
+    ) -> Bool {
+        guard members.count >= self.comparedKeys else {
+            return !members.contains { $0.key == key }
+        }
+        if keys.isEmpty { keys = Set(members.map(\.key)) }
+        return keys.insert(key).inserted
     }
 
     private mutating func parseArray(depth: Int) throws(JSONSyntaxError) -> JSONValue {
@@ -249,15 +266,19 @@ package struct JSONParser {
     }
 
     private mutating func parseUnicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
+        let unpaired = JSONSyntaxError(
+            offset: self.position - 1,
+            message: "an unpaired surrogate"
+        )
         let first = try self.parseCodeUnit()
         if let scalar = Unicode.Scalar(UInt32(first)) { return scalar }
         guard UTF16.isLeadSurrogate(first), self.current == UInt8(ascii: "\\"),
             self.position + 1 < self.bytes.count,
             self.bytes[self.position + 1] == UInt8(ascii: "u")
-        else { throw self.error("an unpaired surrogate") }
+        else { throw unpaired }
         self.position += 1
         let second = try self.parseCodeUnit()
-        guard UTF16.isTrailSurrogate(second) else { throw self.error("an unpaired surrogate") }
+        guard UTF16.isTrailSurrogate(second) else { throw unpaired }
         return UTF16.decode(UTF16.EncodedScalar([first, second]))
     }
 
