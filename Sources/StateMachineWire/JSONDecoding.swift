@@ -13,7 +13,9 @@ private struct JSONValueDecoder: Decoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        guard let members = self.value.members else { throw self.mismatch(JSONMember.self, "object") }
+        guard let members = self.value.members else {
+            throw self.mismatch(JSONMember.self, "object")
+        }
         return KeyedDecodingContainer(Keyed<Key>(members: members, codingPath: self.codingPath))
     }
 
@@ -30,12 +32,12 @@ private struct JSONValueDecoder: Decoder {
             case is Bool.Type: self.value.bool
             case is String.Type: self.value.string
             case let type as any FixedWidthInteger.Type: self.number { type.init($0, radix: 10) }
-            case is Double.Type: self.number { Double($0) }
-            case is Float.Type: self.number { Float($0) }
+            case is Double.Type: self.number { Double($0).flatMap { $0.isFinite ? $0 : nil } }
+            case is Float.Type: self.number { Float($0).flatMap { $0.isFinite ? $0 : nil } }
             default: try Value(from: self)
             }
         guard let value = decoded as? Value else {
-            throw self.mismatch(type, JSONFieldType(type)?.rawValue ?? "\(type)")
+            throw self.mismatch(type, self.expectation(of: type))
         }
         return value
     }
@@ -43,6 +45,14 @@ private struct JSONValueDecoder: Decoder {
     private func number(_ convert: (String) -> Any?) -> Any? {
         guard case .number(let text) = self.value else { return nil }
         return convert(text)
+    }
+
+    /// What a value of that type must be, with its bounds where only they were missed.
+    private func expectation(of type: Any.Type) -> String {
+        guard let fieldType = JSONFieldType(type) else { return "\(type)" }
+        guard fieldType.admits(self.value) else { return fieldType.rawValue }
+        if let integer = type as? any FixedWidthInteger.Type { return integer.expectation }
+        return "\(fieldType.rawValue), within what a \(type) holds"
     }
 
     private func mismatch(_ type: Any.Type, _ expected: String) -> DecodingError {
@@ -154,4 +164,8 @@ private struct JSONValueDecoder: Decoder {
             try self.decoder.decode(type)
         }
     }
+}
+
+extension FixedWidthInteger {
+    fileprivate static var expectation: String { "integer, \(Self.min) to \(Self.max)" }
 }

@@ -3,46 +3,70 @@ import StateMachineCore
 /// Finds out what a case of an enum carries: a decoder that hands out made-up values and notes what
 /// it was asked for.
 final class StateProbe {
-    /// Which of the values that a field can have is handed out: values are taken in turn, so that
-    /// successive rounds show what depends on them.
-    private let round: Int
-    private(set) var fields: [StateField] = []
+    /// How many combinations of values are tried for one case.
+    ///
+    /// 1024: five fields of four values each. Picked, not tuned.
+    private static let combinationLimit = 1024
 
-    private init(round: Int) {
-        self.round = round
+    /// What is left of the combination's number, each choice having taken its part.
+    private var rest: Int
+    /// How many combinations there are of what was chosen so far.
+    private var combinations = 1
+    private var fields: [StateField] = []
+    /// The field that may be nil and is about to be asked for.
+    private var optionalKey: String?
+    private var form: JSONFieldType?
+
+    private init(combination: Int) {
+        self.rest = combination
     }
 
+    /// The fields of a case, and a state for each combination of their values.
+    ///
+    /// Without a sample the case could not be made up, and the fields are those up to the one where
+    /// it failed.
     static func probe<State: MachineState>(
         _ name: String,
         of type: State.Type
     ) -> (fields: [StateField], samples: [State]) {
         var fields: [StateField] = []
         var samples: [State] = []
-        var rounds = 1
-        var round = 0
-        while round < rounds {
-            let probe = StateProbe(round: round)
-            // A case that cannot be made up has no sample; its fields up to there are known.
+        var combinations = 1
+        var combination = 0
+        while combination < combinations {
+            let probe = StateProbe(combination: combination)
+            // A combination that the state refuses has no sample.
             if let sample = try? State(from: ProbeDecoder(probe: probe, level: .state(name))) {
                 samples.append(sample)
             }
-            fields = probe.fields
-            rounds = fields.map(\.values.count).max() ?? 1
-            round += 1
+            // What one combination leaves out, or does not come to, another may show.
+            let known = Set(fields.map(\.key))
+            fields += probe.fields.filter { !known.contains($0.key) }
+            combinations = probe.combinations
+            combination += 1
         }
         return (fields, samples)
     }
 
-    /// A made-up value of that type, and what it looks like in JSON.
-    func sample<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    /// Which of so many values this combination has.
+    private func choice(of count: Int) -> Int {
+        defer {
+            self.rest /= count
+            self.combinations = min(self.combinations * count, Self.combinationLimit)
+        }
+        return self.rest % count
+    }
+
+    /// A made-up value of that type.
+    fileprivate func sample<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let all = (type as? any CaseIterable.Type)?.everyCase, !all.isEmpty,
-            let value = all[self.round % all.count] as? Value
+            let value = all[self.choice(of: all.count)] as? Value
         {
             return value
         }
         let made: Any? =
             switch type {
-            case is Bool.Type: self.round % 2 == 1
+            case is Bool.Type: self.choice(of: 2) == 1
             case is String.Type: ""
             case let type as any FixedWidthInteger.Type: type.init(exactly: 0)
             case is Double.Type: Double(0)
@@ -53,35 +77,46 @@ final class StateProbe {
         return value
     }
 
-    func note<Value: Decodable>(_ key: String, _ type: Value.Type, isOptional: Bool) {
-        var values: [JSONValue] = []
-        if type == Bool.self { values = [.bool(false), .bool(true)] }
-        if let all = (type as? any CaseIterable.Type)?.everyCase {
-            values = all.compactMap { value in
-                // What does not encode is not on the list.
-                (value as? any Encodable).flatMap { try? JSONValue(encoding: $0) }
-            }
-        }
-        let fieldType = JSONFieldType(type) ?? values.first.flatMap { JSONFieldType($0) }
+    /// Notes that a field may be nil, and says whether it is in this combination.
+    fileprivate func isNil(_ key: String) -> Bool {
+        self.optionalKey = key
+        return self.choice(of: 2) == 1
+    }
+
+    fileprivate func note<Value: Decodable>(_ key: String, _ type: Value.Type) {
         self.fields.append(
             StateField(
                 key: key,
-                type: fieldType ?? self.structure(of: type),
-                values: values,
-                isOptional: isOptional
+                type: Self.form(of: type),
+                values: Self.values(of: type),
+                isOptional: self.optionalKey == key
             )
         )
     }
 
-    private func structure<Value: Decodable>(of type: Value.Type) -> JSONFieldType {
-        let probe = StateProbe(round: 0)
-        guard let value = try? probe.sample(type), let encodable = value as? any Encodable,
-            let json = try? JSONValue(encoding: encodable)
-        else {
-            // A type that takes only some strings, most likely; it says what it takes when it is set.
-            return .string
+    /// Notes what a value looks like in JSON; what it is asked for first decides.
+    fileprivate func note(form: JSONFieldType) {
+        if self.form == nil { self.form = form }
+    }
+
+    /// All values of a type, if it lists them.
+    private static func values(of type: any Decodable.Type) -> [JSONValue] {
+        if type == Bool.self { return [.bool(false), .bool(true)] }
+        let all = (type as? any CaseIterable.Type)?.everyCase ?? []
+        return all.compactMap { value in
+            // What does not encode is not on the list.
+            (value as? any Encodable).flatMap { try? JSONValue(encoding: $0) }
         }
-        return JSONFieldType(json) ?? .string
+    }
+
+    /// What values of a type look like in JSON.
+    fileprivate static func form<Value: Decodable>(of type: Value.Type) -> JSONFieldType {
+        if let form = JSONFieldType(type) { return form }
+        if let value = Self.values(of: type).first { return JSONFieldType(value) ?? .object }
+        let probe = StateProbe(combination: 0)
+        // Whether a value can be made up does not matter: what it asks for is noted by then.
+        _ = try? Value(from: ProbeDecoder(probe: probe, level: .value))
+        return probe.form ?? .object
     }
 }
 
@@ -110,10 +145,14 @@ private struct ProbeDecoder: Decoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        KeyedDecodingContainer(Keyed<Key>(decoder: self))
+        if case .value = self.level { self.probe.note(form: .object) }
+        return KeyedDecodingContainer(Keyed<Key>(decoder: self))
     }
 
-    func unkeyedContainer() -> any UnkeyedDecodingContainer { Empty() }
+    func unkeyedContainer() -> any UnkeyedDecodingContainer {
+        if case .value = self.level { self.probe.note(form: .array) }
+        return Empty()
+    }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { Single(decoder: self) }
 
@@ -128,23 +167,17 @@ private struct ProbeDecoder: Decoder {
 
         func contains(_ key: Key) -> Bool { true }
 
-        func decodeNil(forKey key: Key) -> Bool { false }
+        /// Asked for what is optional, before it is decoded.
+        func decodeNil(forKey key: Key) -> Bool {
+            guard case .payload = self.decoder.level else { return true }
+            return self.decoder.probe.isNil(key.stringValue)
+        }
 
         func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
             if case .payload = self.decoder.level {
-                self.decoder.probe.note(key.stringValue, type, isOptional: false)
+                self.decoder.probe.note(key.stringValue, type)
             }
             return try self.decoder.probe.sample(type)
-        }
-
-        func decodeIfPresent<Value: Decodable>(
-            _ type: Value.Type,
-            forKey key: Key
-        ) -> Value? {
-            if case .payload = self.decoder.level {
-                self.decoder.probe.note(key.stringValue, type, isOptional: true)
-            }
-            return nil
         }
 
         func nestedContainer<Nested: CodingKey>(
@@ -200,7 +233,8 @@ private struct ProbeDecoder: Decoder {
         func decodeNil() -> Bool { false }
 
         func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try self.decoder.probe.sample(type)
+            self.decoder.probe.note(form: StateProbe.form(of: type))
+            return try self.decoder.probe.sample(type)
         }
     }
 }

@@ -58,6 +58,14 @@ package struct StateField: Hashable, Sendable {
         return index == 0 ? "value" : "value\(index + 1)"
     }
 
+    /// What a field of that name is called if it has no label; nil if it must have one.
+    static func unlabelledKey(ofName name: String) -> String? {
+        guard name.hasPrefix("value") else { return nil }
+        if name == "value" { return "_0" }
+        guard let number = Int(name.dropFirst(5)), number > 1 else { return nil }
+        return "_\(number - 1)"
+    }
+
     /// What is wrong with `value` for this field; nil if nothing is.
     func objection(to value: JSONValue) -> String? {
         if value == .null && self.isOptional { return nil }
@@ -84,13 +92,17 @@ extension [JSONValue] {
 /// The states that a machine can hold, read off the type once: their names, fields and successors.
 ///
 /// Fields are found by letting each case decode itself and noting what it asks for. A field whose
-/// type takes only some strings and does not list them (`CaseIterable`) ends the search in its case.
+/// type takes only some values and does not list them (`CaseIterable`) ends the search in its case:
+/// the fields after it are not known, and what is given for them is judged when it is decoded.
 package struct StateSchema: Sendable {
     /// One case of the enum.
     package struct Case: Hashable, Sendable {
         package let name: String
         package let fields: [StateField]
+        /// What may follow it with some data; strings and numbers were taken as empty and zero.
         package let successors: [String]
+        /// Whether `fields` are all that there are.
+        let isComplete: Bool
 
         package func field(_ name: String) -> StateField? {
             self.fields.first { $0.name == name }
@@ -102,13 +114,17 @@ package struct StateSchema: Sendable {
     package init<State: MachineState>(of type: State.Type) {
         self.cases = State.Name.allCases.map { name in
             let probes = StateProbe.probe(name.rawValue, of: State.self)
-            let successors = probes.samples.reduce(into: Set<State.Name>()) {
-                $0.formUnion($1.successors)
-            }
+            let isComplete = !probes.samples.isEmpty
+            // Of a case that cannot be made up nothing can be ruled out.
+            let successors =
+                isComplete
+                ? probes.samples.reduce(into: Set<State.Name>()) { $0.formUnion($1.successors) }
+                : Set(State.Name.allCases)
             return Case(
                 name: name.rawValue,
                 fields: probes.fields,
-                successors: State.Name.allCases.filter(successors.contains).map(\.rawValue)
+                successors: State.Name.allCases.filter(successors.contains).map(\.rawValue),
+                isComplete: isComplete
             )
         }
     }
@@ -133,19 +149,12 @@ package struct StateSchema: Sendable {
 }
 
 extension StateSchema.Case {
-    /// The field that `member` fills, if it can.
+    /// The field that `member` fills, if it can; nil if only decoding can tell.
     @discardableResult
-    func check(_ member: JSONMember) throws(WireError) -> StateField {
+    func check(_ member: JSONMember) throws(WireError) -> StateField? {
         guard let field = self.field(member.key) else {
-            let known = self.fields.map(\.name)
-            throw WireError(
-                .badData,
-                known.isEmpty
-                    ? "\(self.name) has no field \(member.key.quoted); it has none"
-                    : "\(self.name) has no field \(member.key.quoted); "
-                        + "known: \(known.joined(separator: ", "))",
-                known: known
-            )
+            guard self.isComplete else { return nil }
+            throw self.noField(member.key, known: self.fields.map(\.name))
         }
         if let objection = field.objection(to: member.value) {
             throw WireError(
@@ -156,11 +165,26 @@ extension StateSchema.Case {
         }
         return field
     }
+
+    func noField(_ name: String, known: [String]) -> WireError {
+        WireError(
+            .badData,
+            known.isEmpty
+                ? "\(self.name) has no field \(name.quoted); it has none"
+                : "\(self.name) has no field \(name.quoted); "
+                    + "known: \(known.joined(separator: ", "))",
+            known: known
+        )
+    }
 }
 
 extension String {
     /// In quotes for a message, cut to a length that a message bears.
-    package var quoted: String {
-        self.count > 64 ? "\"\(self.prefix(64))…\"" : "\"\(self)\""
+    package var quoted: String { "\"\(self.excerpt())\"" }
+
+    /// Its first scalars; not characters, for a character may be as long as the line.
+    func excerpt(_ count: Int = 64) -> String {
+        let start = self.unicodeScalars.prefix(count)
+        return start.endIndex == self.endIndex ? self : "\(String(start))…"
     }
 }
