@@ -98,7 +98,8 @@ let package = Package(
         ),
         .testTarget(
             name: "StateMachineWireTests",
-            dependencies: ["StateMachineCore", "StateMachineWire", "TestSupport"],
+            dependencies: ["StateMachineCore", "StateMachineWire"],
+            resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),
         .testTarget(

@@ -52,7 +52,10 @@ struct StateCodingTests {
                     + #""owner":{"name":"","uid":7,"groups":[]},"note":""}"#
             ),
             (.stopped(reason: .asked, level: .high), #"{"reason":"asked","level":10}"#),
-            (.failed(before: 2, kind: .disk, retries: 3), #"{"before":2,"kind":"disk","retries":3}"#),
+            (
+                .failed(before: 2, kind: .disk, retries: 3),
+                #"{"before":2,"kind":"disk","retries":3}"#
+            ),
             (.failed(before: 2, kind: .network, retries: nil), #"{"before":2,"kind":"network"}"#),
             (.coded(.gone), #"{"value":410}"#),
             (.ended(.disk, after: 3), #"{"value":"disk","after":3}"#),
