@@ -27,6 +27,7 @@ struct ReplyTests {
         let ready = try ServerLine.Report(42, .ready(true))
         return [
             ServerLine.reply(id: nil, report: start),
+            ServerLine.reply(id: nil, report: active),
             ServerLine.reply(id: .integer(-1), report: active),
             ServerLine.reply(id: .string("a\"/é\n"), report: active),
             ServerLine.reply(id: .integer(4), report: ready, own: { $0.bool("changed", true) }),

@@ -23,10 +23,11 @@ struct WatchLineTests {
 
     private func states() throws -> [[UInt8]] {
         let start = try ServerLine.Report(0, .ready(false))
+        let ready = try ServerLine.Report(42, .ready(true))
         let late = try ServerLine.Report(5120, .dataRetrieval(.active))
         return [
             ServerLine.state(id: nil, start),
-            ServerLine.state(id: .integer(1), start),
+            ServerLine.state(id: .integer(1), ready),
             ServerLine.state(id: .string("1"), start),
             ServerLine.state(id: .integer(2), late, resync: .restarted),
             ServerLine.state(id: .integer(2), late, resync: .unknown),
