@@ -1,9 +1,12 @@
 extension JSONValue {
     /// The value of that type that this JSON encodes.
     ///
-    /// - Throws: `DecodingError`; its coding path leads to the member at fault.
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        try JSONValueDecoder(value: self, codingPath: []).decode(type)
+    /// - Throws: `DecodingError`; its coding path leads from `codingPath` to the member at fault.
+    func decode<Value: Decodable>(
+        _ type: Value.Type,
+        at codingPath: [any CodingKey] = []
+    ) throws -> Value {
+        try JSONValueDecoder(value: self, codingPath: codingPath).decode(type)
     }
 }
 

@@ -16,9 +16,13 @@ final class StateProbe {
     /// The field that may be nil and is about to be asked for.
     private var optionalKey: String?
     private var form: JSONFieldType?
+    /// A value to be tried for one field, and what its type had against it.
+    private let trial: JSONMember?
+    private var objection: DecodingError?
 
-    private init(combination: Int) {
+    private init(combination: Int, trial: JSONMember? = nil) {
         self.rest = combination
+        self.trial = trial
     }
 
     /// The fields of a case, and a state for each combination of their values.
@@ -46,6 +50,35 @@ final class StateProbe {
             combination += 1
         }
         return (fields, samples)
+    }
+
+    /// What the type of a field has against a value; nil too if the field is not come to.
+    static func objection<State: MachineState>(
+        to member: JSONMember,
+        in name: String,
+        of type: State.Type
+    ) -> DecodingError? {
+        let probe = StateProbe(combination: 0, trial: member)
+        // Whether the rest of the state can be made up does not matter.
+        _ = try? State(from: ProbeDecoder(probe: probe, level: .state(name)))
+        return probe.objection
+    }
+
+    /// Tries the value that is on trial, if it is for that field.
+    func judge<Value: Decodable>(_ type: Value.Type, for key: any CodingKey) {
+        guard let trial = self.trial, trial.key == key.stringValue else { return }
+        do {
+            // The path begins with the state's name, which is left out of messages.
+            _ = try trial.value.decode(type, at: [key, key])
+        } catch let error as DecodingError {
+            self.objection = error
+        } catch {
+            let context = DecodingError.Context(
+                codingPath: [key, key],
+                debugDescription: "\(error)"
+            )
+            self.objection = .dataCorrupted(context)
+        }
     }
 
     /// Which of so many values this combination has.

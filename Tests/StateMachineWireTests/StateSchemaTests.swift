@@ -84,6 +84,41 @@ struct StateSchemaTests {
         #expect(error?.code == code)
         #expect(error?.known.isEmpty == (text.hasPrefix("ready:value=")))
     }
+
+    @Test(
+        "and refuses a value that the field's type does not take, though it lists none",
+        arguments: [
+            ("queued:value=99999999999999999999", "value of queued must be of type integer"),
+            (
+                "queued:value=9223372036854775808",
+                "value of queued must be of type integer, "
+                    + "-9223372036854775808 to 9223372036854775807"
+            ),
+            ("failed:kind=tape", "kind of failed was refused: "),
+            ("ended:value=tape", "value of ended was refused: "),
+            ("coded:value=201", "value of coded was refused: "),
+            ("running:ratio=1e309", "ratio of running must be of type number, within"),
+        ]
+    )
+    func refusesAValueOfNoState(_ text: String, _ message: String) {
+        let error = #expect(throws: WireError.self) {
+            try StateSchema(of: Job.self).check(Pattern(text: text))
+        }
+        #expect(error?.code == .badData)
+        #expect(error?.message.hasPrefix(message) == true)
+    }
+
+    @Test(
+        "but lets through what may match, and what only decoding could judge",
+        arguments: [
+            "queued:value=9223372036854775807", "failed:kind=disk", "ended:value=null",
+            "ended:value=disk,after=0", "coded:value=410", "running:ratio=1", "failed:retries=1",
+            "failed:unheardOf=1",
+        ]
+    )
+    func admitsAValueOfSomeState(_ text: String) throws {
+        try StateSchema(of: Job.self).check(Pattern(text: text))
+    }
 }
 
 extension StateField {
