@@ -107,7 +107,8 @@ let package = Package(
         ),
         .testTarget(
             name: "StateMachineWireTests",
-            dependencies: ["StateMachineCore", "StateMachineWire", "TestSupport"],
+            dependencies: ["StateMachineCore", "StateMachineWire"],
+            resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),
         .testTarget(

@@ -1,4 +1,6 @@
-/// A place in a daemon's numbering: `<epoch>:<seq>`. Opaque to clients.
+/// A place in a daemon's numbering, `<epoch>:<seq>`.
+///
+/// Opaque to clients.
 package struct Cursor: Hashable, Sendable, CustomStringConvertible {
     /// Which numbering: it changes whenever the numbering starts again or may have lost its end.
     package let epoch: Epoch

@@ -1,9 +1,12 @@
 extension JSONValue {
     /// The value of that type that this JSON encodes.
     ///
-    /// - Throws: `DecodingError`; its coding path leads to the member at fault.
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        try JSONValueDecoder(value: self, codingPath: []).decode(type)
+    /// - Throws: `DecodingError`; its coding path leads from `codingPath` to the member at fault.
+    func decode<Value: Decodable>(
+        _ type: Value.Type,
+        at codingPath: [any CodingKey] = []
+    ) throws -> Value {
+        try JSONValueDecoder(value: self, codingPath: codingPath).decode(type)
     }
 }
 
@@ -13,7 +16,9 @@ private struct JSONValueDecoder: Decoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        guard let members = self.value.members else { throw self.mismatch(JSONMember.self, "object") }
+        guard let members = self.value.members else {
+            throw self.mismatch(JSONMember.self, "object")
+        }
         return KeyedDecodingContainer(Keyed<Key>(members: members, codingPath: self.codingPath))
     }
 
@@ -30,12 +35,12 @@ private struct JSONValueDecoder: Decoder {
             case is Bool.Type: self.value.bool
             case is String.Type: self.value.string
             case let type as any FixedWidthInteger.Type: self.number { type.init($0, radix: 10) }
-            case is Double.Type: self.number { Double($0) }
-            case is Float.Type: self.number { Float($0) }
+            case is Double.Type: self.number { Double($0).flatMap { $0.isFinite ? $0 : nil } }
+            case is Float.Type: self.number { Float($0).flatMap { $0.isFinite ? $0 : nil } }
             default: try Value(from: self)
             }
         guard let value = decoded as? Value else {
-            throw self.mismatch(type, JSONFieldType(type)?.rawValue ?? "\(type)")
+            throw self.mismatch(type, self.expectation(of: type))
         }
         return value
     }
@@ -43,6 +48,14 @@ private struct JSONValueDecoder: Decoder {
     private func number(_ convert: (String) -> Any?) -> Any? {
         guard case .number(let text) = self.value else { return nil }
         return convert(text)
+    }
+
+    /// What a value of that type must be, with its bounds where only they were missed.
+    private func expectation(of type: Any.Type) -> String {
+        guard let fieldType = JSONFieldType(type) else { return "\(type)" }
+        guard fieldType.admits(self.value) else { return fieldType.rawValue }
+        if let integer = type as? any FixedWidthInteger.Type { return integer.expectation }
+        return "\(fieldType.rawValue), within what a \(type) holds"
     }
 
     private func mismatch(_ type: Any.Type, _ expected: String) -> DecodingError {
@@ -154,4 +167,8 @@ private struct JSONValueDecoder: Decoder {
             try self.decoder.decode(type)
         }
     }
+}
+
+extension FixedWidthInteger {
+    fileprivate static var expectation: String { "integer, \(Self.min) to \(Self.max)" }
 }

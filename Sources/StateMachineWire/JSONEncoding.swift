@@ -59,8 +59,10 @@ private final class JSONNode {
 
     func nextChild() -> JSONNode {
         let node = JSONNode()
-        if case .elements(let elements) = self.content {
-            self.content = .elements(elements + [node])
+        if case .elements(var elements) = self.content {
+            self.content = .value(.null)
+            elements.append(node)
+            self.content = .elements(elements)
         }
         return node
     }

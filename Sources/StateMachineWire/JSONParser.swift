@@ -15,8 +15,14 @@ package struct JSONParser {
     /// 64: far beyond any state, and a hundred times less than what the stack holds. Not tuned.
     private static let depthLimit = 64
 
-    private let bytes: [UInt8]
-    private var position: Int
+    /// Up to how many members a new key is compared with each of them; past it, hashes are kept.
+    ///
+    /// 16: no request of the protocol has more. Comparing alone would let one long line of short
+    /// keys take the server tens of millions of comparisons.
+    private static let comparedKeys = 16
+
+    let bytes: [UInt8]
+    var position: Int
 
     /// The first key that stands twice in one object, if there is one.
     package private(set) var doubledKey: String?
@@ -46,11 +52,11 @@ package struct JSONParser {
         return value
     }
 
-    private var current: UInt8? {
+    var current: UInt8? {
         self.position < self.bytes.count ? self.bytes[self.position] : nil
     }
 
-    private func error(_ message: String) -> JSONSyntaxError {
+    func error(_ message: String) -> JSONSyntaxError {
         JSONSyntaxError(offset: self.position, message: message)
     }
 
@@ -98,6 +104,7 @@ package struct JSONParser {
         try self.checkDepth(depth)
         self.position += 1
         var members: [JSONMember] = []
+        var keys: Set<String> = []
         self.skipWhiteSpace()
         if self.current == UInt8(ascii: "}") {
             self.position += 1
@@ -111,13 +118,23 @@ package struct JSONParser {
             guard self.current == UInt8(ascii: ":") else { throw self.error("':' was expected") }
             self.position += 1
             self.skipWhiteSpace()
-            if self.doubledKey == nil && members.contains(where: { $0.key == key }) {
-                self.doubledKey = key
-            }
+            if self.doubledKey == nil && !Self.isNew(key, members, &keys) { self.doubledKey = key }
             members.append(JSONMember(key, try self.parseValue(depth: depth + 1)))
             if try self.isListEnd(UInt8(ascii: "}"), "',' or '}' was expected") { break }
         }
         return .object(members)
+    }
+
+    private static func isNew(
+        _ key: String,
+        _ members: [JSONMember],
+        _ keys: inout Set<String>
+    ) -> Bool {
+        guard members.count >= self.comparedKeys else {
+            return !members.contains { $0.key == key }
+        }
+        if keys.isEmpty { keys = Set(members.map(\.key)) }
+        return keys.insert(key).inserted
     }
 
     private mutating func parseArray(depth: Int) throws(JSONSyntaxError) -> JSONValue {
@@ -183,115 +200,5 @@ package struct JSONParser {
             self.position += 1
         }
         guard self.position > start else { throw self.error("a digit was expected") }
-    }
-
-    private mutating func parseString() throws(JSONSyntaxError) -> String {
-        self.position += 1
-        let start = self.position
-        // Most strings have nothing to decode: look for the end first.
-        while let byte = self.current {
-            if byte == UInt8(ascii: "\"") {
-                let string = try self.text(self.bytes[start..<self.position])
-                self.position += 1
-                return string
-            }
-            if byte == UInt8(ascii: "\\") || byte < 0x20 { break }
-            self.position += 1
-        }
-        return try self.parseEscapedString(from: start)
-    }
-
-    private mutating func parseEscapedString(from start: Int) throws(JSONSyntaxError) -> String {
-        var string = try self.text(self.bytes[start..<self.position])
-        while let byte = self.current {
-            switch byte {
-            case UInt8(ascii: "\""):
-                self.position += 1
-                return string
-            case UInt8(ascii: "\\"):
-                string.unicodeScalars.append(try self.parseEscape())
-            case 0..<0x20:
-                throw self.error("a control character in a string must be escaped")
-            default:
-                let start = self.position
-                while let byte = self.current, byte >= 0x20, byte != UInt8(ascii: "\""),
-                    byte != UInt8(ascii: "\\")
-                {
-                    self.position += 1
-                }
-                string += try self.text(self.bytes[start..<self.position])
-            }
-        }
-        throw self.error("the line ends inside a string")
-    }
-
-    private mutating func parseEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
-        self.position += 1
-        guard let byte = self.current else { throw self.error("the line ends inside a string") }
-        let plain: Unicode.Scalar? =
-            switch byte {
-            case UInt8(ascii: "\""): "\""
-            case UInt8(ascii: "\\"): "\\"
-            case UInt8(ascii: "/"): "/"
-            case UInt8(ascii: "b"): "\u{8}"
-            case UInt8(ascii: "f"): "\u{C}"
-            case UInt8(ascii: "n"): "\n"
-            case UInt8(ascii: "r"): "\r"
-            case UInt8(ascii: "t"): "\t"
-            default: nil
-            }
-        if let plain {
-            self.position += 1
-            return plain
-        }
-        guard byte == UInt8(ascii: "u") else { throw self.error("no such escape") }
-        return try self.parseUnicodeEscape()
-    }
-
-    private mutating func parseUnicodeEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
-        let first = try self.parseCodeUnit()
-        if let scalar = Unicode.Scalar(UInt32(first)) { return scalar }
-        guard UTF16.isLeadSurrogate(first), self.current == UInt8(ascii: "\\"),
-            self.position + 1 < self.bytes.count,
-            self.bytes[self.position + 1] == UInt8(ascii: "u")
-        else { throw self.error("an unpaired surrogate") }
-        self.position += 1
-        let second = try self.parseCodeUnit()
-        guard UTF16.isTrailSurrogate(second) else { throw self.error("an unpaired surrogate") }
-        return UTF16.decode(UTF16.EncodedScalar([first, second]))
-    }
-
-    /// Four hexadecimal digits, after the `u` that is the current byte.
-    private mutating func parseCodeUnit() throws(JSONSyntaxError) -> UInt16 {
-        self.position += 1
-        var unit: UInt16 = 0
-        for _ in 0..<4 {
-            guard let byte = self.current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue
-            else { throw self.error("four hexadecimal digits were expected") }
-            unit = unit << 4 | UInt16(digit)
-            self.position += 1
-        }
-        return unit
-    }
-
-    private func text(_ bytes: ArraySlice<UInt8>) throws(JSONSyntaxError) -> String {
-        if let string = String(validating: bytes, as: UTF8.self) { return string }
-        throw JSONSyntaxError(
-            offset: bytes.startIndex + bytes.validUTF8PrefixCount,
-            message: "not UTF-8"
-        )
-    }
-}
-
-extension Collection<UInt8> {
-    /// How many bytes stand before the first one that is not part of well-formed UTF-8.
-    package var validUTF8PrefixCount: Int {
-        var parser = Unicode.UTF8.ForwardParser()
-        var iterator = self.makeIterator()
-        var count = 0
-        while case .valid(let scalar) = parser.parseScalar(from: &iterator) {
-            count += scalar.count
-        }
-        return count
     }
 }

@@ -58,8 +58,8 @@ package enum JSONValue: Hashable, Sendable {
         switch (self, other) {
         case (.number(let left), .number(let right)):
             if left == right { return true }
-            if let left = Int64(left), let right = Int64(right) { return left == right }
-            return Double(left) == Double(right)
+            guard let left = JSONDecimal(left), let right = JSONDecimal(right) else { return false }
+            return left == right
         case (.array(let left), .array(let right)):
             return left.count == right.count
                 && zip(left, right).allSatisfy { $0.isContained(in: $1) }

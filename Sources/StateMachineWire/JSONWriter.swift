@@ -40,7 +40,8 @@ extension [UInt8] {
             case 0x09: self.append(text: "\\t")
             case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: self.append(escaped: scalar.value)
             case 0x20..<0x7F: self.append(UInt8(truncatingIfNeeded: scalar.value))
-            default: self.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            default:
+                self.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
         self.append(UInt8(ascii: "\""))

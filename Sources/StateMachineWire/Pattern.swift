@@ -14,13 +14,13 @@ package struct Pattern: Hashable, Sendable {
 
     /// A name, or `name:key=value,key=value`.
     package init(text: String) throws(WireError) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.split(at: ":", maxSplits: 1)
         var data: [JSONMember] = []
         if parts.count > 1 {
-            let fields = parts[1].split(separator: ",", omittingEmptySubsequences: false)
+            let fields = parts[1].split(at: ",")
             data = try Pattern.members(fields, in: "pattern \(text.quoted)")
         }
-        self.init(state: String(parts[0]), data: data, written: .string(text))
+        self.init(state: parts[0], data: data, written: .string(text))
     }
 
     /// A pattern as it stands in a request: a string, or `{"state":"name","data":{…}}`.
@@ -53,26 +53,41 @@ package struct Pattern: Hashable, Sendable {
 
     /// `key=value` items; a value that is JSON is that value, else a string.
     static func members(
-        _ items: [some StringProtocol],
+        _ items: [String],
         in place: String
     ) throws(WireError) -> [JSONMember] {
         var members: [JSONMember] = []
         for item in items {
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let parts = item.split(at: "=", maxSplits: 1)
             guard parts.count == 2, !parts[0].isEmpty else {
                 throw WireError(
                     .badRequest,
-                    "\(String(item).quoted) in \(place) should be key=value"
+                    "\(item.quoted) in \(place) should be key=value"
                 )
             }
-            let key = String(parts[0])
+            let key = parts[0]
             guard !members.contains(where: { $0.key == key }) else {
                 throw WireError(.badRequest, "\(key.quoted) stands twice in \(place)")
             }
             members.append(
-                JSONMember(key, JSONParser.value(of: parts[1]) ?? .string(String(parts[1])))
+                JSONMember(key, JSONParser.value(of: parts[1]) ?? .string(parts[1]))
             )
         }
         return members
+    }
+}
+
+extension String {
+    /// By scalars: a separator stays one even if the next scalar combines with it.
+    fileprivate func split(
+        at separator: Unicode.Scalar,
+        maxSplits: Int = .max
+    ) -> [String] {
+        self.unicodeScalars.split(
+            separator: separator,
+            maxSplits: maxSplits,
+            omittingEmptySubsequences: false
+        )
+        .map { String($0) }
     }
 }

@@ -13,8 +13,9 @@ extension Request {
             )
         }
         do {
-            let words = text.split { $0.utf8.allSatisfy(\.isWhiteSpace) }
-            return Request(id: nil, call: try Call(words: words.map(String.init)))
+            // By bytes: a space stays one even if the next scalar combines with it.
+            let words = text.utf8.split(whereSeparator: \.isWhiteSpace)
+            return Request(id: nil, call: try Call(words: words.map { String(Substring($0)) }))
         } catch {
             throw RefusedRequest(id: nil, error: error)
         }

@@ -30,7 +30,10 @@ struct RequestKeys {
             return .string(string)
         case .number(let text):
             guard let integer = Int64(text), integer.magnitude < RequestLimits.integerBound else {
-                throw WireError(.badRequest, "id must be an integer below 2^53, not \(text)")
+                throw WireError(
+                    .badRequest,
+                    "id must be an integer below 2^53 in size, not \(text.excerpt())"
+                )
             }
             return .integer(integer)
         case .some(let other):
@@ -82,7 +85,7 @@ struct RequestKeys {
             throw self.mismatch(key, "an array of patterns", value)
         }
         guard !elements.isEmpty else {
-            throw WireError(.badRequest, "\(key) is an empty list; leave it out to mean every state")
+            throw WireError(.badRequest, "\(key) is an empty list; it must name a state at least")
         }
         var patterns: [Pattern] = []
         for element in elements { patterns.append(try Pattern(element)) }
@@ -92,7 +95,7 @@ struct RequestKeys {
     private func mismatch(_ key: String, _ expected: String, _ value: JSONValue) -> WireError {
         WireError(
             .badRequest,
-            "\(key) must be \(expected), not \([value].listed.prefix(64))"
+            "\(key) must be \(expected), not \([value].listed.excerpt())"
         )
     }
 }

@@ -1,4 +1,6 @@
-/// What one request may hold. Everything here is part of the protocol, version 1.
+/// What one request may hold.
+///
+/// Everything here is part of the protocol, version 1.
 package enum RequestLimits {
     /// Bytes in a request line, its newline not counted.
     package static let lineBytes = 65_536

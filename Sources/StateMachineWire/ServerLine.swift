@@ -1,11 +1,13 @@
 package import StateMachineCore
 
-/// The lines that a server sends. The order of their keys is part of the protocol and stands here.
+/// The lines that a server sends.
+///
+/// The order of their keys is part of the protocol and stands here.
 package enum ServerLine {
     /// A state, where it stands in the order, and since when.
     package struct Report: Sendable {
         package let seq: UInt64
-        /// `"state":"…","data":{…}`
+        /// What ``StateCoding/fragment(of:)`` makes of the state.
         package let fragment: [UInt8]
         package let at: WallTime
         package let epoch: Epoch
@@ -104,6 +106,7 @@ package enum ServerLine {
     ///   - report: the state that was entered.
     ///   - old: the fragment of the one that was left.
     ///   - transition: what else there is to say.
+    /// - Returns: the line with its newline, to be shared by all watches.
     package static func change<State: MachineState>(
         _ report: Report,
         from old: [UInt8],

@@ -54,15 +54,40 @@ package struct StateCoding<State: MachineState>: Sendable {
         }
         var payload: [JSONMember] = []
         for member in members {
-            let field = try found.check(member)
-            payload.append(JSONMember(field.key, member.value))
+            if let field = try found.check(member) {
+                payload.append(JSONMember(field.key, member.value))
+                continue
+            }
+            payload.append(member)
+            if let key = StateField.unlabelledKey(ofName: member.key) {
+                payload.append(JSONMember(key, member.value))
+            }
         }
+        let state = try self.state(found, payload)
+        if !found.isComplete {
+            // Its own encoding names the fields that probing did not reach.
+            let known = (self.data(of: state).members ?? []).map(\.key)
+            if let odd = members.first(where: { $0.value != .null && !known.contains($0.key) }) {
+                throw found.noField(odd.key, known: known)
+            }
+        }
+        return state
+    }
+
+    private func state(
+        _ found: StateSchema.Case,
+        _ payload: [JSONMember]
+    ) throws(WireError) -> State {
+        let name = found.name
         do {
             return try JSONValue.object([JSONMember(name, .object(payload))]).decode(State.self)
         } catch let error as DecodingError {
             throw WireError(.badData, error.sentence(about: name), known: found.fields.map(\.name))
         } catch {
-            throw WireError(.badData, "data of \(name) was refused: \(error)")
+            throw WireError(
+                .badData,
+                "data of \(name) was refused: \("\(error)".excerpt(128))"
+            )
         }
     }
 

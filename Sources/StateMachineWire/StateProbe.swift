@@ -3,46 +3,103 @@ import StateMachineCore
 /// Finds out what a case of an enum carries: a decoder that hands out made-up values and notes what
 /// it was asked for.
 final class StateProbe {
-    /// Which of the values that a field can have is handed out: values are taken in turn, so that
-    /// successive rounds show what depends on them.
-    private let round: Int
-    private(set) var fields: [StateField] = []
+    /// How many combinations of values are tried for one case.
+    ///
+    /// 1024: five fields of four values each. Picked, not tuned.
+    private static let combinationLimit = 1024
 
-    private init(round: Int) {
-        self.round = round
+    /// What is left of the combination's number, each choice having taken its part.
+    private var rest: Int
+    /// How many combinations there are of what was chosen so far.
+    private var combinations = 1
+    private var fields: [StateField] = []
+    /// The field that may be nil and is about to be asked for.
+    private var optionalKey: String?
+    private var form: JSONFieldType?
+    /// A value to be tried for one field, and what its type had against it.
+    private let trial: JSONMember?
+    private var objection: DecodingError?
+
+    private init(combination: Int, trial: JSONMember? = nil) {
+        self.rest = combination
+        self.trial = trial
     }
 
+    /// The fields of a case, and a state for each combination of their values.
+    ///
+    /// Without a sample the case could not be made up, and the fields are those up to the one where
+    /// it failed.
     static func probe<State: MachineState>(
         _ name: String,
         of type: State.Type
     ) -> (fields: [StateField], samples: [State]) {
         var fields: [StateField] = []
         var samples: [State] = []
-        var rounds = 1
-        var round = 0
-        while round < rounds {
-            let probe = StateProbe(round: round)
-            // A case that cannot be made up has no sample; its fields up to there are known.
+        var combinations = 1
+        var combination = 0
+        while combination < combinations {
+            let probe = StateProbe(combination: combination)
+            // A combination that the state refuses has no sample.
             if let sample = try? State(from: ProbeDecoder(probe: probe, level: .state(name))) {
                 samples.append(sample)
             }
-            fields = probe.fields
-            rounds = fields.map(\.values.count).max() ?? 1
-            round += 1
+            // What one combination leaves out, or does not come to, another may show.
+            let known = Set(fields.map(\.key))
+            fields += probe.fields.filter { !known.contains($0.key) }
+            combinations = probe.combinations
+            combination += 1
         }
         return (fields, samples)
     }
 
-    /// A made-up value of that type, and what it looks like in JSON.
+    /// What the type of a field has against a value; nil too if the field is not come to.
+    static func objection<State: MachineState>(
+        to member: JSONMember,
+        in name: String,
+        of type: State.Type
+    ) -> DecodingError? {
+        let probe = StateProbe(combination: 0, trial: member)
+        // Whether the rest of the state can be made up does not matter.
+        _ = try? State(from: ProbeDecoder(probe: probe, level: .state(name)))
+        return probe.objection
+    }
+
+    /// Tries the value that is on trial, if it is for that field.
+    func judge<Value: Decodable>(_ type: Value.Type, for key: any CodingKey) {
+        guard let trial = self.trial, trial.key == key.stringValue else { return }
+        do {
+            // The path begins with the state's name, which is left out of messages.
+            _ = try trial.value.decode(type, at: [key, key])
+        } catch let error as DecodingError {
+            self.objection = error
+        } catch {
+            let context = DecodingError.Context(
+                codingPath: [key, key],
+                debugDescription: "\(error)"
+            )
+            self.objection = .dataCorrupted(context)
+        }
+    }
+
+    /// Which of so many values this combination has.
+    private func choice(of count: Int) -> Int {
+        defer {
+            self.rest /= count
+            self.combinations = min(self.combinations * count, Self.combinationLimit)
+        }
+        return self.rest % count
+    }
+
+    /// A made-up value of that type.
     func sample<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let all = (type as? any CaseIterable.Type)?.everyCase, !all.isEmpty,
-            let value = all[self.round % all.count] as? Value
+            let value = all[self.choice(of: all.count)] as? Value
         {
             return value
         }
         let made: Any? =
             switch type {
-            case is Bool.Type: self.round % 2 == 1
+            case is Bool.Type: self.choice(of: 2) == 1
             case is String.Type: ""
             case let type as any FixedWidthInteger.Type: type.init(exactly: 0)
             case is Double.Type: Double(0)
@@ -53,154 +110,53 @@ final class StateProbe {
         return value
     }
 
-    func note<Value: Decodable>(_ key: String, _ type: Value.Type, isOptional: Bool) {
-        var values: [JSONValue] = []
-        if type == Bool.self { values = [.bool(false), .bool(true)] }
-        if let all = (type as? any CaseIterable.Type)?.everyCase {
-            values = all.compactMap { value in
-                // What does not encode is not on the list.
-                (value as? any Encodable).flatMap { try? JSONValue(encoding: $0) }
-            }
-        }
-        let fieldType = JSONFieldType(type) ?? values.first.flatMap { JSONFieldType($0) }
+    /// Notes that a field may be nil, and says whether it is in this combination.
+    func isNil(_ key: String) -> Bool {
+        self.optionalKey = key
+        return self.choice(of: 2) == 1
+    }
+
+    func note<Value: Decodable>(_ key: String, _ type: Value.Type) {
         self.fields.append(
             StateField(
                 key: key,
-                type: fieldType ?? self.structure(of: type),
-                values: values,
-                isOptional: isOptional
+                type: Self.form(of: type),
+                values: Self.values(of: type),
+                isOptional: self.optionalKey == key
             )
         )
     }
 
-    private func structure<Value: Decodable>(of type: Value.Type) -> JSONFieldType {
-        let probe = StateProbe(round: 0)
-        guard let value = try? probe.sample(type), let encodable = value as? any Encodable,
-            let json = try? JSONValue(encoding: encodable)
-        else {
-            // A type that takes only some strings, most likely; it says what it takes when it is set.
-            return .string
+    /// Notes what a value looks like in JSON; what it is asked for first decides.
+    func note(form: JSONFieldType) {
+        if self.form == nil { self.form = form }
+    }
+
+    /// All values of a type, if it lists them.
+    private static func values(of type: any Decodable.Type) -> [JSONValue] {
+        if type == Bool.self { return [.bool(false), .bool(true)] }
+        let all = (type as? any CaseIterable.Type)?.everyCase ?? []
+        return all.compactMap { value in
+            // What does not encode is not on the list.
+            (value as? any Encodable).flatMap { try? JSONValue(encoding: $0) }
         }
-        return JSONFieldType(json) ?? .string
+    }
+
+    /// What values of a type look like in JSON.
+    static func form<Value: Decodable>(of type: Value.Type) -> JSONFieldType {
+        if let form = JSONFieldType(type) { return form }
+        if let value = Self.values(of: type).first { return JSONFieldType(value) ?? .object }
+        let probe = StateProbe(combination: 0)
+        // Whether a value can be made up does not matter: what it asks for is noted by then.
+        _ = try? Value(from: ProbeDecoder(probe: probe, level: .value))
+        return probe.form ?? .object
     }
 }
 
-private enum ProbeError: Error {
+enum ProbeError: Error {
     case cannotMakeUp
 }
 
 extension CaseIterable {
     fileprivate static var everyCase: [Any] { Array(self.allCases) }
-}
-
-private struct ProbeDecoder: Decoder {
-    /// How deep in a state the decoder stands.
-    enum Level {
-        /// At the top, where the case is looked for.
-        case state(String)
-        /// In the case's associated values: what is asked for here is a field.
-        case payload
-        /// Inside a value.
-        case value
-    }
-
-    let probe: StateProbe
-    let level: Level
-    var codingPath: [any CodingKey] { [] }
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        KeyedDecodingContainer(Keyed<Key>(decoder: self))
-    }
-
-    func unkeyedContainer() -> any UnkeyedDecodingContainer { Empty() }
-
-    func singleValueContainer() -> any SingleValueDecodingContainer { Single(decoder: self) }
-
-    private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
-        let decoder: ProbeDecoder
-        var codingPath: [any CodingKey] { [] }
-
-        var allKeys: [Key] {
-            guard case .state(let name) = self.decoder.level else { return [] }
-            return Key(stringValue: name).map { [$0] } ?? []
-        }
-
-        func contains(_ key: Key) -> Bool { true }
-
-        func decodeNil(forKey key: Key) -> Bool { false }
-
-        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-            if case .payload = self.decoder.level {
-                self.decoder.probe.note(key.stringValue, type, isOptional: false)
-            }
-            return try self.decoder.probe.sample(type)
-        }
-
-        func decodeIfPresent<Value: Decodable>(
-            _ type: Value.Type,
-            forKey key: Key
-        ) -> Value? {
-            if case .payload = self.decoder.level {
-                self.decoder.probe.note(key.stringValue, type, isOptional: true)
-            }
-            return nil
-        }
-
-        func nestedContainer<Nested: CodingKey>(
-            keyedBy type: Nested.Type,
-            forKey key: Key
-        ) -> KeyedDecodingContainer<Nested> {
-            self.nested.container(keyedBy: type)
-        }
-
-        func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer { Empty() }
-
-        func superDecoder() -> any Decoder { self.nested }
-
-        func superDecoder(forKey key: Key) -> any Decoder { self.nested }
-
-        private var nested: ProbeDecoder {
-            if case .state = self.decoder.level {
-                return ProbeDecoder(probe: self.decoder.probe, level: .payload)
-            }
-            return ProbeDecoder(probe: self.decoder.probe, level: .value)
-        }
-    }
-
-    private struct Empty: UnkeyedDecodingContainer {
-        var codingPath: [any CodingKey] { [] }
-        var count: Int? { 0 }
-        var isAtEnd: Bool { true }
-        var currentIndex: Int { 0 }
-
-        func decodeNil() throws -> Bool { throw ProbeError.cannotMakeUp }
-
-        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            throw ProbeError.cannotMakeUp
-        }
-
-        func nestedContainer<Nested: CodingKey>(
-            keyedBy type: Nested.Type
-        ) throws -> KeyedDecodingContainer<Nested> {
-            throw ProbeError.cannotMakeUp
-        }
-
-        func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-            throw ProbeError.cannotMakeUp
-        }
-
-        func superDecoder() throws -> any Decoder { throw ProbeError.cannotMakeUp }
-    }
-
-    private struct Single: SingleValueDecodingContainer {
-        let decoder: ProbeDecoder
-        var codingPath: [any CodingKey] { [] }
-
-        func decodeNil() -> Bool { false }
-
-        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try self.decoder.probe.sample(type)
-        }
-    }
 }

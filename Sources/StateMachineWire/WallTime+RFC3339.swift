@@ -2,6 +2,8 @@ package import StateMachineCore
 
 extension WallTime {
     /// RFC 3339 in UTC with microseconds: `2026-11-20T21:55:03.120007Z`.
+    ///
+    /// RFC 3339 has the years 0 to 9999; a moment outside them is shown as the nearest one inside.
     package var rfc3339: String {
         var bytes: [UInt8] = []
         bytes.append(time: self)
@@ -9,6 +11,8 @@ extension WallTime {
     }
 
     /// The moment that such a text names; nil if it is none.
+    ///
+    /// Only this one form is taken: UTC as `Z`, six digits after the point.
     package init?(rfc3339 text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count == 27, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
@@ -17,7 +21,13 @@ extension WallTime {
             bytes[26] == UInt8(ascii: "Z")
         else { return nil }
         func number(_ range: Range<Int>) -> Int64? {
-            Int64(String(decoding: bytes[range], as: UTF8.self))
+            // Digits only; an integer's own reader would take a sign.
+            var number: Int64 = 0
+            for byte in bytes[range] {
+                guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+                number = number * 10 + Int64(byte - UInt8(ascii: "0"))
+            }
+            return number
         }
         guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
             let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
@@ -26,7 +36,15 @@ extension WallTime {
         let days = Self.days(year: year, month: month, day: day)
         let seconds = days * 86400 + hour * 3600 + minute * 60 + second
         self.init(microseconds: seconds * 1_000_000 + fraction)
+        // A day or an hour that does not exist comes back as another.
+        guard self.rfc3339.utf8.elementsEqual(bytes) else { return nil }
     }
+
+    /// 0000-01-01T00:00:00.000000Z.
+    fileprivate static let earliest: Int64 = -62_167_219_200_000_000
+
+    /// 9999-12-31T23:59:59.999999Z.
+    fileprivate static let latest: Int64 = 253_402_300_799_999_999
 
     /// The civil date of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
     ///
@@ -62,7 +80,11 @@ extension WallTime {
 extension [UInt8] {
     /// Appends the time as RFC 3339 has it, without quotes.
     package mutating func append(time: WallTime) {
-        let (seconds, fraction) = time.microseconds.dividedFlooring(by: 1_000_000)
+        let microseconds = Swift.min(
+            Swift.max(time.microseconds, WallTime.earliest),
+            WallTime.latest
+        )
+        let (seconds, fraction) = microseconds.dividedFlooring(by: 1_000_000)
         let (day, second) = seconds.dividedFlooring(by: 86400)
         let date = WallTime.civil(day: day)
         self.append(digits: date.year, count: 4)

@@ -68,7 +68,8 @@ extension DecodingError {
         case .valueNotFound(_, let context):
             return "\(context.field) of \(state) lacks a value"
         case .dataCorrupted(let context):
-            return "\(context.field) of \(state) was refused: \(context.debugDescription)"
+            return "\(context.field) of \(state) was refused: "
+                + context.debugDescription.excerpt(128)
         @unknown default:
             return "data of \(state) was refused"
         }
@@ -79,6 +80,6 @@ extension DecodingError.Context {
     /// The path below the state's name, as a client spells it.
     fileprivate var field: String {
         let path = self.codingPath.dropFirst().map { StateField.name(ofKey: $0.stringValue) }
-        return path.isEmpty ? "data" : path.joined(separator: ".")
+        return path.isEmpty ? "data" : path.joined(separator: ".").excerpt()
     }
 }

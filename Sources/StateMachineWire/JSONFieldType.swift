@@ -1,0 +1,48 @@
+/// What JSON type a field of a state has.
+package enum JSONFieldType: String, Hashable, Sendable {
+    case boolean
+    case integer
+    case number
+    case string
+    case array
+    case object
+
+    init?(_ type: Any.Type) {
+        switch type {
+        case is Bool.Type: self = .boolean
+        case is any FixedWidthInteger.Type: self = .integer
+        case is any BinaryFloatingPoint.Type: self = .number
+        case is String.Type: self = .string
+        default: return nil
+        }
+    }
+
+    init?(_ value: JSONValue) {
+        switch value {
+        case .null: return nil
+        case .bool: self = .boolean
+        case .number(let text): self = Int64(text) == nil ? .number : .integer
+        case .string: self = .string
+        case .array: self = .array
+        case .object: self = .object
+        }
+    }
+
+    /// Whether its values have nothing inside.
+    var isScalar: Bool {
+        switch self {
+        case .boolean, .integer, .number, .string: true
+        case .array, .object: false
+        }
+    }
+
+    func admits(_ value: JSONValue) -> Bool {
+        switch (self, value) {
+        case (.boolean, .bool), (.number, .number), (.string, .string), (.array, .array),
+            (.object, .object):
+            true
+        case (.integer, .number(let text)): Int64(text) != nil || UInt64(text) != nil
+        case (_, .null), (_, .bool), (_, .number), (_, .string), (_, .array), (_, .object): false
+        }
+    }
+}

@@ -1,0 +1,112 @@
+/// Shows a decoding value whatever it asks for, made up, and tells the probe what that was.
+struct ProbeDecoder: Decoder {
+    /// How deep in a state the decoder stands.
+    enum Level {
+        /// At the top, where the case is looked for.
+        case state(String)
+        /// In the case's associated values: what is asked for here is a field.
+        case payload
+        /// Inside a value.
+        case value
+    }
+
+    let probe: StateProbe
+    let level: Level
+    var codingPath: [any CodingKey] { [] }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        if case .value = self.level { self.probe.note(form: .object) }
+        return KeyedDecodingContainer(Keyed<Key>(decoder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedDecodingContainer {
+        if case .value = self.level { self.probe.note(form: .array) }
+        return Empty()
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer { Single(decoder: self) }
+
+    private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
+        let decoder: ProbeDecoder
+        var codingPath: [any CodingKey] { [] }
+
+        var allKeys: [Key] {
+            guard case .state(let name) = self.decoder.level else { return [] }
+            return Key(stringValue: name).map { [$0] } ?? []
+        }
+
+        func contains(_ key: Key) -> Bool { true }
+
+        /// Asked for what is optional, before it is decoded.
+        func decodeNil(forKey key: Key) -> Bool {
+            guard case .payload = self.decoder.level else { return true }
+            return self.decoder.probe.isNil(key.stringValue)
+        }
+
+        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+            if case .payload = self.decoder.level {
+                self.decoder.probe.note(key.stringValue, type)
+                self.decoder.probe.judge(type, for: key)
+            }
+            return try self.decoder.probe.sample(type)
+        }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type,
+            forKey key: Key
+        ) -> KeyedDecodingContainer<Nested> {
+            self.nested.container(keyedBy: type)
+        }
+
+        func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer { Empty() }
+
+        func superDecoder() -> any Decoder { self.nested }
+
+        func superDecoder(forKey key: Key) -> any Decoder { self.nested }
+
+        private var nested: ProbeDecoder {
+            if case .state = self.decoder.level {
+                return ProbeDecoder(probe: self.decoder.probe, level: .payload)
+            }
+            return ProbeDecoder(probe: self.decoder.probe, level: .value)
+        }
+    }
+
+    private struct Empty: UnkeyedDecodingContainer {
+        var codingPath: [any CodingKey] { [] }
+        var count: Int? { 0 }
+        var isAtEnd: Bool { true }
+        var currentIndex: Int { 0 }
+
+        func decodeNil() throws -> Bool { throw ProbeError.cannotMakeUp }
+
+        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            throw ProbeError.cannotMakeUp
+        }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type
+        ) throws -> KeyedDecodingContainer<Nested> {
+            throw ProbeError.cannotMakeUp
+        }
+
+        func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+            throw ProbeError.cannotMakeUp
+        }
+
+        func superDecoder() throws -> any Decoder { throw ProbeError.cannotMakeUp }
+    }
+
+    private struct Single: SingleValueDecodingContainer {
+        let decoder: ProbeDecoder
+        var codingPath: [any CodingKey] { [] }
+
+        func decodeNil() -> Bool { false }
+
+        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            self.decoder.probe.note(form: StateProbe.form(of: type))
+            return try self.decoder.probe.sample(type)
+        }
+    }
+}

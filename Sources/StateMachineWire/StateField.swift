@@ -1,0 +1,35 @@
+/// An associated value of a state, as it stands in `data`.
+package struct StateField: Hashable, Sendable {
+    /// What the compiler's `Codable` conformance calls it: the label, or `_0`, `_1` … without one.
+    let key: String
+    package let type: JSONFieldType
+    /// All it can be, if that is a closed list; else empty.
+    package let values: [JSONValue]
+    package let isOptional: Bool
+
+    /// Its name in `data`.
+    package var name: String { Self.name(ofKey: self.key) }
+
+    static func name(ofKey key: String) -> String {
+        guard key.first == "_", let index = Int(key.dropFirst()) else { return key }
+        return index == 0 ? "value" : "value\(index + 1)"
+    }
+
+    /// What a field of that name is called if it has no label; nil if it must have one.
+    static func unlabelledKey(ofName name: String) -> String? {
+        guard name.hasPrefix("value") else { return nil }
+        if name == "value" { return "_0" }
+        guard let number = Int(name.dropFirst(5)), number > 1 else { return nil }
+        return "_\(number - 1)"
+    }
+
+    /// What is wrong with `value` for this field; nil if nothing is.
+    func objection(to value: JSONValue) -> String? {
+        if value == .null && self.isOptional { return nil }
+        guard self.values.isEmpty else {
+            return self.values.contains(value) ? nil : "must be one of \(self.values.listed)"
+        }
+        guard !self.type.admits(value) else { return nil }
+        return "must be of type \(self.type.rawValue), not \(value.kind)"
+    }
+}

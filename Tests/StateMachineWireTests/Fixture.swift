@@ -1,0 +1,52 @@
+import Foundation
+import StateMachineWire
+import Testing
+
+/// A file of examples, one JSON object a line, that other implementations may read as well.
+enum Fixture: String {
+    /// Request lines (`line`) and the same request as a plain object (`means`).
+    case requests
+    /// Lines that are refused when they are read or looked at (`line`), and the answer (`reply`).
+    case refusals
+    /// Replies, as they go out.
+    case replies
+    /// What a watch is sent, and how a connection ends.
+    case watches
+    /// What `describe` and `help` answer.
+    case descriptions
+
+    /// Its lines, without newlines; each of them has had one.
+    func lines() throws -> [String] {
+        let url = try #require(
+            Bundle.module.url(
+                forResource: self.rawValue,
+                withExtension: "jsonl",
+                subdirectory: "Fixtures"
+            )
+        )
+        let text = String(decoding: try Data(contentsOf: url), as: UTF8.self)
+        #expect(text.utf8.last == UInt8(ascii: "\n"))
+        return text.utf8.split(separator: UInt8(ascii: "\n")).map { String(Substring($0)) }
+    }
+
+    /// Its lines with two members: `line`, which is text, and another.
+    func examples(_ key: String) throws -> [(line: String, value: JSONValue)] {
+        try self.lines().map { line in
+            let example = try JSONValue(line)
+            return (try #require(example["line"]?.string), try #require(example[key]))
+        }
+    }
+
+    /// Expects the file to consist of these lines, which have their newlines.
+    func expect(
+        _ lines: [[UInt8]],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let examples = try self.lines()
+        #expect(lines.count == examples.count, sourceLocation: sourceLocation)
+        for (line, example) in zip(lines, examples) {
+            let text = String(decoding: line, as: UTF8.self)
+            #expect(text == example + "\n", sourceLocation: sourceLocation)
+        }
+    }
+}

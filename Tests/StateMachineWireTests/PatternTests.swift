@@ -1,0 +1,105 @@
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+@Suite("A pattern")
+struct PatternTests {
+    @Test(
+        "is a name with or without data",
+        arguments: [
+            ("ready", "ready", "{}"),
+            ("ready:value=true", "ready", #"{"value":true}"#),
+            ("a:b=1,c=x", "a", #"{"b":1,"c":"x"}"#),
+            ("a:b=\"1\"", "a", #"{"b":"1"}"#),
+            ("a:b=null", "a", #"{"b":null}"#),
+            ("a:b=", "a", #"{"b":""}"#),
+            ("a:b=x=y:z", "a", #"{"b":"x=y:z"}"#),
+            ("a:b={}", "a", #"{"b":{}}"#),
+            ("a:b=tru", "a", #"{"b":"tru"}"#),
+            ("a:b=1.50", "a", #"{"b":1.50}"#),
+            ("a:b=\u{301}", "a", "{\"b\":\"\u{301}\"}"),
+            ("", "", "{}"),
+        ]
+    )
+    func isANameWithData(_ text: String, _ state: String, _ data: String) throws {
+        let pattern = try Pattern(text: text)
+        #expect(pattern.state == state)
+        #expect(JSONValue.object(pattern.data).text == data)
+        #expect(pattern.written == .string(text))
+        #expect(try Pattern(.string(text)) == pattern)
+    }
+
+    @Test(
+        "may be an object, and is given back as it was written",
+        arguments: [
+            (#"{"state":"a"}"#, "{}"),
+            (#"{"state":"a","data":{}}"#, "{}"),
+            (#"{"data":{"c":[1.0],"b":{"d":null}},"state":"a"}"#, #"{"c":[1.0],"b":{"d":null}}"#),
+            (#"{"state":"a","data":{"b":"a:b=1"}}"#, #"{"b":"a:b=1"}"#),
+        ]
+    )
+    func isAnObject(_ text: String, _ data: String) throws {
+        let pattern = try Pattern(JSONValue(text))
+        #expect(pattern.state == "a")
+        #expect(JSONValue.object(pattern.data).text == data)
+        #expect(pattern.written.text == text)
+    }
+
+    @Test(
+        "is refused if it is neither",
+        arguments: [
+            ("1", .badRequest, "a pattern is a string or an object, not of type number"),
+            ("null", .badRequest, "a pattern is a string or an object, not of type null"),
+            ("[\"a\"]", .badRequest, "a pattern is a string or an object, not of type array"),
+            ("true", .badRequest, "a pattern is a string or an object, not of type boolean"),
+            ("{}", .badRequest, "a pattern needs \"state\", a string"),
+            (#"{"state":1}"#, .badRequest, "a pattern needs \"state\", a string"),
+            (
+                #"{"state":"a","dat":{}}"#, .badRequest,
+                "a pattern has no key \"dat\"; known: state, data"
+            ),
+            (#"{"state":"a","data":[]}"#, .badData, "data of a pattern must be an object"),
+            (#"{"state":"a","data":null}"#, .badData, "data of a pattern must be an object"),
+            (#""a:""#, .badRequest, "\"\" in pattern \"a:\" should be key=value"),
+            (#""a:b""#, .badRequest, "\"b\" in pattern \"a:b\" should be key=value"),
+            (#""a:=1""#, .badRequest, "\"=1\" in pattern \"a:=1\" should be key=value"),
+            (#""a:b=1,""#, .badRequest, "\"\" in pattern \"a:b=1,\" should be key=value"),
+            (#""a:b=1,b=1""#, .badRequest, "\"b\" stands twice in pattern \"a:b=1,b=1\""),
+        ] as [(String, ErrorCode, String)]
+    )
+    func isRefused(_ text: String, _ code: ErrorCode, _ message: String) {
+        let error = #expect(throws: WireError.self) { _ = try Pattern(JSONValue(text)) }
+        #expect(error?.code == code)
+        #expect(error?.message == message)
+    }
+
+    @Test(
+        "matches states of its name that have its data",
+        arguments: [
+            (#""running""#, true),
+            (#""running:id=7""#, true),
+            (#""running:ratio=1""#, true),
+            (#""running:ratio=10e-1,id=7""#, true),
+            (#"{"state":"running","data":{"owner":{"uid":1000}}}"#, true),
+            (#"{"state":"running","data":{"owner":{"groups":[4],"name":"ann"}}}"#, true),
+            (#"{"state":"running","data":{"owner":{}}}"#, true),
+            (#"{"state":"running","data":{"tags":["a","b"]}}"#, true),
+            (#"{"state":"running","data":{"tags":["a"]}}"#, false),
+            (#"{"state":"running","data":{"owner":{"uid":1001}}}"#, false),
+            (#"{"state":"running","data":{"owner":{"home":"/"}}}"#, false),
+            (#""running:id=8""#, false),
+            (#""running:id=7,ratio=2""#, false),
+            // A value that is absent is not a null that is there.
+            (#""running:note=null""#, false),
+            (#""idle""#, false),
+        ]
+    )
+    func matchesASubset(_ text: String, _ matches: Bool) throws {
+        let coding = StateCoding<Job>()
+        let pattern = try Pattern(JSONValue(text))
+        try coding.schema.check(pattern)
+        let owner = Job.Owner(name: "ann", uid: 1000, groups: [4])
+        let state = Job.running(id: 7, ratio: 1, tags: ["a", "b"], owner: owner, note: nil)
+        #expect(coding.matches(pattern, state) == matches)
+    }
+}

@@ -1,0 +1,126 @@
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+@Suite("A reply")
+struct ReplyTests {
+    @Test("is what the examples show, byte for byte")
+    func isWhatTheExamplesShow() throws {
+        let lines = try self.accepted() + self.judged() + self.refused()
+        try Fixture.replies.expect(lines)
+    }
+
+    @Test("shows every error that can occur, in one example or another")
+    func showsEveryError() throws {
+        let lines = try Fixture.replies.lines() + Fixture.refusals.lines()
+        for code in ErrorCode.allCases {
+            // Nobody can be asked yet, and nothing can go wrong inside.
+            let canOccur = code != .denied && code != .internal
+            #expect(lines.contains { $0.contains("\"error\":\"\(code.rawValue)\"") } == canOccur)
+        }
+    }
+
+    /// To `get`, `set`, `ping` and `unwatch`.
+    private func accepted() throws -> [[UInt8]] {
+        let start = try ServerLine.Report(0, .ready(false))
+        let active = try ServerLine.Report(41, .authentication(.active))
+        let ready = try ServerLine.Report(42, .ready(true))
+        return [
+            ServerLine.reply(id: nil, report: start),
+            ServerLine.reply(id: nil, report: active),
+            ServerLine.reply(id: .integer(-1), report: active),
+            ServerLine.reply(id: .string("a\"/é\n"), report: active),
+            ServerLine.reply(id: .integer(4), report: ready, own: { $0.bool("changed", true) }),
+            ServerLine.reply(id: .integer(5), report: ready, own: { $0.bool("changed", false) }),
+            ServerLine.reply(id: nil, own: { $0.number("seq", ready.seq) }),
+            ServerLine.reply(id: .integer(2)),
+        ]
+    }
+
+    /// To `wait`.
+    private func judged() throws -> [[UInt8]] {
+        let ready = try ServerLine.Report(44, .ready(true))
+        let failure = try ServerLine.Report(45, .authentication(.failure))
+        let text = try Pattern(text: "ready:value=true")
+        let object = try Pattern(JSONValue(#"{"data":{"value":true},"state":"ready"}"#))
+        let failed = try Pattern(text: "authentication:phase=failure")
+        let timeout = WireError(
+            .timeout,
+            "still authentication after 30000 ms; it has been since \(failure.at.rfc3339)"
+        )
+        return [
+            ServerLine.reply(
+                id: .integer(3),
+                report: ready,
+                own: { $0.json("matched", text.written) }
+            ),
+            ServerLine.reply(
+                id: .integer(3),
+                report: ready,
+                own: { $0.json("matched", object.written) },
+                rest: { $0.string("resync", ServerLine.Resync.evicted.rawValue) }
+            ),
+            ServerLine.refusal(
+                id: .integer(3),
+                WireError(.failedState, "reached authentication, which counts as failure"),
+                report: failure,
+                own: { $0.json("matched", failed.written) }
+            ),
+            ServerLine.refusal(id: .integer(3), timeout, report: failure),
+            ServerLine.refusal(
+                id: .integer(3),
+                timeout,
+                report: failure,
+                rest: { $0.string("resync", ServerLine.Resync.restarted.rawValue) }
+            ),
+            ServerLine.refusal(
+                id: .integer(3),
+                WireError(.shuttingDown, "the daemon is going down"),
+                report: failure
+            ),
+        ]
+    }
+
+    /// What a request that can be read is refused for.
+    private func refused() throws -> [[UInt8]] {
+        let active = try ServerLine.Report(43, .authentication(.active))
+        return [
+            ServerLine.refusal(
+                id: .integer(4),
+                WireError(.conflict, "expected seq 41, but it is authentication at seq 43"),
+                report: active
+            ),
+            ServerLine.refusal(
+                id: .integer(4),
+                WireError(
+                    .illegalTransition,
+                    "dataRetrieval may not follow authentication; allowed: ready, authentication"
+                ),
+                report: active,
+                own: {
+                    $0.json("allowed", .array([.string("ready"), .string("authentication")]))
+                }
+            ),
+            ServerLine.refusal(
+                id: .integer(4),
+                WireError(.forbidden, "set is not for events.sock; use control.sock")
+            ),
+            ServerLine.refusal(
+                id: nil,
+                WireError(.notFound, "there is no watch without id on this connection")
+            ),
+            ServerLine.refusal(
+                id: .integer(9),
+                WireError(.limit, "this connection has 8 watches, as many as it may")
+            ),
+            ServerLine.refusal(
+                id: .integer(4),
+                WireError(.tooLong, "the encoded state has 70000 bytes; it may have 65536")
+            ),
+            ServerLine.refusal(
+                id: nil,
+                WireError(.badRequest, "the last line has no newline and was not carried out")
+            ),
+        ]
+    }
+}

@@ -1,0 +1,129 @@
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+@Suite("A state type tells")
+struct StateSchemaTests {
+    @Test("the names of its cases, in their order")
+    func namesItsCases() {
+        #expect(
+            StateSchema(of: AppState.self).names == ["ready", "authentication", "dataRetrieval"]
+        )
+        #expect(StateSchema(of: Lamp.self).names == ["off", "on", "broken"])
+    }
+
+    @Test(
+        "what each case carries",
+        arguments: [
+            ("idle", []),
+            ("queued", ["value: integer"]),
+            ("paired", ["value: integer", "value2: string"]),
+            ("maybe", ["value: boolean? of false, true"]),
+            (
+                "running",
+                ["id: integer", "ratio: number", "tags: array", "owner: object", "note: string?"]
+            ),
+            ("stopped", [#"reason: string of "asked", "idle""#, "level: integer of 1, 10"]),
+            ("failed", ["before: integer", "kind: string"]),
+            ("coded", ["value: integer"]),
+            ("ended", ["value: string?", "after: integer"]),
+        ]
+    )
+    func tellsItsFields(_ name: String, _ fields: [String]) throws {
+        let found = try StateSchema(of: Job.self).case(name)
+        #expect(found.fields.map(\.text) == fields)
+    }
+
+    @Test("what its stock state carries")
+    func tellsTheFieldsOfTheStockState() {
+        let cases = StateSchema(of: AppState.self).cases
+        let phase = #"phase: string of "idle", "active", "success", "failure""#
+        #expect(
+            cases.map { $0.fields.map(\.text) }
+                == [["value: boolean of false, true"], [phase], [phase]]
+        )
+    }
+
+    @Test("what may follow each case, whatever combination of values that depends on")
+    func tellsSuccessors() {
+        let lamp = StateSchema(of: Lamp.self)
+        #expect(lamp.cases.map(\.successors) == [["on"], ["off", "broken"], []])
+        let app = StateSchema(of: AppState.self)
+        #expect(app.cases.allSatisfy { $0.successors == app.names })
+    }
+
+    @Test("that every state may follow a case that cannot be made up")
+    func rulesNothingOutWithoutASample() throws {
+        let job = StateSchema(of: Job.self)
+        #expect(try job.case("failed").successors == job.names)
+        #expect(try job.case("coded").successors == job.names)
+    }
+
+    @Test(
+        "whether a pattern can ever match",
+        arguments: [
+            "ready", "ready:value=true", "authentication:phase=idle",
+        ]
+    )
+    func admitsAPattern(_ text: String) throws {
+        try StateSchema(of: AppState.self).check(Pattern(text: text))
+    }
+
+    @Test(
+        "and refuses it if not",
+        arguments: [
+            ("raedy", .unknownState), ("", .unknownState), ("raedy:value=true", .unknownState),
+            ("ready:vaule=true", .badData), ("ready:value=yes", .badData),
+            ("ready:value=1", .badData), ("authentication:phase=done", .badData),
+        ] as [(String, ErrorCode)]
+    )
+    func refusesAPattern(_ text: String, _ code: ErrorCode) {
+        let error = #expect(throws: WireError.self) {
+            try StateSchema(of: AppState.self).check(Pattern(text: text))
+        }
+        #expect(error?.code == code)
+        #expect(error?.known.isEmpty == (text.hasPrefix("ready:value=")))
+    }
+
+    @Test(
+        "and refuses a value that the field's type does not take, though it lists none",
+        arguments: [
+            ("queued:value=99999999999999999999", "value of queued must be of type integer"),
+            (
+                "queued:value=9223372036854775808",
+                "value of queued must be of type integer, "
+                    + "-9223372036854775808 to 9223372036854775807"
+            ),
+            ("failed:kind=tape", "kind of failed was refused: "),
+            ("ended:value=tape", "value of ended was refused: "),
+            ("coded:value=201", "value of coded was refused: "),
+            ("running:ratio=1e309", "ratio of running must be of type number, within"),
+        ]
+    )
+    func refusesAValueOfNoState(_ text: String, _ message: String) {
+        let error = #expect(throws: WireError.self) {
+            try StateSchema(of: Job.self).check(Pattern(text: text))
+        }
+        #expect(error?.code == .badData)
+        #expect(error?.message.hasPrefix(message) == true)
+    }
+
+    @Test(
+        "but lets through what may match, and what only decoding could judge",
+        arguments: [
+            "queued:value=9223372036854775807", "failed:kind=disk", "ended:value=null",
+            "ended:value=disk,after=0", "coded:value=410", "running:ratio=1", "failed:retries=1",
+            "failed:unheardOf=1",
+        ]
+    )
+    func admitsAValueOfSomeState(_ text: String) throws {
+        try StateSchema(of: Job.self).check(Pattern(text: text))
+    }
+}
+
+extension StateField {
+    fileprivate var text: String {
+        "\(self.name): \(self.type.rawValue)" + (self.isOptional ? "?" : "")
+            + (self.values.isEmpty ? "" : " of \(self.values.listed)")
+    }
+}
