@@ -1,54 +1,127 @@
 import Synchronization
 
-/// One registration in a lane: who hears, from which seq on, until cancelled.
+/// One registration in a lane: who hears, from which entry on, until cancelled.
 ///
-/// Guarded state: `since` is written once, under the machine's lock, before the lane can see the
-/// member; `isCancelled` is atomic.
+/// Guarded state:
+/// - `since`, `sinceSeq`: written once, under the machine's lock, before the lane can see the member.
+/// - `claim`: idle, running, cancelled. Every call claims the member first, so that after ``cancel()``
+///   none begins. Only the lane claims, one call at a time.
+/// - `waiters`: who wants to know when the running call has ended; behind its own lock.
 class Member<State: MachineState>: @unchecked Sendable {
-    /// Hears the transitions after this one.
+    /// Hears the entries after this one.
     private(set) var since: UInt64 = 0
+    /// The machine's seq at the time.
+    private(set) var sinceSeq: UInt64 = 0
 
-    private let isCancelled = Atomic<Bool>(false)
+    private let claim = Atomic<UInt8>(0)
+    private let waiters = Lock<[@Sendable () -> Void]>([])
 
-    func begin(after seq: UInt64) { self.since = seq }
+    private static var running: UInt8 { 1 }
+    private static var cancelled: UInt8 { 2 }
 
-    func cancel() { self.isCancelled.store(true, ordering: .sequentiallyConsistent) }
+    /// The states whose transitions it is told of; nil: all.
+    var names: Set<State.Name>? { nil }
 
-    final func hear(_ transition: Transition<State>) {
-        guard !self.isCancelled.load(ordering: .sequentiallyConsistent) else { return }
-        self.receive(transition)
+    func begin(after position: UInt64, seq: UInt64) {
+        self.since = position
+        self.sinceSeq = seq
+    }
+
+    /// No call begins after this returns.
+    final func cancel() {
+        self.claim.bitwiseOr(Self.cancelled, ordering: .sequentiallyConsistent)
+    }
+
+    /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
+    final func cancel(quiet: @escaping @Sendable () -> Void) {
+        self.cancel()
+        let isQuiet = self.waiters.withLock { waiters in
+            // Looked at under the lock: the ending call clears the flag before it takes the lock.
+            guard self.claim.load(ordering: .sequentiallyConsistent) & Self.running != 0 else {
+                return true
+            }
+            waiters.append(quiet)
+            return false
+        }
+        if isQuiet { quiet() }
+    }
+
+    final var isCancelled: Bool {
+        self.claim.load(ordering: .sequentiallyConsistent) & Self.cancelled != 0
+    }
+
+    /// Runs `body` unless cancelled; returns what it returned, else false.
+    private func claimed(_ body: () -> Bool) -> Bool {
+        guard
+            self.claim.compareExchange(
+                expected: 0,
+                desired: Self.running,
+                ordering: .sequentiallyConsistent
+            ).exchanged
+        else { return false }
+        let result = body()
+        let after = self.claim.bitwiseAnd(~Self.running, ordering: .sequentiallyConsistent).newValue
+        if after & Self.cancelled != 0 {
+            let waiters = self.waiters.withLock { waiters in
+                defer { waiters = [] }
+                return waiters
+            }
+            for quiet in waiters { quiet() }
+        }
+        return result
+    }
+
+    /// Returns whether anything was told.
+    final func hear(_ transition: Transition<State>) -> Bool {
+        if let names = self.names, !names.contains(transition.new.name) { return false }
+        return self.claimed { self.receive(transition) }
+    }
+
+    final func hearMissed(_ missed: Missed<State>) {
+        let first = max(missed.first, self.sinceSeq + 1)
+        guard first <= missed.last else { return }
+        _ = self.claimed {
+            self.receiveMissed(Int(missed.last - first + 1), now: missed.now)
+            return true
+        }
+    }
+
+    final func endBurst() {
+        _ = self.claimed {
+            self.burstEnded()
+            return true
+        }
+    }
+
+    /// Asks, if this is a voter; a cancelled one has been released from the ballot by its cancelling.
+    final func answer(_ ballot: Ballot<State>) {
+        _ = self.claimed {
+            self.receive(ballot)
+            return true
+        }
     }
 
     /// Whether this member is that delegate; adding a pair twice must find it.
     func represents(_ object: AnyObject) -> Bool { false }
 
-    func receive(_ transition: Transition<State>) {}
+    /// Whether it can never hear anything again, so that it may be removed.
+    var isGone: Bool { false }
 
-    /// Called on the context when nothing more is in the log, after at least one ``receive(_:)``.
+    /// Returns whether anybody was told.
+    func receive(_ transition: Transition<State>) -> Bool { false }
+
+    /// The lane fell behind its limit; `count` transitions are lost to it.
+    func receiveMissed(_ count: Int, now: Snapshot<State>) {}
+
+    func receive(_ ballot: Ballot<State>) {}
+
+    /// Called on the context when nothing more is in the log, after at least one transition.
     func burstEnded() {}
 }
 
-/// A delegate as a member, held weakly or strongly.
-final class DelegateMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    private let identifier: ObjectIdentifier
-    private let strong: (any StateDelegate<State>)?
-    private weak var weak: (any StateDelegate<State>)?
-
-    init(_ delegate: any StateDelegate<State>, holding: Holding) {
-        self.identifier = ObjectIdentifier(delegate)
-        self.weak = delegate
-        self.strong =
-            switch holding {
-            case .weak: nil
-            case .strong: delegate
-            }
-    }
-
-    override func represents(_ object: AnyObject) -> Bool {
-        self.identifier == ObjectIdentifier(object) && self.weak === object
-    }
-
-    override func receive(_ transition: Transition<State>) {
-        self.weak?.stateChanged(transition)
-    }
+/// Transitions that a lane was too late for: the seqs, and where the machine was after the last.
+struct Missed<State: MachineState>: Sendable {
+    var first: UInt64
+    var last: UInt64
+    var now: Snapshot<State>
 }

@@ -4,14 +4,6 @@
 /// It knows four things, all fixed when it is made: whom it observes, what to do, where, and how much
 /// of it. It stops when it is closed or released.
 public final class Receptionist<State: MachineState>: Sendable {
-    /// Which transitions the task is given.
-    public enum Delivery: Sendable {
-        /// Every one.
-        case each
-        /// Of those that have gathered when the context gets to it, the last.
-        case latest
-    }
-
     /// The state in which the receptionist took up its post; the task hears all that follows.
     public let start: Snapshot<State>
 
@@ -23,21 +15,15 @@ public final class Receptionist<State: MachineState>: Sendable {
     /// - Parameters:
     ///   - machine: whom it observes.
     ///   - context: where the task runs.
-    ///   - delivering: which transitions the task is given.
     ///   - afterBurst: run on the context when the task has been given all there was.
-    ///   - task: what is done with each; it may not block the context.
+    ///   - task: given every transition; it may not block the context.
     public init(
         of machine: StateMachine<State>,
         on context: any ExecutionContext,
-        delivering: Delivery = .each,
         afterBurst: @escaping @Sendable () -> Void = {},
         task: @escaping @Sendable (Transition<State>) -> Void
     ) {
-        let member =
-            switch delivering {
-            case .each: EachMember(task: task, afterBurst: afterBurst)
-            case .latest: LatestMember(task: task, afterBurst: afterBurst)
-            }
+        let member = EachMember<State>(task: task, afterBurst: afterBurst)
         (self.lane, self.start) = machine.register(member, on: context)
         self.registration = machine.registration(of: member)
     }
@@ -55,8 +41,8 @@ public final class Receptionist<State: MachineState>: Sendable {
 }
 
 /// Hands over every transition as it comes.
-private class EachMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    fileprivate let task: @Sendable (Transition<State>) -> Void
+private final class EachMember<State: MachineState>: Member<State>, @unchecked Sendable {
+    private let task: @Sendable (Transition<State>) -> Void
     private let afterBurst: @Sendable () -> Void
 
     init(
@@ -67,19 +53,10 @@ private class EachMember<State: MachineState>: Member<State>, @unchecked Sendabl
         self.afterBurst = afterBurst
     }
 
-    override func receive(_ transition: Transition<State>) { self.task(transition) }
+    override func receive(_ transition: Transition<State>) -> Bool {
+        self.task(transition)
+        return true
+    }
 
     override func burstEnded() { self.afterBurst() }
-}
-
-/// Keeps the newest transition until the burst has ended. `newest` is the drain's own.
-private final class LatestMember<State: MachineState>: EachMember<State>, @unchecked Sendable {
-    private var newest: Transition<State>?
-
-    override func receive(_ transition: Transition<State>) { self.newest = transition }
-
-    override func burstEnded() {
-        if let transition = self.newest.take() { self.task(transition) }
-        super.burstEnded()
-    }
 }

@@ -1,0 +1,2 @@
+#include <poll.h>
+#include <sys/eventfd.h>
