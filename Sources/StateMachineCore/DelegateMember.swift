@@ -33,7 +33,8 @@ final class DelegateMember<State: MachineState>: Member<State>, @unchecked Senda
         return true
     }
 
-    override func receiveMissed(_ count: Int, now: Snapshot<State>) {
+    override func receiveMissed(_ count: Int, newest: Transition<State>) {
+        let now = Snapshot(seq: newest.seq, state: newest.new, at: newest.at)
         self.weak?.transitionsMissed(count, now: now)
     }
 }

@@ -8,6 +8,7 @@ import Synchronization
 /// - `reader`: the cursor and what it was too late for, behind a lock that nobody contends for but a
 ///   setter that finds the lane too far behind.
 /// - `progress`: the cursor's position, for that setter to see without the lock.
+/// - `isNudged`: whether the members are to be nudged at the end of the next drain.
 /// - `end`: the last entry that counts on this lane to pass it.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
@@ -30,6 +31,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     private let members = Lock<[Member<State>]>([])
     private let reader: Lock<Reader>
     private let progress: Atomic<UInt64>
+    private let isNudged = Atomic<Bool>(false)
     private let end = Atomic<UInt64>(.max)
 
     private var heard: [Member<State>] = []
@@ -61,6 +63,12 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.enqueueDrain()
     }
 
+    /// Has every member called on the context though nothing was appended.
+    func nudge() {
+        self.isNudged.store(true, ordering: .sequentiallyConsistent)
+        self.wake()
+    }
+
     private func enqueueDrain() {
         guard let refusing = self.refusing else {
             self.context.enqueue { self.drain() }
@@ -80,7 +88,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     }
 
     private var hasMore: Bool {
-        self.reader.withLock { $0.missed != nil || $0.cursor.next != nil }
+        self.isNudged.load(ordering: .sequentiallyConsistent)
+            || self.reader.withLock { $0.missed != nil || $0.cursor.next != nil }
     }
 
     /// Delivers what has been committed so far, now.
@@ -95,7 +104,10 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// The context has ended: passes what is there, so that nobody waits for it, and tells nobody.
     private func abandon() {
         repeat {
-            while case .entry(let entry)? = self.take() { self.pass(entry, hearing: false) }
+            while let taken = self.take() {
+                if case .entry(let entry) = taken { self.pass(entry, hearing: false) }
+            }
+            self.isNudged.store(false, ordering: .sequentiallyConsistent)
             self.isScheduled.store(false, ordering: .sequentiallyConsistent)
         } while self.hasMore && !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
     }
@@ -164,6 +176,12 @@ extension Lane {
         if hasDelivered {
             for member in self.heard { member.endBurst() }
         }
+        if self.isNudged.load(ordering: .sequentiallyConsistent),
+            self.isNudged.exchange(false, ordering: .sequentiallyConsistent)
+        {
+            self.refreshHeard()
+            for member in self.heard { member.nudge() }
+        }
         if hasGone { self.removeGone(self) }
         return true
     }
@@ -218,15 +236,15 @@ extension Lane {
     /// Moves the cursor to `entry`, so that a context that does nothing keeps no memory.
     ///
     /// What it skips is told as missed. Called by a setter, outside every lock.
-    func skip(to entry: TransitionLogEntry<State>, now: Snapshot<State>) {
+    func skip(to entry: TransitionLogEntry<State>) {
+        // Only a transition can be told as the newest; behind a mark the next one will do.
+        guard case .transition(let newest) = entry.content else { return }
         let passed = self.reader.withLock { reader -> TransitionLogEntry<State>? in
             guard reader.cursor.position < entry.position else { return nil }
             let passed = reader.cursor
             reader.cursor = entry
             let first = reader.missed?.first ?? self.firstSeq(after: passed)
-            if let first, first <= now.seq {
-                reader.missed = Missed(first: first, last: now.seq, now: now)
-            }
+            if let first { reader.missed = Missed(first: first, newest: newest) }
             return passed
         }
         guard var passed else { return }

@@ -22,10 +22,15 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// The states whose transitions it is told of; nil: all.
     var names: Set<State.Name>? { nil }
 
-    func begin(after position: UInt64, seq: UInt64) {
+    /// Called under the machine's lock, before the lane can see the member.
+    final func begin(after position: UInt64, at snapshot: Snapshot<State>) {
         self.since = position
-        self.sinceSeq = seq
+        self.sinceSeq = snapshot.seq
+        self.began(at: snapshot)
     }
+
+    /// Called under the machine's lock: keeps the snapshot, if it is wanted, and calls nobody.
+    func began(at snapshot: Snapshot<State>) {}
 
     /// No call begins after this returns.
     final func cancel() {
@@ -79,9 +84,9 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     final func hearMissed(_ missed: Missed<State>) {
         let first = max(missed.first, self.sinceSeq + 1)
-        guard first <= missed.last else { return }
+        guard first <= missed.newest.seq else { return }
         _ = self.claimed {
-            self.receiveMissed(Int(missed.last - first + 1), now: missed.now)
+            self.receiveMissed(Int(missed.newest.seq - first + 1), newest: missed.newest)
             return true
         }
     }
@@ -89,6 +94,13 @@ class Member<State: MachineState>: @unchecked Sendable {
     final func endBurst() {
         _ = self.claimed {
             self.burstEnded()
+            return true
+        }
+    }
+
+    final func nudge() {
+        _ = self.claimed {
+            self.nudged()
             return true
         }
     }
@@ -110,18 +122,20 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Returns whether anybody was told.
     func receive(_ transition: Transition<State>) -> Bool { false }
 
-    /// The lane fell behind its limit; `count` transitions are lost to it.
-    func receiveMissed(_ count: Int, now: Snapshot<State>) {}
+    /// The lane fell behind its limit; `count` transitions are lost to it, `newest` the last of them.
+    func receiveMissed(_ count: Int, newest: Transition<State>) {}
 
     func receive(_ ballot: Ballot<State>) {}
 
     /// Called on the context when nothing more is in the log, after at least one transition.
     func burstEnded() {}
+
+    /// Called on the context after ``Lane/nudge()``.
+    func nudged() {}
 }
 
-/// Transitions that a lane was too late for: the seqs, and where the machine was after the last.
+/// Transitions that a lane was too late for: from which seq on, and the last of them.
 struct Missed<State: MachineState>: Sendable {
     var first: UInt64
-    var last: UInt64
-    var now: Snapshot<State>
+    var newest: Transition<State>
 }

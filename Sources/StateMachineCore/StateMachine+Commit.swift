@@ -7,16 +7,13 @@ extension StateMachine {
         let before: TransitionLogEntry<State>
         let tail: TransitionLogEntry<State>
         let lanes: [Lane<State>]
-        let now: Snapshot<State>
     }
 
     /// Tells the lanes; `.immediate` is the last of them.
     func announce(_ appended: Appended) {
         let limit = UInt64(clamping: self.options.laneLimit)
         for lane in appended.lanes {
-            if lane.isBehind(appended.tail.position, by: limit) {
-                lane.skip(to: appended.tail, now: appended.now)
-            }
+            if lane.isBehind(appended.tail.position, by: limit) { lane.skip(to: appended.tail) }
             lane.wake()
         }
         guard appended.lanes.isEmpty else { return }
@@ -50,8 +47,7 @@ extension StateMachine.Holder {
         StateMachine<State>.Appended(
             before: before,
             tail: self.tail,
-            lanes: self.lanes,
-            now: self.snapshot
+            lanes: self.lanes
         )
     }
 }

@@ -141,7 +141,7 @@ extension StateMachine {
 
 extension StateMachine.Holder {
     fileprivate func add(_ member: Member<State>, to lane: Lane<State>) {
-        member.begin(after: self.tail.position, seq: self.seq)
+        member.begin(after: self.tail.position, at: self.snapshot)
         lane.add(member)
     }
 
