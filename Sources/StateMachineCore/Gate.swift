@@ -70,7 +70,7 @@ struct Gate<State: MachineState>: Sendable {
         /// since they have to have heard of all that came before.
         case awaitingQuiet
         case open(Ballot<State>)
-        case decided(Ballot<State>, Tally.Verdict)
+        case decided(Ballot<State>, Verdict)
     }
 
     /// Filed under the lock, made under none.

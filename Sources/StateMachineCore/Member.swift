@@ -1,23 +1,15 @@
-import Synchronization
-
 /// One registration in a lane: who hears, from which entry on, until cancelled.
 ///
 /// Guarded state:
 /// - `since`, `sinceSeq`: written once, under the machine's lock, before the lane can see the member.
-/// - `claim`: idle, running, cancelled. Every call claims the member first, so that after ``cancel()``
-///   none begins. Only the lane claims, one call at a time.
-/// - `waiters`: who wants to know when the running call has ended; behind its own lock.
+/// - `claim`: taken for every call, by the lane, one call at a time.
 class Member<State: MachineState>: @unchecked Sendable {
     /// Hears the entries after this one.
     private(set) var since: UInt64 = 0
     /// The machine's seq at the time.
     private(set) var sinceSeq: UInt64 = 0
 
-    private let claim = Atomic<UInt8>(0)
-    private let waiters = Lock<[@Sendable () -> Void]>([])
-
-    private static var running: UInt8 { 1 }
-    private static var cancelled: UInt8 { 2 }
+    private let claim = Claim()
 
     /// The states whose transitions it is told of; nil: all.
     var names: Set<State.Name>? { nil }
@@ -33,73 +25,37 @@ class Member<State: MachineState>: @unchecked Sendable {
     func began(at snapshot: Snapshot<State>) {}
 
     /// No call begins after this returns.
-    final func cancel() {
-        self.claim.bitwiseOr(Self.cancelled, ordering: .sequentiallyConsistent)
-    }
+    final func cancel() { self.claim.cancel() }
 
     /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
-    final func cancel(quiet: @escaping @Sendable () -> Void) {
-        self.cancel()
-        let isQuiet = self.waiters.withLock { waiters in
-            // Looked at under the lock: the ending call clears the flag before it takes the lock.
-            guard self.claim.load(ordering: .sequentiallyConsistent) & Self.running != 0 else {
-                return true
-            }
-            waiters.append(quiet)
-            return false
-        }
-        if isQuiet { quiet() }
-    }
+    final func cancel(quiet: @escaping @Sendable () -> Void) { self.claim.cancel(quiet: quiet) }
 
-    final var isCancelled: Bool {
-        self.claim.load(ordering: .sequentiallyConsistent) & Self.cancelled != 0
-    }
-
-    /// Runs `body` unless cancelled; returns what it returned, else false.
-    private func claimed(_ body: () -> Bool) -> Bool {
-        guard
-            self.claim.compareExchange(
-                expected: 0,
-                desired: Self.running,
-                ordering: .sequentiallyConsistent
-            ).exchanged
-        else { return false }
-        let result = body()
-        let after = self.claim.bitwiseAnd(~Self.running, ordering: .sequentiallyConsistent).newValue
-        if after & Self.cancelled != 0 {
-            let waiters = self.waiters.withLock { waiters in
-                defer { waiters = [] }
-                return waiters
-            }
-            for quiet in waiters { quiet() }
-        }
-        return result
-    }
+    final var isCancelled: Bool { self.claim.isCancelled }
 
     /// Returns whether anything was told.
     final func hear(_ transition: Transition<State>) -> Bool {
         if let names = self.names, !names.contains(transition.new.name) { return false }
-        return self.claimed { self.receive(transition) }
+        return self.claim.run { self.receive(transition) }
     }
 
     final func hearMissed(_ missed: Missed<State>) {
         let first = max(missed.first, self.sinceSeq + 1)
         guard first <= missed.newest.seq else { return }
-        _ = self.claimed {
+        _ = self.claim.run {
             self.receiveMissed(Int(missed.newest.seq - first + 1), newest: missed.newest)
             return true
         }
     }
 
     final func endBurst() {
-        _ = self.claimed {
+        _ = self.claim.run {
             self.burstEnded()
             return true
         }
     }
 
     final func nudge() {
-        _ = self.claimed {
+        _ = self.claim.run {
             self.nudged()
             return true
         }
@@ -107,7 +63,7 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     /// Asks, if this is a voter; a cancelled one has been released from the ballot by its cancelling.
     final func answer(_ ballot: Ballot<State>) {
-        _ = self.claimed {
+        _ = self.claim.run {
             self.receive(ballot)
             return true
         }

@@ -17,8 +17,8 @@ extension StateMachine {
             if case .judge(let pending, let base, let voters) = step {
                 let decision = self.judge(pending, base: base, voters: voters)
                 next = self.holder.withLock { holder in
-                    holder.settle(pending, as: decision, base: base) { ballot, verdict in
-                        self.ballotEnded(ballot, with: verdict)
+                    holder.settle(pending, as: decision, base: base) { verdict in
+                        self.votersDecided(verdict)
                     }
                 }
             }
@@ -43,8 +43,11 @@ extension StateMachine {
         }
     }
 
-    private func ballotEnded(_ ballot: Ballot<State>, with verdict: Tally.Verdict) {
-        self.holder.withLock { $0.gate.poll = .decided(ballot, verdict) }
+    private func votersDecided(_ verdict: Verdict) {
+        self.holder.withLock { holder in
+            guard case .open(let ballot) = holder.gate.poll else { return }
+            holder.gate.poll = .decided(ballot, verdict)
+        }
         self.pump()
     }
 
@@ -161,7 +164,7 @@ extension StateMachine.Holder {
         _ pending: Gate<State>.Pending,
         as decision: Gate<State>.Decision,
         base: Snapshot<State>,
-        ending: @escaping @Sendable (Ballot<State>, Tally.Verdict) -> Void
+        ending: @escaping @Sendable (Verdict) -> Void
     ) -> Step {
         guard self.ahead.seq == base.seq else { return .again }
         switch decision {
@@ -243,7 +246,7 @@ extension StateMachine.Holder {
     }
 
     /// The voters have spoken.
-    private mutating func close(_ ballot: Ballot<State>, with verdict: Tally.Verdict) -> Step {
+    private mutating func close(_ ballot: Ballot<State>, with verdict: Verdict) -> Step {
         guard let pending = self.gate.pending.first else { return .again }
         let base = ballot.proposal.current
         guard self.seq == base.seq else {

@@ -8,6 +8,14 @@ public enum Vote: Hashable, Sendable {
     case abstain
 }
 
+/// What voters have decided.
+public enum Verdict: Hashable, Sendable {
+    /// It may happen.
+    case yes
+    /// It may not; who said so, nobody if a yes was needed and none came.
+    case no([Denial])
+}
+
 /// How a question is put and its votes are counted.
 public struct Question: Sendable {
     /// Which vote decides.
@@ -47,11 +55,6 @@ public struct Question: Sendable {
 /// Counts the votes on one question: a mechanism's state machine, told what happened and answering
 /// with the verdict, which it does once.
 struct Tally {
-    enum Verdict: Equatable {
-        case yes
-        case no([Denial])
-    }
-
     struct Voter {
         var label: String
         var peer: Peer?
