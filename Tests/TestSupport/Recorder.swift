@@ -6,7 +6,8 @@ import Foundation
 public final class Recorder<Element: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var elements: [Element] = []
-    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    private var waiters:
+        [(isMet: ([Element]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
 
     /// Nothing heard.
     public init() {}
@@ -18,9 +19,8 @@ public final class Recorder<Element: Sendable>: @unchecked Sendable {
     public func record(_ element: Element) {
         let ready = self.lock.withLock {
             self.elements.append(element)
-            let count = self.elements.count
-            let ready = self.waiters.filter { $0.count <= count }
-            self.waiters.removeAll { $0.count <= count }
+            let ready = self.waiters.filter { $0.isMet(self.elements) }
+            if !ready.isEmpty { self.waiters.removeAll { $0.isMet(self.elements) } }
             return ready
         }
         for waiter in ready { waiter.continuation.resume() }
@@ -29,10 +29,16 @@ public final class Recorder<Element: Sendable>: @unchecked Sendable {
     /// Waits until that many have been heard, and returns all of them.
     @discardableResult
     public func wait(for count: Int) async -> [Element] {
+        await self.wait { $0.count >= count }
+    }
+
+    /// Waits until what has been heard is as it should be, and returns it.
+    @discardableResult
+    public func wait(until isMet: @escaping @Sendable ([Element]) -> Bool) async -> [Element] {
         await withCheckedContinuation { continuation in
             let isReady = self.lock.withLock {
-                if self.elements.count >= count { return true }
-                self.waiters.append((count, continuation))
+                if isMet(self.elements) { return true }
+                self.waiters.append((isMet, continuation))
                 return false
             }
             if isReady { continuation.resume() }
