@@ -38,8 +38,10 @@ let package = Package(
             dependencies: ["CSystemd"],
             swiftSettings: strict
         ),
+        .systemLibrary(name: "CLinux"),
         .target(
             name: "StateMachineCore",
+            dependencies: ["CLinux"],
             swiftSettings: strict
         ),
         .target(

@@ -41,6 +41,9 @@ public enum AppState: MachineState {
         }
     }
 
+    /// Every state may follow every other.
+    public func mayBecome(_ next: Name) -> Bool { true }
+
     /// The login's phase, without spelling its label.
     public static func authentication(_ phase: Phase) -> Self { .authentication(phase: phase) }
 

@@ -25,6 +25,12 @@ extension ExecutionContext {
     public var isCurrent: Bool? { nil }
 }
 
+/// A context that comes to an end, after which it takes nothing more.
+protocol RefusingContext: ExecutionContext {
+    /// As ``ExecutionContext/enqueue(_:)``; false if the context has ended, and then `job` never runs.
+    func accepts(_ job: @escaping @Sendable () -> Void) -> Bool
+}
+
 /// The thread that set the state, after the machine's lock has been released.
 public final class ImmediateContext: ExecutionContext {
     /// The one instance that all machines share.
@@ -40,8 +46,12 @@ public final class ImmediateContext: ExecutionContext {
 public final class DispatchQueueContext: ExecutionContext {
     private let queue: DispatchQueue
 
+    /// What a queue is marked with, so that code can tell that it runs there.
+    private static let mark = DispatchSpecificKey<ObjectIdentifier>()
+
     fileprivate init(_ queue: DispatchQueue) {
         self.queue = queue
+        queue.setSpecific(key: Self.mark, value: ObjectIdentifier(queue))
     }
 
     /// Hands `job` to the queue.
@@ -49,6 +59,12 @@ public final class DispatchQueueContext: ExecutionContext {
 
     /// The queue's identity: two contexts of one queue are the same place.
     public var identity: ObjectIdentifier { ObjectIdentifier(self.queue) }
+
+    /// Whether the calling code was started by this queue; code of a queue that targets this one
+    /// was not.
+    public var isCurrent: Bool? {
+        DispatchQueue.getSpecific(key: Self.mark) == self.identity
+    }
 }
 
 extension ExecutionContext where Self == ImmediateContext {

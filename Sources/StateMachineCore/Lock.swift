@@ -1,22 +1,44 @@
-import Synchronization
+import Glibc
 
 /// A value that one thread at a time may touch.
 ///
 /// Everything in this module that needs a lock takes this one, so that the implementation can be
 /// exchanged in one place. Never call a client's code from inside ``withLock(_:)``: a lock taken
-/// twice by one thread ends the process.
-struct Lock<Value>: ~Copyable {
-    private let mutex: Mutex<Value>
+/// twice by one thread hangs.
+///
+/// A `pthread_mutex_t`, adaptive, and not the standard `Mutex`: that one is a priority-inheriting
+/// futex on Linux, whose every contended turn is two system calls, and ThreadSanitizer does not know
+/// it and reports races in correct programs.
+///
+/// `@unchecked Sendable`: `value` is only touched between locking and unlocking `mutex`.
+struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let value: UnsafeMutablePointer<Value>
 
-    init(_ value: consuming sending Value) {
-        self.mutex = Mutex(value)
+    init(_ value: consuming Value) {
+        self.mutex = .allocate(capacity: 1)
+        var attributes = pthread_mutexattr_t()
+        pthread_mutexattr_init(&attributes)
+        pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
+        let error = pthread_mutex_init(self.mutex, &attributes)
+        precondition(error == 0, "a lock could not be made: error \(error)")
+        pthread_mutexattr_destroy(&attributes)
+        self.value = .allocate(capacity: 1)
+        self.value.initialize(to: value)
+    }
+
+    deinit {
+        self.value.deinitialize(count: 1)
+        self.value.deallocate()
+        pthread_mutex_destroy(self.mutex)
+        self.mutex.deallocate()
     }
 
     borrowing func withLock<Result, Failure>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result {
-        try self.mutex.withLock(body)
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(self.mutex)
+        defer { pthread_mutex_unlock(self.mutex) }
+        return try body(&self.value.pointee)
     }
 }
-
-extension Lock: Sendable where Value: Sendable {}

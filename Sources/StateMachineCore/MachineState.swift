@@ -18,9 +18,18 @@ public protocol MachineState: Hashable, Sendable, Codable {
     /// Pure: it gives the same answer every time. A state that may be followed by another value of
     /// its own case names itself too.
     var successors: Set<Name> { get }
+
+    /// Whether a state of that name may follow this one: whether it is among the ``successors``,
+    /// unless the type has a quicker answer to the same question.
+    ///
+    /// Asked at every assignment, where building a set is the greater part of the cost.
+    func mayBecome(_ next: Name) -> Bool
 }
 
 extension MachineState {
+    /// Whether `next` is among the ``successors``.
+    public func mayBecome(_ next: Name) -> Bool { self.successors.contains(next) }
+
     /// Every state may follow every other.
     public var successors: Set<Name> { Set(Name.allCases) }
 }

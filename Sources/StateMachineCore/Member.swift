@@ -1,54 +1,97 @@
-import Synchronization
-
-/// One registration in a lane: who hears, from which seq on, until cancelled.
+/// One registration in a lane: who hears, from which entry on, until cancelled.
 ///
-/// Guarded state: `since` is written once, under the machine's lock, before the lane can see the
-/// member; `isCancelled` is atomic.
+/// Guarded state:
+/// - `since`, `sinceSeq`: written once, under the machine's lock, before the lane can see the member.
+/// - `claim`: taken for every call, by the lane, one call at a time.
 class Member<State: MachineState>: @unchecked Sendable {
-    /// Hears the transitions after this one.
+    /// Hears the entries after this one.
     private(set) var since: UInt64 = 0
+    /// The machine's seq at the time.
+    private(set) var sinceSeq: UInt64 = 0
 
-    private let isCancelled = Atomic<Bool>(false)
+    private let claim = Claim()
 
-    func begin(after seq: UInt64) { self.since = seq }
+    /// The states whose transitions it is told of; nil: all.
+    var names: Set<State.Name>? { nil }
 
-    func cancel() { self.isCancelled.store(true, ordering: .sequentiallyConsistent) }
+    /// Called under the machine's lock, before the lane can see the member.
+    final func begin(after position: UInt64, at snapshot: Snapshot<State>) {
+        self.since = position
+        self.sinceSeq = snapshot.seq
+        self.began(at: snapshot)
+    }
 
-    final func hear(_ transition: Transition<State>) {
-        guard !self.isCancelled.load(ordering: .sequentiallyConsistent) else { return }
-        self.receive(transition)
+    /// Called under the machine's lock: keeps the snapshot, if it is wanted, and calls nobody.
+    func began(at snapshot: Snapshot<State>) {}
+
+    /// No call begins after this returns.
+    final func cancel() { self.claim.cancel() }
+
+    /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
+    final func cancel(quiet: @escaping @Sendable () -> Void) { self.claim.cancel(quiet: quiet) }
+
+    final var isCancelled: Bool { self.claim.isCancelled }
+
+    /// Returns whether anything was told.
+    final func hear(_ transition: Transition<State>) -> Bool {
+        if let names = self.names, !names.contains(transition.new.name) { return false }
+        return self.claim.run { self.receive(transition) }
+    }
+
+    final func hearMissed(_ missed: Missed<State>) {
+        let first = max(missed.first, self.sinceSeq + 1)
+        guard first <= missed.newest.seq else { return }
+        _ = self.claim.run {
+            self.receiveMissed(Int(missed.newest.seq - first + 1), newest: missed.newest)
+            return true
+        }
+    }
+
+    final func endBurst() {
+        _ = self.claim.run {
+            self.burstEnded()
+            return true
+        }
+    }
+
+    final func nudge() {
+        _ = self.claim.run {
+            self.nudged()
+            return true
+        }
+    }
+
+    /// Asks, if this is a voter; a cancelled one has been released from the ballot by its cancelling.
+    final func answer(_ ballot: Ballot<State>) {
+        _ = self.claim.run {
+            self.receive(ballot)
+            return true
+        }
     }
 
     /// Whether this member is that delegate; adding a pair twice must find it.
     func represents(_ object: AnyObject) -> Bool { false }
 
-    func receive(_ transition: Transition<State>) {}
+    /// Whether it can never hear anything again, so that it may be removed.
+    var isGone: Bool { false }
 
-    /// Called on the context when nothing more is in the log, after at least one ``receive(_:)``.
+    /// Returns whether anybody was told.
+    func receive(_ transition: Transition<State>) -> Bool { false }
+
+    /// The lane fell behind its limit; `count` transitions are lost to it, `newest` the last of them.
+    func receiveMissed(_ count: Int, newest: Transition<State>) {}
+
+    func receive(_ ballot: Ballot<State>) {}
+
+    /// Called on the context when nothing more is in the log, after at least one transition.
     func burstEnded() {}
+
+    /// Called on the context after ``Lane/nudge()``.
+    func nudged() {}
 }
 
-/// A delegate as a member, held weakly or strongly.
-final class DelegateMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    private let identifier: ObjectIdentifier
-    private let strong: (any StateDelegate<State>)?
-    private weak var weak: (any StateDelegate<State>)?
-
-    init(_ delegate: any StateDelegate<State>, holding: Holding) {
-        self.identifier = ObjectIdentifier(delegate)
-        self.weak = delegate
-        self.strong =
-            switch holding {
-            case .weak: nil
-            case .strong: delegate
-            }
-    }
-
-    override func represents(_ object: AnyObject) -> Bool {
-        self.identifier == ObjectIdentifier(object) && self.weak === object
-    }
-
-    override func receive(_ transition: Transition<State>) {
-        self.weak?.stateChanged(transition)
-    }
+/// Transitions that a lane was too late for: from which seq on, and the last of them.
+struct Missed<State: MachineState>: Sendable {
+    var first: UInt64
+    var newest: Transition<State>
 }

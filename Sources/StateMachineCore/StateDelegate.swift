@@ -8,6 +8,22 @@ public protocol StateDelegate<State>: AnyObject, Sendable {
     /// It may read and set the machine: a transition made here is committed at once, gets a later
     /// seq, and is told after this one.
     func stateChanged(_ transition: Transition<State>)
+
+    /// Called instead, on the same context, when the context was so late that the machine has let go
+    /// of what it had not heard yet.
+    ///
+    /// The next call of ``stateChanged(_:)`` is for the transition after `now`. Unless implemented it
+    /// does nothing.
+    ///
+    /// - Parameters:
+    ///   - count: how many transitions this delegate will never hear of.
+    ///   - now: the state and seq that the last of them led to.
+    func transitionsMissed(_ count: Int, now: Snapshot<State>)
+}
+
+extension StateDelegate {
+    /// Does nothing.
+    public func transitionsMissed(_ count: Int, now: Snapshot<State>) {}
 }
 
 /// How a machine holds a delegate.
@@ -16,18 +32,4 @@ public enum Holding: Sendable {
     case weak
     /// The machine keeps the delegate until its registration is cancelled.
     case strong
-}
-
-/// A delegate's or receptionist's place with a machine.
-///
-/// Dropping it changes nothing; ``cancel()`` ends it.
-public final class Registration: Sendable {
-    private let end: @Sendable () -> Void
-
-    init(end: @escaping @Sendable () -> Void) {
-        self.end = end
-    }
-
-    /// Ends it: no call begins after this returns, one may be running. Idempotent.
-    public func cancel() { self.end() }
 }

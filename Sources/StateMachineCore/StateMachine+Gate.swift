@@ -7,10 +7,13 @@ extension StateMachine {
         case unchanged(Snapshot<State>)
     }
 
-    /// Sets the state, unless that is illegal from here or the machine is not as expected.
+    /// Sets the state, unless that is illegal from here or the machine is not as expected: the
+    /// straight call.
     ///
     /// It commits before it returns. Proposals from several threads are judged one after the other,
-    /// each against the state as it is at its turn.
+    /// each against the state as it is at its turn. It throws ``TransitionError/wouldWait(current:)``
+    /// where it could not decide without waiting: if a voter has to be asked, if the machine has a
+    /// write-ahead log, or if earlier proposals wait their turn.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
@@ -19,6 +22,7 @@ extension StateMachine {
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
     ///   - by: who, if not the process itself.
+    /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @discardableResult
     public func propose(
@@ -28,38 +32,173 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        while true {
-            // Judged outside the lock, since judging runs the state's own code; the commit below
-            // holds only if nothing has moved meanwhile.
-            let current = self.snapshot
-            guard isExpected(current) else { throw .conflict(current: current) }
-            if current.state == new && !reenter { return .unchanged(current) }
-            let allowed = current.state.successors
-            guard allowed.contains(new.name) || current.state == new else {
-                throw .illegal(current: current, allowed: allowed)
+        let straight = try self.straight(
+            new,
+            expecting: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            under: Question()
+        )
+        guard let straight else { throw .wouldWait(current: self.snapshot) }
+        return straight
+    }
+
+    /// Proposes a state; `completion` is told what became of it, once.
+    ///
+    /// Proposals are decided one at a time, in order of arrival, each against the state as it is at
+    /// its turn: is it as expected, is it legal, do the voters agree, is it durable. An error means
+    /// that nothing has changed. If nobody has to be waited for it is decided, and `completion`
+    /// called, before this returns; else `completion` is called by whoever brings the decision,
+    /// after `.immediate` delegates have been told. No thread waits.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - question: how voters are asked.
+    ///   - isExpected: pure, and may be asked again; the proposal goes on only if it holds for the
+    ///     state that it replaces.
+    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    ///   - by: who, if not the process itself.
+    ///   - completion: told the outcome; it may not block.
+    public func propose(
+        _ new: State,
+        asking question: Question = Question(),
+        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool = { _ in true },
+        reenter: Bool = false,
+        cause: String? = nil,
+        by: Peer? = nil,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) {
+        do {
+            let straight = try self.straight(
+                new,
+                expecting: isExpected,
+                reenter: reenter,
+                cause: cause,
+                by: by,
+                under: question
+            )
+            if let straight {
+                completion(.success(straight))
+                return
             }
-            if let transition = self.commit(new, ifSeq: current.seq, cause: cause, by: by) {
-                return .committed(transition)
+        } catch {
+            completion(.failure(error))
+            return
+        }
+        self.enqueue(
+            Gate.Pending(
+                new,
+                isExpected: isExpected,
+                reenter: reenter,
+                cause: cause,
+                by: by,
+                question: question,
+                waited: stopwatch(on: self.options.clock),
+                completion: completion
+            )
+        )
+    }
+
+    /// Proposes a state and waits, without a thread, for what becomes of it.
+    ///
+    /// As ``propose(_:asking:expecting:reenter:cause:by:completion:)``. Cancelling the task does not
+    /// withdraw the proposal.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - question: how voters are asked.
+    ///   - isExpected: pure, and may be asked again.
+    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    ///   - by: who, if not the process itself.
+    /// - Returns: the transition, or where the machine was already.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func propose(
+        _ new: State,
+        asking question: Question,
+        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool = { _ in true },
+        reenter: Bool = false,
+        cause: String? = nil,
+        by: Peer? = nil
+    ) async throws(TransitionError<State>) -> Acceptance {
+        let result = await withCheckedContinuation { continuation in
+            self.propose(
+                new,
+                asking: question,
+                expecting: isExpected,
+                reenter: reenter,
+                cause: cause,
+                by: by
+            ) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    func enqueue(_ pending: Gate<State>.Pending) {
+        let refused = self.holder.withLock { holder -> Snapshot<State>? in
+            guard holder.gate.pending.count < self.options.proposalLimit else {
+                return holder.snapshot
             }
+            holder.gate.pending.append(pending)
+            return nil
+        }
+        if let refused {
+            pending.completion(.failure(.overloaded(current: refused)))
+        } else {
+            self.pump()
         }
     }
 
-    private func commit(
+    /// Decides at once, or returns nil if that would mean to wait.
+    func straight(
         _ new: State,
-        ifSeq seq: UInt64,
+        expecting isExpected: (Snapshot<State>) -> Bool,
+        reenter: Bool,
         cause: String?,
-        by: Peer?
-    ) -> Transition<State>? {
-        let committed = self.holder.withLock {
-            holder -> (entry: TransitionLogEntry<State>, lanes: [Lane<State>])? in
-            guard holder.seq == seq else { return nil }
-            holder.cause = cause
-            holder.by = by
-            holder.state = new
-            return (holder.tail, holder.lanes)
+        by: Peer?,
+        under question: Question?
+    ) throws(TransitionError<State>) -> Acceptance? {
+        guard self.options.log == nil else { return nil }
+        while true {
+            // Judged outside the lock, since judging runs client code; the commit below holds only
+            // if nothing has moved meanwhile.
+            let (base, voters, version, isFree) = self.holder.withLock { holder in
+                (
+                    holder.snapshot, holder.gate.voters, holder.gate.votersVersion,
+                    holder.gate.pending.isEmpty
+                )
+            }
+            guard isFree || question == nil else { return nil }
+            guard
+                try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
+            else { return .unchanged(base) }
+            if let question {
+                if !voters.isEmpty {
+                    let proposal = Proposal(current: base, proposed: new, cause: cause, by: by)
+                    guard !voters.contains(where: { $0.isAsked(proposal) }) else { return nil }
+                }
+                if let denials = question.denialsWithoutVoters {
+                    throw .denied(by: denials, current: base)
+                }
+            }
+            let committed = self.holder.withLock { holder -> (Transition<State>, Appended)? in
+                guard holder.seq == base.seq else { return nil }
+                guard
+                    question == nil
+                        || holder.gate.votersVersion == version && holder.gate.pending.isEmpty
+                else { return nil }
+                let before = holder.tail
+                let transition = holder.assign(new, cause: cause, by: by)
+                return (transition, holder.appended(since: before))
+            }
+            if let (transition, appended) = committed {
+                self.announce(appended)
+                return .committed(transition)
+            }
         }
-        guard let committed else { return nil }
-        for lane in committed.lanes { lane.wake() }
-        return committed.entry.transition
     }
 }

@@ -14,6 +14,23 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
     public let cause: String?
     /// Who set it from outside the process; nil for the process itself.
     public let by: Peer?
+
+    /// A change as it was written down before.
+    public init(
+        seq: UInt64,
+        old: State,
+        new: State,
+        at: WallTime,
+        cause: String? = nil,
+        by: Peer? = nil
+    ) {
+        self.seq = seq
+        self.old = old
+        self.new = new
+        self.at = at
+        self.cause = cause
+        self.by = by
+    }
 }
 
 /// A machine's state and its place in the order, read together.
@@ -24,6 +41,13 @@ public struct Snapshot<State: MachineState>: Hashable, Sendable {
     public let state: State
     /// Since when: the transition's time, or the machine's beginning.
     public let at: WallTime
+
+    /// A place in the order, as it was written down before.
+    public init(seq: UInt64, state: State, at: WallTime) {
+        self.seq = seq
+        self.state = state
+        self.at = at
+    }
 }
 
 /// A process on the other end of a local socket, as the kernel knows it.

@@ -56,27 +56,48 @@ extension Connection {
         let state = try server.coding.state(call.state, data: call.data)
         try self.checkLength(of: state, lineLength: lineLength)
         if let pattern = call.ifState { try server.coding.schema.check(pattern) }
-        do {
-            let acceptance = try server.machine.propose(
-                state,
-                expecting: { snapshot in
-                    (call.ifSeq.map { $0 == snapshot.seq } ?? true)
-                        && (call.ifState.map { server.coding.matches($0, snapshot.state) } ?? true)
-                },
-                reenter: call.reenter,
-                cause: call.cause,
-                by: self.peer
-            )
-            server.catchUp()
-            switch acceptance {
-            case .committed(let transition):
-                self.accept(id, isChanged: true, server.report(of: transition))
-            case .unchanged(let snapshot):
-                self.accept(id, isChanged: false, server.report(of: snapshot))
+        let pending = PendingSet(id: id, call: call)
+        self.sets.append(pending)
+        let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
+        let loop = self.channel.eventLoop
+        server.machine.propose(
+            state,
+            expecting: { snapshot in
+                (call.ifSeq.map { $0 == snapshot.seq } ?? true)
+                    && (call.ifState.map { server.coding.matches($0, snapshot.state) } ?? true)
+            },
+            reenter: call.reenter,
+            cause: call.cause,
+            by: self.peer
+        ) { outcome in
+            // Decided at once, this is still the request's turn; decided later, it is whoever's
+            // thread brought the last vote.
+            if loop.inEventLoop {
+                connection.value.decided(pending, outcome)
+            } else {
+                loop.execute {
+                    connection.value.decided(pending, outcome)
+                    connection.value.flush()
+                }
             }
-        } catch {
-            server.catchUp()
-            self.refuse(id, call, error)
+        }
+    }
+
+    private func decided(
+        _ pending: PendingSet,
+        _ outcome: Result<StateMachine<State>.Acceptance, TransitionError<State>>
+    ) {
+        // Already answered, if the daemon is going down or the client has gone.
+        guard let index = self.sets.firstIndex(where: { $0 === pending }) else { return }
+        self.sets.remove(at: index)
+        self.server.catchUp()
+        switch outcome {
+        case .success(.committed(let transition)):
+            self.accept(pending.id, isChanged: true, self.server.report(of: transition))
+        case .success(.unchanged(let snapshot)):
+            self.accept(pending.id, isChanged: false, self.server.report(of: snapshot))
+        case .failure(let error):
+            self.refuse(pending, error)
         }
     }
 
@@ -95,33 +116,55 @@ extension Connection {
         self.reply(ServerLine.reply(id: id, report: report, own: { $0.bool("changed", isChanged) }))
     }
 
-    private func refuse(_ id: RequestID?, _ call: SetCall, _ error: TransitionError<State>) {
+    private func refuse(_ pending: PendingSet, _ error: TransitionError<State>) {
+        let call = pending.call
         switch error {
         case .conflict(let current):
             let expected = call.ifSeq.map { "seq \($0)" } ?? "ifState"
             let message =
                 "expected \(expected), but it is \(current.state.name.rawValue) at seq \(current.seq)"
-            self.reply(
-                ServerLine.refusal(
-                    id: id,
-                    WireError(.conflict, message),
-                    report: self.server.report(of: current)
-                )
-            )
+            self.refuse(pending, .conflict, message, current)
         case .illegal(let current, let allowed):
             let names = State.Name.allCases.filter(allowed.contains).map(\.rawValue)
             let message =
                 "\(call.state) may not follow \(current.state.name.rawValue); "
                 + "allowed: \(names.joined(separator: ", "))"
-            self.reply(
-                ServerLine.refusal(
-                    id: id,
-                    WireError(.illegalTransition, message),
-                    report: self.server.report(of: current),
-                    own: { $0.json("allowed", .array(names.map { .string($0) })) }
-                )
-            )
+            self.refuse(pending, .illegalTransition, message, current) { writer in
+                writer.json("allowed", .array(names.map { .string($0) }))
+            }
+        case .denied(let denials, let current):
+            let reasons = denials.map { "\($0.label) (\($0.why))" }
+            let message = "denied by \(reasons.joined(separator: ", "))"
+            self.refuse(pending, .denied, message, current) { writer in
+                writer.json("by", .array(denials.map(\.json)))
+            }
+        case .stale(let current):
+            let message = "the program set the state while voters were asked"
+            self.refuse(pending, .conflict, message, current)
+        case .notCommitted(let why, let current):
+            self.refuse(pending, .internal, "could not be made durable: \(why)", current)
+        case .overloaded(let current):
+            self.refuse(pending, .limit, "too many sets wait their turn", current)
+        case .wouldWait(let current):
+            self.refuse(pending, .internal, "could not be decided at once", current)
         }
+    }
+
+    private func refuse(
+        _ pending: PendingSet,
+        _ code: ErrorCode,
+        _ message: String,
+        _ current: Snapshot<State>,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
+        self.reply(
+            ServerLine.refusal(
+                id: pending.id,
+                WireError(code, message),
+                report: self.server.report(of: current),
+                own: own
+            )
+        )
     }
 
     // MARK: - watch
@@ -266,6 +309,19 @@ extension Connection {
             rest: { $0.resync(wait.resync) }
         )
         self.append(line, replies: 0)
+    }
+}
+
+extension Denial {
+    /// As it stands in `denied.by`.
+    fileprivate var json: JSONValue {
+        var members = [JSONMember("delegate", .string(self.label))]
+        if let peer = self.peer {
+            members.append(JSONMember("uid", .number("\(peer.uid)")))
+            members.append(JSONMember("pid", .number("\(peer.pid)")))
+        }
+        members.append(JSONMember("why", .string(self.why)))
+        return .object(members)
     }
 }
 

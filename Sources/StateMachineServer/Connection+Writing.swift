@@ -204,6 +204,7 @@ extension Connection {
         for wait in self.waits { wait.timeout?.cancel() }
         self.watches = []
         self.waits = []
+        self.sets = []
     }
 
     private func block(_ rest: ArraySlice<UInt8>, replies: Int) {

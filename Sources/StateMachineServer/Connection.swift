@@ -33,6 +33,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     var lifecycle = ConnectionLifecycle()
     var watches: [Watch] = []
     var waits: [PendingWait] = []
+    var sets: [PendingSet] = []
 
     /// What has been answered and not written; `repliesInFlight` counts what the client has not been
     /// sent yet, the channel's part included.
@@ -225,13 +226,11 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// The daemon is going down.
     func shutDown() {
         let error = WireError(.shuttingDown, "the daemon is going down")
-        for wait in self.waits {
-            wait.timeout?.cancel()
-            self.append(
-                ServerLine.refusal(id: wait.id, error, report: self.server.report),
-                replies: 0
-            )
+        for wait in self.waits { wait.timeout?.cancel() }
+        for id in self.sets.map(\.id) + self.waits.map(\.id) {
+            self.append(ServerLine.refusal(id: id, error, report: self.server.report), replies: 0)
         }
+        self.sets = []
         self.waits = []
         self.leave(.shutdown)
         self.flush()
@@ -240,7 +239,8 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// Closes if that was the last of it.
     func finish() {
         guard !self.isBlocked, self.outbox.isEmpty else { return }
-        let hasPending = !self.watches.isEmpty || !self.waits.isEmpty
+        let hasPending =
+            !self.watches.isEmpty || !self.waits.isEmpty || !self.sets.isEmpty
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {
         case .close: self.channel.close(promise: nil)
         case .linger: self.channel.close(mode: .output, promise: nil)

@@ -22,8 +22,13 @@ final class StatusReporter<State: MachineState>: Sendable {
             }
         }
         let queue = DispatchQueue(label: "statemachine.status")
-        self.receptionist = Receptionist(of: machine, on: .queue(queue), delivering: .latest) {
-            report($0.new, $0.seq)
+        self.receptionist = Receptionist(
+            of: machine,
+            selecting: { $0 },
+            on: .queue(queue),
+            delivering: .latest
+        ) { batch in
+            if let last = batch.values.last { report(last.new, last.seq) }
         }
         let start = self.receptionist.start
         queue.async { report(start.state, start.seq) }

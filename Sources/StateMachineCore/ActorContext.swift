@@ -1,0 +1,86 @@
+/// An actor as an execution context: one task for each burst, inside the actor's isolation.
+///
+/// Tasks that are made one after the other may run in another order; inside the one task the lane
+/// reads its log, so what the actor is told is in order all the same.
+///
+/// The actor is held weakly: when it is gone its members are too, and the lane's drain finds nobody.
+final class ActorContext<A: Actor>: ExecutionContext {
+    private weak let actor: A?
+    let identity: ObjectIdentifier
+
+    init(_ actor: A) {
+        self.actor = actor
+        self.identity = ObjectIdentifier(actor)
+    }
+
+    func enqueue(_ job: @escaping @Sendable () -> Void) {
+        guard let actor = self.actor else {
+            job()
+            return
+        }
+        // Not kept: it ends with the burst, and a lane has at most one.
+        Task { await actor.perform(job) }
+    }
+}
+
+extension Actor {
+    fileprivate func perform(_ job: @Sendable () -> Void) { job() }
+}
+
+/// An actor as a member; what it is told runs inside its isolation.
+///
+/// `@unchecked Sendable`: its fields never change.
+final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecked Sendable {
+    private weak let actor: A?
+    private let strong: A?
+    private let interests: Set<State.Name>?
+    private let body: @Sendable (isolated A, Transition<State>) -> Void
+
+    init(
+        _ actor: A,
+        of names: Set<State.Name>?,
+        holding: Holding,
+        body: @escaping @Sendable (isolated A, Transition<State>) -> Void
+    ) {
+        self.actor = actor
+        self.interests = names
+        self.body = body
+        self.strong =
+            switch holding {
+            case .weak: nil
+            case .strong: actor
+            }
+    }
+
+    override var names: Set<State.Name>? { self.interests }
+
+    override var isGone: Bool { self.actor == nil }
+
+    override func receive(_ transition: Transition<State>) -> Bool {
+        guard let actor = self.actor else { return false }
+        actor.assumeIsolated { self.body($0, transition) }
+        return true
+    }
+}
+
+extension StateMachine {
+    /// Calls `body` with every transition from now on, inside `actor`'s isolation, in order.
+    ///
+    /// - Parameters:
+    ///   - actor: where it runs.
+    ///   - names: the states that it is told of when they are entered; nil: all.
+    ///   - holding: whether the machine keeps the actor alive.
+    ///   - body: what is done; not kept from holding the actor strongly if it captures it.
+    /// - Returns: its place. An actor may have several.
+    @discardableResult
+    public func addDelegate<A: Actor>(
+        _ actor: A,
+        of names: Set<State.Name>? = nil,
+        holding: Holding = .weak,
+        _ body: @escaping @Sendable (isolated A, Transition<State>) -> Void
+    ) -> Registration {
+        let member = ActorMember<State, A>(actor, of: names, holding: holding, body: body)
+        _ = self.register(member, on: ActorContext(actor))
+        return self.registration(of: member)
+    }
+}

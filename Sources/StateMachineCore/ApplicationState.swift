@@ -1,0 +1,24 @@
+/// A state that belongs to one machine, so that it can be read and set by its type's name.
+///
+/// ```swift
+/// extension AppState: ApplicationState {
+///     public static let machine = StateMachine<AppState>()
+/// }
+///
+/// AppState.state = .authentication(.active)
+/// if AppState.state == .ready(true) { … }
+/// ```
+///
+/// The application says which machine; this module holds none.
+public protocol ApplicationState: MachineState {
+    /// The one machine.
+    static var machine: StateMachine<Self> { get }
+}
+
+extension ApplicationState {
+    /// The state of the one machine, read and set as ``StateMachine/state`` is.
+    public static var state: Self {
+        get { self.machine.state }
+        set { self.machine.state = newValue }
+    }
+}

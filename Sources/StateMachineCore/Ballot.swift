@@ -1,0 +1,48 @@
+/// One question to a machine's voters, from the moment it is put until it is decided.
+struct Ballot<State: MachineState>: Sendable {
+    let proposal: Proposal<State>
+    private let asked: [ObjectIdentifier: VoterMember<State>]
+    private let poll: Poll
+
+    init(
+        on proposal: Proposal<State>,
+        under question: Question,
+        voters: [VoterMember<State>],
+        decided: @escaping @Sendable (Verdict) -> Void
+    ) {
+        self.proposal = proposal
+        self.asked = [ObjectIdentifier: VoterMember<State>](
+            uniqueKeysWithValues: voters.map { (ObjectIdentifier($0), $0) }
+        )
+        let voters = self.asked.mapValues { voter in
+            Tally.Voter(
+                label: voter.terms.label,
+                peer: voter.terms.peer,
+                whenSilent: voter.terms.patience?.whenSilent ?? question.whenSilent
+            )
+        }
+        self.poll = Poll(question, voters: voters, decided: decided)
+    }
+
+    /// Sets the voters' deadlines, before they are asked; called once.
+    func setAlarms(under question: Question, waited: Duration, clock: any Clock<Duration>) {
+        let limits = self.asked.compactMapValues { voter -> Duration? in
+            guard let patience = voter.terms.patience else { return question.deadline }
+            guard let limit = patience.limit else { return nil }
+            switch patience.counting {
+            case .fromAsking: return limit
+            case .fromArrival: return max(.zero, limit - waited)
+            }
+        }
+        self.poll.setAlarms(limits, on: clock)
+    }
+
+    func asks(_ voter: Member<State>) -> Bool { self.asked[ObjectIdentifier(voter)] != nil }
+
+    func vote(_ vote: Vote, by voter: ObjectIdentifier) -> Bool {
+        self.poll.vote(vote, by: voter)
+    }
+
+    /// The voter has vanished: it is waited for no longer.
+    func release(_ voter: ObjectIdentifier) { self.poll.release(voter) }
+}

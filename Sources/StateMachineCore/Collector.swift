@@ -1,0 +1,119 @@
+/// Decides what becomes of the values that a receptionist receives: a mechanism's state machine,
+/// told what happened and answering with what is to be done.
+struct Collector<Value: Sendable> {
+    enum Action {
+        case wait
+        /// Give the task what is held; then, if there is a duration, ring after it.
+        case deliver(Batch<Value>, thenRingAfter: Duration?)
+        /// Ring after that, and not at what was set before.
+        case ring(after: Duration)
+    }
+
+    private struct Held {
+        let value: Value
+        let key: AnyHashable?
+    }
+
+    private let delivery: Delivery<Value>
+    private let capacity: Int
+    private var held: [Held] = []
+    private var seqs: ClosedRange<UInt64>?
+    private var coalesced = 0
+    private var dropped = 0
+    private var isAlarmSet = false
+
+    /// At most `capacity` values are held; past it the oldest is dropped.
+    init(_ delivery: Delivery<Value>, capacity: Int) {
+        precondition(capacity > 0, "a receptionist has to have room for one value")
+        self.delivery = delivery
+        self.capacity = capacity
+    }
+
+    mutating func received(_ value: Value, seq: UInt64) -> Action {
+        self.seqs = (self.seqs?.lowerBound ?? seq)...seq
+        switch self.delivery {
+        case .each:
+            self.hold(value)
+            return self.deliver()
+        case .latest, .settled:
+            self.replace(with: value)
+            return .wait
+        case .latestPer(let key):
+            self.replace(with: value, key: key(value))
+            return .wait
+        case .batch(let interval, let count):
+            self.hold(value)
+            if self.held.count >= max(count, 1) { return self.deliver() }
+            guard !self.isAlarmSet else { return .wait }
+            self.isAlarmSet = true
+            return .ring(after: interval)
+        case .paced(let interval):
+            self.replace(with: value)
+            guard !self.isAlarmSet else { return .wait }
+            self.isAlarmSet = true
+            return self.deliver(thenRingAfter: interval)
+        }
+    }
+
+    /// So many were lost before they came here; the newest of them follows as received.
+    mutating func lost(_ count: Int, from seq: UInt64) {
+        guard count > 0 else { return }
+        self.dropped += count
+        self.seqs = self.seqs ?? seq...seq
+    }
+
+    mutating func burstEnded() -> Action {
+        switch self.delivery {
+        case .each, .batch, .paced: return .wait
+        case .latest, .latestPer: return self.deliver()
+        case .settled(let quiet): return self.held.isEmpty ? .wait : .ring(after: quiet)
+        }
+    }
+
+    mutating func rang() -> Action {
+        self.isAlarmSet = false
+        switch self.delivery {
+        case .each, .latest, .latestPer, .batch, .settled: return self.deliver()
+        case .paced(let interval):
+            guard !self.held.isEmpty else { return .wait }
+            self.isAlarmSet = true
+            return self.deliver(thenRingAfter: interval)
+        }
+    }
+
+    /// What is held goes now.
+    mutating func deliver(thenRingAfter duration: Duration? = nil) -> Action {
+        guard !self.held.isEmpty, let seqs = self.seqs else { return .wait }
+        defer {
+            self.held = []
+            self.seqs = nil
+            self.coalesced = 0
+            self.dropped = 0
+        }
+        return .deliver(
+            Batch(
+                values: self.held.map(\.value),
+                seqs: seqs,
+                coalesced: self.coalesced,
+                dropped: self.dropped
+            ),
+            thenRingAfter: duration
+        )
+    }
+
+    private mutating func hold(_ value: Value, key: AnyHashable? = nil) {
+        if self.held.count == self.capacity {
+            self.held.removeFirst()
+            self.dropped += 1
+        }
+        self.held.append(Held(value: value, key: key))
+    }
+
+    private mutating func replace(with value: Value, key: AnyHashable? = nil) {
+        if let index = self.held.firstIndex(where: { $0.key == key }) {
+            self.held.remove(at: index)
+            self.coalesced += 1
+        }
+        self.hold(value, key: key)
+    }
+}

@@ -1,0 +1,58 @@
+/// A delegate as a member, held weakly or strongly.
+///
+/// `@unchecked Sendable`: `weak` is never reassigned.
+final class DelegateMember<State: MachineState>: Member<State>, @unchecked Sendable {
+    private let identifier: ObjectIdentifier
+    private let interests: Set<State.Name>?
+    private let strong: (any StateDelegate<State>)?
+    private weak var weak: (any StateDelegate<State>)?
+
+    init(_ delegate: any StateDelegate<State>, of names: Set<State.Name>?, holding: Holding) {
+        self.identifier = ObjectIdentifier(delegate)
+        self.interests = names
+        self.weak = delegate
+        self.strong =
+            switch holding {
+            case .weak: nil
+            case .strong: delegate
+            }
+    }
+
+    override var names: Set<State.Name>? { self.interests }
+
+    override func represents(_ object: AnyObject) -> Bool {
+        self.identifier == ObjectIdentifier(object) && self.weak === object
+    }
+
+    override var isGone: Bool { self.weak == nil }
+
+    // The strong reference taken here may be the last one; it is dropped on the delegate's context.
+    override func receive(_ transition: Transition<State>) -> Bool {
+        guard let delegate = self.weak else { return false }
+        delegate.stateChanged(transition)
+        return true
+    }
+
+    override func receiveMissed(_ count: Int, newest: Transition<State>) {
+        let now = Snapshot(seq: newest.seq, state: newest.new, at: newest.at)
+        self.weak?.transitionsMissed(count, now: now)
+    }
+}
+
+/// A closure as a member.
+final class ObserverMember<State: MachineState>: Member<State>, @unchecked Sendable {
+    private let interests: Set<State.Name>?
+    private let body: @Sendable (Transition<State>) -> Void
+
+    init(of names: Set<State.Name>?, _ body: @escaping @Sendable (Transition<State>) -> Void) {
+        self.interests = names
+        self.body = body
+    }
+
+    override var names: Set<State.Name>? { self.interests }
+
+    override func receive(_ transition: Transition<State>) -> Bool {
+        self.body(transition)
+        return true
+    }
+}

@@ -1,0 +1,113 @@
+import Synchronization
+
+/// Where a receptionist's values arrive: collects them and calls the task.
+///
+/// Guarded state: `collector`, `alarm` and `alarmNumber` belong to whoever has the turn on the target
+/// context; a lane or an ``Outlet`` gives one turn at a time. `rung` is the number of the last alarm
+/// that rang, `isFlushing` whether what is held shall go at the next turn; both are atomic.
+///
+/// `@unchecked Sendable`: turns are handed on by the lane's or outlet's flag, which orders them.
+final class Desk<Value: Sendable>: @unchecked Sendable {
+    private let clock: any Clock<Duration>
+    private let task: @Sendable (Batch<Value>) -> Void
+    private let rung = Atomic<UInt64>(0)
+    private let isFlushing = Atomic<Bool>(false)
+
+    private var collector: Collector<Value>
+    private var alarm: Alarm?
+    private var alarmNumber: UInt64 = 0
+
+    /// Asks for a turn on the target context; set once, before anything can arrive.
+    private let turn: Lock<(@Sendable () -> Void)?> = Lock(nil)
+
+    init(
+        _ delivery: Delivery<Value>,
+        capacity: Int,
+        clock: any Clock<Duration>,
+        task: @escaping @Sendable (Batch<Value>) -> Void
+    ) {
+        self.collector = Collector(delivery, capacity: capacity)
+        self.clock = clock
+        self.task = task
+    }
+
+    func onNeed(_ turn: @escaping @Sendable () -> Void) { self.turn.withLock { $0 = turn } }
+
+    /// What is held goes at the next turn, which is asked for.
+    func flush() {
+        self.isFlushing.store(true, ordering: .sequentiallyConsistent)
+        self.askForTurn()
+    }
+
+    private func askForTurn() { self.turn.withLock { $0 }?() }
+
+    func receive(_ value: Value, seq: UInt64) {
+        self.perform(self.collector.received(value, seq: seq))
+    }
+
+    func lost(_ count: Int, from seq: UInt64) { self.collector.lost(count, from: seq) }
+
+    func burstEnded() { self.perform(self.collector.burstEnded()) }
+
+    /// An alarm has rung, or what is held shall go.
+    func nudged() {
+        if self.alarm != nil,
+            self.rung.load(ordering: .sequentiallyConsistent) == self.alarmNumber
+        {
+            self.alarm = nil
+            self.perform(self.collector.rang())
+        }
+        if self.isFlushing.exchange(false, ordering: .sequentiallyConsistent) {
+            self.perform(self.collector.deliver())
+        }
+    }
+
+    private func perform(_ action: Collector<Value>.Action) {
+        switch action {
+        case .wait: break
+        case .deliver(let batch, let interval):
+            if let interval { self.ring(after: interval) }
+            self.task(batch)
+        case .ring(let duration): self.ring(after: duration)
+        }
+    }
+
+    private func ring(after duration: Duration) {
+        self.alarm?.stop()
+        self.alarmNumber += 1
+        let number = self.alarmNumber
+        self.alarm = Alarm(after: duration, on: self.clock) { [weak self] in
+            self?.rung.store(number, ordering: .sequentiallyConsistent)
+            self?.askForTurn()
+        }
+    }
+}
+
+/// Gives one turn at a time on a context to what is not in a machine's log.
+///
+/// Guarded state: `isScheduled`, as in a lane.
+final class Outlet: Sendable {
+    private let context: any ExecutionContext
+    private let isScheduled = Atomic<Bool>(false)
+    private let isAsked = Atomic<Bool>(false)
+    private let turn: @Sendable () -> Void
+
+    init(on context: any ExecutionContext, turn: @escaping @Sendable () -> Void) {
+        self.context = context
+        self.turn = turn
+    }
+
+    func ask() {
+        self.isAsked.store(true, ordering: .sequentiallyConsistent)
+        guard !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        self.context.enqueue { self.run() }
+    }
+
+    private func run() {
+        repeat {
+            while self.isAsked.exchange(false, ordering: .sequentiallyConsistent) { self.turn() }
+            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
+        } while self.isAsked.load(ordering: .sequentiallyConsistent)
+            && !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
+    }
+}

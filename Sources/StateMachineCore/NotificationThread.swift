@@ -1,0 +1,212 @@
+import CLinux
+import Dispatch
+import Glibc
+import Synchronization
+
+/// One particular thread as an execution context: what is sent to it runs there, first in, first out.
+///
+/// The thread is either the context's own, made by ``init(name:refused:)``, or one that exists, taken
+/// by ``adoptingCurrentThread(refused:)``. A thread that already waits in `poll`, `epoll` or a run loop
+/// adds ``descriptor`` there and calls ``drain()`` when it is readable; one that has nothing else to
+/// do calls ``run()``. An actor can be pinned to the thread, which is its executor then; the actor
+/// has to keep it alive.
+///
+/// No wake-up is lost, before, between or after runs: the descriptor stays readable until the thread
+/// has looked. One wake-up stands for any number of things to do.
+///
+/// Guarded state: `mail`, behind its lock; `thread` is the thread's identity, set once before
+/// anything can be sent. `wakeups` belongs to the context until it is released.
+public final class NotificationThread: ExecutionContext, RefusingContext, SerialExecutor {
+    fileprivate enum Job: Sendable {
+        case call(@Sendable () -> Void)
+        case task(UnownedJob)
+    }
+
+    private struct Mail: Sendable {
+        var jobs: [Job] = []
+        var isStopped = false
+        var thread: pthread_t?
+    }
+
+    private let mail = Lock(Mail())
+    private let wakeups: CInt
+    private let refused: @Sendable (Int) -> Void
+    private let refusedCount = Atomic<Int>(0)
+    /// Signalled when a thread of our own has ended; nil if the thread was adopted.
+    private let ended: DispatchSemaphore?
+    /// Where the jobs of tasks go when the thread is gone: dropped, their tasks would never go on.
+    private let afterlife = DispatchQueue(label: "jobs of a stopped thread")
+
+    /// A thread of its own, which waits and runs what it is sent until ``stop()``.
+    ///
+    /// - Parameters:
+    ///   - name: what the kernel shows it as; its first fifteen bytes.
+    ///   - refused: called on the sender's thread with each thing that is sent after the stop, and
+    ///     how many those are by now. Nothing of it runs.
+    public convenience init(
+        name: String,
+        refused: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
+        self.init(refused: refused, ended: DispatchSemaphore(value: 0))
+        let start = ThreadStart(name: name) {
+            self.mail.withLock { $0.thread = pthread_self() }
+            self.run()
+            self.ended?.signal()
+        }
+        var thread = pthread_t()
+        let error = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue().begin()
+                return nil
+            },
+            Unmanaged.passRetained(start).toOpaque()
+        )
+        precondition(error == 0, "a thread named \(name) could not be made: error \(error)")
+        pthread_detach(thread)
+    }
+
+    /// The calling thread, whose context this is from now on.
+    ///
+    /// Adopting it twice makes two contexts, each with its own descriptor.
+    ///
+    /// - Parameter refused: as with a thread of its own.
+    /// - Returns: the context; somebody has to call ``run()`` or ``drain()`` on this thread.
+    public static func adoptingCurrentThread(
+        refused: @escaping @Sendable (Int) -> Void = { _ in }
+    ) -> NotificationThread {
+        let context = NotificationThread(refused: refused, ended: nil)
+        context.mail.withLock { $0.thread = pthread_self() }
+        return context
+    }
+
+    private init(refused: @escaping @Sendable (Int) -> Void, ended: DispatchSemaphore?) {
+        self.wakeups = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+        precondition(self.wakeups >= 0, "an eventfd could not be made: error \(errno)")
+        self.refused = refused
+        self.ended = ended
+    }
+
+    deinit { close(self.wakeups) }
+
+    /// Readable when there is something to do; owned by the context, for polling only.
+    public var descriptor: CInt { self.wakeups }
+
+    /// Whether the calling code runs on this thread.
+    public var isCurrent: Bool? {
+        guard let thread = self.mail.withLock({ $0.thread }) else { return false }
+        return pthread_equal(thread, pthread_self()) != 0
+    }
+
+    /// How many things were sent after the stop, and did not run.
+    public var refusedSoFar: Int { self.refusedCount.load(ordering: .relaxed) }
+
+    /// Appends `job`, and wakes the thread; refused and reported if the thread has been stopped.
+    public func enqueue(_ job: @escaping @Sendable () -> Void) { _ = self.accepts(job) }
+
+    func accepts(_ job: @escaping @Sendable () -> Void) -> Bool {
+        guard !self.send(.call(job)) else { return true }
+        self.refused(self.refusedCount.add(1, ordering: .relaxed).newValue)
+        return false
+    }
+
+    /// Appends a task's job.
+    ///
+    /// After the stop such jobs run one at a time on a queue.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        guard !self.send(.task(job)) else { return }
+        self.afterlife.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    private func send(_ job: Job) -> Bool {
+        let (isAccepted, wakes) = self.mail.withLock { mail in
+            guard !mail.isStopped else { return (false, false) }
+            mail.jobs.append(job)
+            return (true, mail.jobs.count == 1)
+        }
+        if wakes { self.wake() }
+        return isAccepted
+    }
+
+    private func wake() {
+        // A counter that is full says EAGAIN, and is as readable as one that is not.
+        eventfd_write(self.wakeups, 1)
+    }
+
+    /// Runs what has been sent, until there is nothing more; only on the context's thread.
+    ///
+    /// Returns at once if there is nothing, so a spurious call is harmless.
+    public func drain() {
+        precondition(self.isCurrent == true, "drain() was called off the context's thread")
+        var count: eventfd_t = 0
+        eventfd_read(self.wakeups, &count)
+        while true {
+            let jobs = self.mail.withLock { mail in
+                let jobs = mail.jobs
+                mail.jobs = []
+                return jobs
+            }
+            guard !jobs.isEmpty else { return }
+            for job in jobs {
+                switch job {
+                case .call(let body): body()
+                case .task(let job): job.runSynchronously(on: self.asUnownedSerialExecutor())
+                }
+            }
+        }
+    }
+
+    /// Waits and drains until ``stop()``; only on the context's thread.
+    ///
+    /// What was sent before the stop still runs.
+    public func run() {
+        while true {
+            self.drain()
+            // Looked at after the drain, and in one piece: what came before the stop has run.
+            if self.mail.withLock({ $0.isStopped && $0.jobs.isEmpty }) { return }
+            var wait = pollfd(fd: self.wakeups, events: Int16(POLLIN), revents: 0)
+            poll(&wait, 1, -1)
+        }
+    }
+
+    /// Lets nothing more in; what is queued still runs.
+    ///
+    /// For a thread of its own it waits until that has happened and the thread has ended, unless it
+    /// is called there. Idempotent.
+    public func stop() {
+        let isFirst = self.mail.withLock { mail in
+            defer { mail.isStopped = true }
+            return !mail.isStopped
+        }
+        self.wake()
+        guard isFirst, let ended = self.ended, self.isCurrent == false else { return }
+        ended.wait()
+    }
+
+    /// Traps unless the calling code runs on this thread.
+    public func checkIsolated() {
+        precondition(self.isCurrent == true, "this code has to run on its notification thread")
+    }
+
+    /// Whether the calling code runs on this thread.
+    public func isIsolatingCurrentContext() -> Bool? { self.isCurrent }
+}
+
+/// What a new thread is given.
+private final class ThreadStart: Sendable {
+    private let name: String
+    private let body: @Sendable () -> Void
+
+    init(name: String, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    func begin() {
+        _ = String(self.name.utf8.prefix(15)).map { pthread_setname_np(pthread_self(), $0) }
+        self.body()
+    }
+}

@@ -1,0 +1,28 @@
+/// A delegate's, voter's or receptionist's place with a machine.
+///
+/// Dropping it changes nothing; ``cancel()`` ends it.
+public final class Registration: Sendable {
+    private let end: @Sendable () -> Void
+    private let endQuietly: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+    init(
+        end: @escaping @Sendable () -> Void,
+        endQuietly: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) {
+        self.end = end
+        self.endQuietly = endQuietly
+    }
+
+    /// Ends it: no call begins after this returns, one may be running; idempotent.
+    public func cancel() { self.end() }
+
+    /// Ends it: when this returns no call is running either, and none will begin.
+    ///
+    /// No thread waits. A callback cannot call it, since callbacks are synchronous; a callback that
+    /// cancels itself is by its nature still running.
+    public func cancelAndWait() async {
+        await withCheckedContinuation { continuation in
+            self.endQuietly { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Dispatch
+
+/// Past the voters.
+extension StateMachine {
+    /// Sets the state without asking a voter, unless that is illegal from here or the machine has
+    /// moved on.
+    ///
+    /// It commits before it returns. On a machine with a write-ahead log it takes its turn behind
+    /// earlier proposals and waits for the log, on the calling thread; called by what the gate itself
+    /// calls it would wait for itself, and throws ``TransitionError/wouldWait(current:)``.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - seq: if given, the seq that the machine has to be at.
+    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    ///   - by: who, if not the process itself.
+    /// - Returns: the transition, or where the machine was already.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func assign(
+        _ new: State,
+        ifSeq seq: UInt64? = nil,
+        reenter: Bool = false,
+        cause: String? = nil,
+        by: Peer? = nil
+    ) throws(TransitionError<State>) -> Acceptance {
+        let isExpected: @Sendable (Snapshot<State>) -> Bool = { seq == nil || $0.seq == seq }
+        let straight = try self.straight(
+            new,
+            expecting: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            under: nil
+        )
+        if let straight { return straight }
+        guard !self.holder.withLock({ $0.gate.isPumpedHere }) else {
+            throw .wouldWait(current: self.snapshot)
+        }
+        let mailbox = Mailbox<Gate<State>.Answer>()
+        self.enqueue(
+            self.unasked(new, isExpected, reenter: reenter, cause: cause, by: by) {
+                mailbox.put($0)
+            }
+        )
+        return try mailbox.wait().get()
+    }
+
+    /// The setter of `state`, which cannot throw.
+    func assignOrTrap(_ new: State) {
+        let trap = { @Sendable (error: TransitionError<State>) in
+            preconditionFailure("\(new) was assigned to a machine that refuses it: \(error)")
+        }
+        do {
+            try self.assign(new)
+        } catch .wouldWait {
+            self.enqueue(
+                self.unasked(new, { _ in true }, reenter: false, cause: nil, by: nil) { answer in
+                    if case .failure(let error) = answer { trap(error) }
+                }
+            )
+        } catch {
+            trap(error)
+        }
+    }
+
+    private func unasked(
+        _ new: State,
+        _ isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?,
+        completion: @escaping @Sendable (Gate<State>.Answer) -> Void
+    ) -> Gate<State>.Pending {
+        Gate.Pending(
+            new,
+            isExpected: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            question: nil,
+            waited: { .zero },
+            completion: completion
+        )
+    }
+}
+
+/// One value, put by one thread and waited for by another.
+private final class Mailbox<Value: Sendable>: Sendable {
+    private let value = Lock<Value?>(nil)
+    private let hasArrived = DispatchSemaphore(value: 0)
+
+    func put(_ value: Value) {
+        self.value.withLock { $0 = value }
+        self.hasArrived.signal()
+    }
+
+    func wait() -> Value {
+        while true {
+            if let value = self.value.withLock({ $0 }) { return value }
+            self.hasArrived.wait()
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/// Somebody who is asked before the state changes, and knows the answer at once.
+public protocol StateVoter<State>: AnyObject, Sendable {
+    /// The state that it guards.
+    associatedtype State: MachineState
+
+    /// Called on the voter's context, when it has heard of all that led to the current state.
+    ///
+    /// It may read and propose. If it sets the state past the gate, what it votes on is stale.
+    func vote(on proposal: Proposal<State>) -> Vote
+}
+
+extension StateMachine {
+    /// Asks `voter` before the state changes.
+    ///
+    /// Voters are asked at the same time, each on its own context. One that is gone abstains.
+    ///
+    /// - Parameters:
+    ///   - voter: who is asked; held weakly.
+    ///   - label: what it is called when it says no.
+    ///   - context: where it is asked.
+    ///   - patience: how long it is waited for; nil: as long as the question says.
+    ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
+    /// - Returns: its place; cancelling it ends the asking.
+    @discardableResult
+    public func addVoter(
+        _ voter: some StateVoter<State>,
+        label: String,
+        on context: any ExecutionContext,
+        patience: Patience? = nil,
+        before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true }
+    ) -> Registration {
+        self.addVoter(
+            label: label,
+            on: context,
+            patience: patience,
+            before: isAsked
+        ) { [weak voter] ask in
+            if let voter { ask.vote(voter.vote(on: ask.proposal)) }
+        }
+    }
+
+    /// Asks before the state changes; the answer may come later, and from anywhere.
+    ///
+    /// Cancelling the registration releases a question that is open: the voter is waited for no
+    /// longer. An ``Ask`` that is let go of unanswered abstains.
+    ///
+    /// - Parameters:
+    ///   - label: what the voter is called when it says no.
+    ///   - peer: on whose behalf it votes, if not the process itself.
+    ///   - context: where it is asked.
+    ///   - patience: how long it is waited for; nil: as long as the question says.
+    ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
+    ///   - body: given each question, once; it may not block.
+    /// - Returns: its place.
+    @discardableResult
+    public func addVoter(
+        label: String,
+        peer: Peer? = nil,
+        on context: any ExecutionContext,
+        patience: Patience? = nil,
+        before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
+        _ body: @escaping @Sendable (Ask<State>) -> Void
+    ) -> Registration {
+        let member = VoterMember(
+            VoterMember.Terms(label: label, peer: peer, patience: patience),
+            isAsked: isAsked,
+            body: body
+        )
+        _ = self.register(member, on: context)
+        return self.registration(of: member)
+    }
+}

@@ -1,0 +1,134 @@
+/// What a voter says.
+public enum Vote: Hashable, Sendable {
+    /// It may happen.
+    case yes
+    /// It may not, and why.
+    case no(String)
+    /// Somebody else may decide.
+    case abstain
+}
+
+/// What voters have decided.
+public enum Verdict: Hashable, Sendable {
+    /// It may happen.
+    case yes
+    /// It may not; who said so, nobody if a yes was needed and none came.
+    case no([Denial])
+}
+
+/// How a question is put and its votes are counted.
+public struct Question: Sendable {
+    /// Which vote decides.
+    public enum Rule: Sendable {
+        /// Any no refuses, at once; else the answer is yes.
+        case noWins
+        /// Any yes suffices, at once; else the answer is no.
+        case yesWins
+    }
+
+    /// Which vote decides.
+    public var rule: Rule
+
+    /// How long a voter without terms of its own is waited for; nil: until it votes or vanishes.
+    public var deadline: Duration?
+
+    /// What the silence of a voter without terms of its own counts as, once its deadline has passed.
+    public var whenSilent: Vote
+
+    /// The answer if nobody is asked, or all abstain.
+    public var whenNobodyVotes: Vote
+
+    /// Any no wins, silence for a second is consent, and so is everybody's.
+    public init(
+        rule: Rule = .noWins,
+        deadline: Duration? = .seconds(1),
+        whenSilent: Vote = .yes,
+        whenNobodyVotes: Vote = .yes
+    ) {
+        self.rule = rule
+        self.deadline = deadline
+        self.whenSilent = whenSilent
+        self.whenNobodyVotes = whenNobodyVotes
+    }
+}
+
+/// Counts the votes on one question: a mechanism's state machine, told what happened and answering
+/// with the verdict, which it does once.
+struct Tally {
+    struct Voter {
+        var label: String
+        var peer: Peer?
+        var whenSilent: Vote
+    }
+
+    private let rule: Question.Rule
+    private let whenNobodyVotes: Vote
+    private var awaited: [ObjectIdentifier: Voter]
+    private var denials: [Denial] = []
+    private var consents = 0
+    private(set) var isOpen = true
+
+    init(_ question: Question, voters: [ObjectIdentifier: Voter]) {
+        self.rule = question.rule
+        self.whenNobodyVotes = question.whenNobodyVotes
+        self.awaited = voters
+    }
+
+    /// For a question that has nobody to be asked.
+    mutating func begun() -> Verdict? { self.verdict() }
+
+    /// Returns whether the vote counts, and the verdict if it is the deciding one.
+    mutating func voted(_ vote: Vote, by voter: ObjectIdentifier) -> (counts: Bool, Verdict?) {
+        guard self.isOpen, let terms = self.awaited.removeValue(forKey: voter) else {
+            return (false, nil)
+        }
+        self.count(vote, of: terms)
+        return (true, self.verdict())
+    }
+
+    /// The voter's time is up: its silence is counted as its terms say.
+    mutating func deadlinePassed(for voter: ObjectIdentifier) -> Verdict? {
+        guard self.isOpen, let terms = self.awaited.removeValue(forKey: voter) else { return nil }
+        let vote: Vote =
+            switch terms.whenSilent {
+            case .no: .no("timeout")
+            case .yes, .abstain: terms.whenSilent
+            }
+        self.count(vote, of: terms)
+        return self.verdict()
+    }
+
+    private mutating func count(_ vote: Vote, of voter: Voter) {
+        switch vote {
+        case .yes: self.consents += 1
+        case .no(let why):
+            self.denials.append(Denial(label: voter.label, peer: voter.peer, why: why))
+        case .abstain: break
+        }
+    }
+
+    private mutating func verdict() -> Verdict? {
+        guard self.isOpen, let verdict = self.decision else { return nil }
+        self.isOpen = false
+        return verdict
+    }
+
+    private var decision: Verdict? {
+        let isComplete = self.awaited.isEmpty
+        let isUnanswered = self.consents == 0 && self.denials.isEmpty
+        if isComplete && isUnanswered {
+            switch self.whenNobodyVotes {
+            case .yes, .abstain: return .yes
+            case .no(let why): return .no([Denial(label: "nobody", why: why)])
+            }
+        }
+        switch self.rule {
+        case .noWins:
+            if !self.denials.isEmpty { return .no(self.denials) }
+            return isComplete ? .yes : nil
+        case .yesWins:
+            if self.consents > 0 { return .yes }
+            return isComplete ? .no(self.denials) : nil
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/// What may happen next, as voters are asked about it.
+public struct Proposal<State: MachineState>: Hashable, Sendable {
+    /// Where the machine is; the voter has heard of all that led there.
+    public let current: Snapshot<State>
+    /// What would be entered.
+    public let proposed: State
+    /// Why, in the words of whoever proposed it.
+    public let cause: String?
+    /// Who proposed it from outside the process; nil for the process itself.
+    public let by: Peer?
+}
+
+/// How long a voter is waited for.
+public struct Patience: Hashable, Sendable {
+    /// When the waiting begins.
+    public enum Beginning: Hashable, Sendable {
+        /// When the voter is asked.
+        case fromAsking
+        /// When the proposal was made, however long it waited its turn.
+        case fromArrival
+    }
+
+    /// How long; nil: until the voter votes or vanishes.
+    public var limit: Duration?
+    /// What silence counts as after that.
+    public var whenSilent: Vote
+    /// When the waiting begins.
+    public var counting: Beginning
+
+    /// Waits that long.
+    public init(
+        limit: Duration?,
+        whenSilent: Vote,
+        counting: Beginning = .fromAsking
+    ) {
+        self.limit = limit
+        self.whenSilent = whenSilent
+        self.counting = counting
+    }
+
+    /// A delay: the voter postpones what is proposed until it votes, but at most so long.
+    public static func postponing(atMost limit: Duration) -> Patience {
+        Patience(limit: limit, whenSilent: .yes, counting: .fromArrival)
+    }
+}
+
+/// A question as one voter is given it; it is answered once, now or later, from anywhere.
+///
+/// Letting go of it unanswered abstains, so a voter that is gone is not waited for.
+public final class Ask<State: MachineState>: Sendable {
+    /// What is asked about.
+    public let proposal: Proposal<State>
+
+    private let ballot: Ballot<State>
+    private let voter: ObjectIdentifier
+
+    init(ballot: Ballot<State>, voter: ObjectIdentifier) {
+        self.proposal = ballot.proposal
+        self.ballot = ballot
+        self.voter = voter
+    }
+
+    /// Answers.
+    ///
+    /// If this decides the question, the state has been assigned when it returns, unless
+    /// a log commits it first.
+    ///
+    /// - Returns: whether the vote counts; a second or late one does not.
+    @discardableResult
+    public func vote(_ vote: Vote) -> Bool { self.ballot.vote(vote, by: self.voter) }
+
+    deinit { self.ballot.release(self.voter) }
+}
+
+/// A voter's place in a lane, its terms, and whom to call.
+final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable {
+    struct Terms: Sendable {
+        var label: String
+        var peer: Peer?
+        var patience: Patience?
+    }
+
+    let terms: Terms
+    let isAsked: @Sendable (Proposal<State>) -> Bool
+    private let body: @Sendable (Ask<State>) -> Void
+
+    init(
+        _ terms: Terms,
+        isAsked: @escaping @Sendable (Proposal<State>) -> Bool,
+        body: @escaping @Sendable (Ask<State>) -> Void
+    ) {
+        self.terms = terms
+        self.isAsked = isAsked
+        self.body = body
+    }
+
+    override func receive(_ ballot: Ballot<State>) {
+        guard ballot.asks(self) else { return }
+        self.body(Ask(ballot: ballot, voter: ObjectIdentifier(self)))
+    }
+}

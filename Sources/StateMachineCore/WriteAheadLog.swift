@@ -1,0 +1,21 @@
+/// Where transitions are made durable before they happen.
+///
+/// A machine that has one assigns, announces and answers nothing that is not committed there.
+public protocol WriteAheadLog<State>: AnyObject, Sendable {
+    /// The state whose transitions it keeps.
+    associatedtype State: MachineState
+
+    /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere.
+    ///
+    /// One group at a time: the next one gathers meanwhile, judged against the state as it will be,
+    /// and is handed over after `done`. It is called on whatever thread moves the gate on, so it
+    /// hands the work to a queue of its own and returns.
+    ///
+    /// - Parameters:
+    ///   - group: the transitions in order, at least one, exactly as they will happen.
+    ///   - done: nil if the group is durable; else why not, and then nothing of it happens.
+    func commit(
+        _ group: [Transition<State>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    )
+}

@@ -1,0 +1,107 @@
+import StateMachineCore
+import TestSupport
+import Testing
+
+@Suite struct AssignmentTests {
+    @Test func initializationTellsNobodyAndIsSeqZero() async {
+        let machine = StateMachine<AppState>(.authentication(.idle))
+        let listener = Listener()
+        machine.addDelegate(listener)
+        await machine.flush()
+        #expect(machine.snapshot.seq == 0)
+        #expect(machine.state == .authentication(.idle))
+        #expect(listener.seqs.isEmpty)
+    }
+
+    @Test func anAssignmentIsVisibleToTheSetterAndToEveryThreadAtOnce() async {
+        let machine = StateMachine<AppState>()
+        machine.state = .dataRetrieval(.active)
+        #expect(machine.state == .dataRetrieval(.active))
+        let seen = Recorder<AppState>()
+        await onThreads(2) { _ in seen.record(machine.state) }
+        #expect(seen.heard == [.dataRetrieval(.active), .dataRetrieval(.active)])
+    }
+
+    @Test func equalityIncludesThePayloadAndTheNameLeavesItOut() {
+        #expect(AppState.authentication(.active) != .authentication(.idle))
+        #expect(AppState.authentication(.active).name == AppState.authentication(.idle).name)
+        switch AppState.authentication(.active) {
+        case .authentication(let phase): #expect(phase == .active)
+        case .ready, .dataRetrieval: Issue.record("the wrong case")
+        }
+    }
+
+    @Test func anEqualAssignmentTellsNobody() {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        machine.addDelegate(listener)
+        machine.state = .ready(false)
+        #expect(machine.snapshot.seq == 0)
+        #expect(listener.seqs.isEmpty)
+    }
+
+    @Test func anEqualAssignmentIsToldIfTheMachineAnnouncesIt() {
+        var options = StateMachine<AppState>.Options()
+        options.assigningEqual = .announced
+        let machine = StateMachine<AppState>(options: options)
+        let listener = Listener()
+        machine.addDelegate(listener)
+        machine.state = .ready(false)
+        #expect(listener.heard.heard.map(\.new) == [.ready(false)])
+    }
+
+    @Test func reenteringIsATransitionOfTheSameState() throws {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        machine.addDelegate(listener)
+        try machine.propose(.ready(false), reenter: true)
+        #expect(listener.heard.heard.map(\.old) == [.ready(false)])
+        #expect(listener.heard.heard.map(\.new) == [.ready(false)])
+    }
+
+    @Test func anIllegalSuccessorIsThrownWithWhatIsAllowed() {
+        let machine = StateMachine<Door>(.open(1))
+        #expect(
+            throws: TransitionError<Door>.illegal(
+                current: machine.snapshot,
+                allowed: [.closed, .open]
+            )
+        ) { try machine.assign(.locked) }
+        #expect(machine.snapshot.seq == 0)
+    }
+
+    @Test func reenteringIsLegalThoughTheStateDoesNotNameItself() throws {
+        let machine = StateMachine<Door>(.closed)
+        try machine.propose(.closed, reenter: true)
+        #expect(machine.snapshot.seq == 1)
+    }
+
+    @Test func anAssignmentThatExpectsAnotherSeqIsAConflict() throws {
+        let machine = StateMachine<Door>()
+        try machine.assign(.open(1), ifSeq: 0)
+        #expect(throws: TransitionError<Door>.conflict(current: machine.snapshot)) {
+            try machine.assign(.closed, ifSeq: 0)
+        }
+        #expect(machine.state == .open(1))
+    }
+
+    @Test func anIllegalSuccessorAssignedAsAPropertyTrapsAndSaysWhich() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) {
+            let machine = StateMachine<Door>(.open(1))
+            machine.state = .locked
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("locked was assigned to a machine that refuses it"))
+    }
+
+    @Test func aMachineCanGoOnWhereAnotherStopped() throws {
+        let before = Snapshot<Door>(seq: 41, state: .open(3), at: WallTime(microseconds: 7))
+        let machine = StateMachine(resuming: before)
+        #expect(machine.snapshot == before)
+        try machine.assign(.closed)
+        #expect(machine.snapshot.seq == 42)
+    }
+}

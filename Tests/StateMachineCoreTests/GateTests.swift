@@ -1,0 +1,358 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
+
+/// A machine with a clock that the test moves, and a voter that answers when the test says so.
+private struct Bench {
+    let clock = ManualClock()
+    let machine: StateMachine<AppState>
+    let asks = Recorder<Ask<AppState>>()
+    let outcomes = Recorder<Outcome>()
+
+    init(_ change: (inout StateMachine<AppState>.Options) -> Void = { _ in }) {
+        var options = StateMachine<AppState>.Options()
+        options.clock = self.clock
+        change(&options)
+        self.machine = StateMachine(options: options)
+    }
+
+    @discardableResult
+    func addVoter(
+        _ label: String = "voter",
+        on context: any ExecutionContext = .immediate,
+        patience: Patience? = nil,
+        before isAsked: @escaping @Sendable (Proposal<AppState>) -> Bool = { _ in true }
+    ) -> Registration {
+        self.machine.addVoter(label: label, on: context, patience: patience, before: isAsked) {
+            self.asks.record($0)
+        }
+    }
+
+    func propose(_ new: AppState, asking question: Question = Question()) {
+        self.machine.propose(new, asking: question) { self.outcomes.record($0) }
+    }
+
+    var errors: [TransitionError<AppState>?] {
+        self.outcomes.heard.map { outcome in
+            switch outcome {
+            case .success: nil
+            case .failure(let error): error
+            }
+        }
+    }
+}
+
+@Suite struct GateTests {
+    private static let readies: @Sendable (Proposal<AppState>) -> Bool = {
+        $0.proposed == .ready(true)
+    }
+    private static let retrieves: @Sendable (Proposal<AppState>) -> Bool = {
+        $0.proposed.name == .dataRetrieval
+    }
+
+    @Test func withoutVotersAndLogAProposalIsDecidedBeforeTheCallReturns() throws {
+        let bench = Bench()
+        bench.propose(.ready(true))
+        #expect(bench.machine.state == .ready(true))
+        #expect(bench.errors == [nil])
+    }
+
+    @Test func aVoterThatDoesNotMatchKeepsTheCallStraight() throws {
+        let bench = Bench()
+        bench.addVoter { $0.proposed.name == .authentication }
+        try bench.machine.propose(.ready(true))
+        #expect(bench.machine.state == .ready(true))
+        #expect(bench.asks.heard.isEmpty)
+    }
+
+    @Test func theStraightCallThrowsRatherThanWaitForAVoter() {
+        let bench = Bench()
+        bench.addVoter()
+        #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
+            try bench.machine.propose(.ready(true))
+        }
+        #expect(bench.machine.snapshot.seq == 0)
+    }
+
+    @Test func aYesThatComesLaterCommits() async {
+        let bench = Bench()
+        bench.addVoter()
+        bench.propose(.ready(true))
+        #expect(bench.outcomes.heard.isEmpty)
+        #expect(bench.machine.state == .ready(false))
+        #expect(bench.asks.heard.first?.proposal.proposed == .ready(true))
+        bench.asks.heard.first?.vote(.yes)
+        #expect(bench.errors == [nil])
+        #expect(bench.machine.state == .ready(true))
+    }
+
+    @Test func theFirstNoDeniesAndSaysWhoAndWhy() {
+        let bench = Bench()
+        bench.addVoter("first")
+        bench.addVoter("second")
+        bench.propose(.ready(true))
+        #expect(bench.asks.heard.count == 2)
+        bench.asks.heard.last?.vote(.no("unsaved work"))
+        #expect(
+            bench.errors == [
+                .denied(
+                    by: [Denial(label: "second", why: "unsaved work")],
+                    current: bench.machine.snapshot
+                )
+            ]
+        )
+        #expect(bench.asks.heard.first?.vote(.yes) == false)
+        #expect(bench.outcomes.heard.count == 1)
+        #expect(bench.machine.snapshot.seq == 0)
+    }
+
+    @Test func onlyAVotersFirstVoteCounts() {
+        let bench = Bench()
+        bench.addVoter("one")
+        bench.addVoter("two")
+        bench.propose(.ready(true))
+        let ask = bench.asks.heard.first
+        #expect(ask?.vote(.yes) == true)
+        #expect(ask?.vote(.no("changed my mind")) == false)
+        bench.asks.heard.last?.vote(.abstain)
+        #expect(bench.errors == [nil])
+    }
+
+    @Test func anyYesSufficesWhereTheQuestionSaysSo() {
+        let bench = Bench()
+        bench.addVoter("one")
+        bench.addVoter("two")
+        bench.propose(.ready(true), asking: Question(rule: .yesWins))
+        bench.asks.heard.first?.vote(.no("not me"))
+        #expect(bench.outcomes.heard.isEmpty)
+        bench.asks.heard.last?.vote(.yes)
+        #expect(bench.errors == [nil])
+    }
+
+    @Test func whenNobodyVotesTheQuestionsDefaultDecides() {
+        let bench = Bench()
+        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
+        bench.addVoter()
+        bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
+        bench.asks.heard.first?.vote(.abstain)
+        let denial = TransitionError<AppState>.denied(
+            by: [Denial(label: "nobody", why: "nobody takes it")],
+            current: bench.machine.snapshot
+        )
+        #expect(bench.errors == [denial, denial])
+    }
+
+    @Test func silencePastTheDeadlineCountsAsTheQuestionSays() async {
+        let bench = Bench()
+        bench.addVoter()
+        bench.propose(.ready(true))
+        await bench.clock.sleepers(1)
+        bench.clock.advance(by: .seconds(1))
+        await bench.outcomes.wait(for: 1)
+        #expect(bench.errors == [nil])
+        #expect(bench.asks.heard.first?.vote(.no("too late")) == false)
+        #expect(bench.machine.state == .ready(true))
+    }
+
+    @Test func aVotersOwnPatienceOverridesTheQuestions() async {
+        let bench = Bench()
+        bench.addVoter(
+            "guard",
+            patience: Patience(limit: .seconds(5), whenSilent: .no("silent"))
+        )
+        bench.propose(.ready(true))
+        await bench.clock.sleepers(1)
+        bench.clock.advance(by: .seconds(5))
+        await bench.outcomes.wait(for: 1)
+        #expect(
+            bench.errors == [
+                .denied(
+                    by: [Denial(label: "guard", why: "timeout")],
+                    current: bench.machine.snapshot
+                )
+            ]
+        )
+    }
+
+    @Test func aDelayPostponesAtMostSoLongFromTheProposalsArrival() async {
+        let bench = Bench()
+        bench.addVoter("first", patience: Patience(limit: nil, whenSilent: .yes)) {
+            $0.proposed == .ready(true)
+        }
+        bench.addVoter("delay", patience: .postponing(atMost: .seconds(3))) {
+            $0.proposed == .authentication(.idle)
+        }
+        bench.propose(.ready(true))
+        bench.propose(.authentication(.idle))
+        bench.clock.advance(by: .seconds(2))
+        bench.asks.heard.first?.vote(.yes)
+        await bench.clock.sleepers(1)
+        #expect(bench.outcomes.heard.count == 1)
+        bench.clock.advance(by: .seconds(1))
+        await bench.outcomes.wait(for: 2)
+        #expect(bench.machine.state == .authentication(.idle))
+    }
+
+    @Test func proposalsBehindAVoteWaitTheirTurn() {
+        let bench = Bench()
+        bench.addVoter { $0.proposed == .ready(true) }
+        bench.propose(.ready(true))
+        bench.propose(.authentication(.active))
+        bench.propose(.ready(false))
+        #expect(bench.outcomes.heard.isEmpty)
+        #expect(throws: TransitionError<AppState>.wouldWait(current: bench.machine.snapshot)) {
+            try bench.machine.propose(.dataRetrieval(.idle))
+        }
+        let listener = Listener()
+        bench.machine.addDelegate(listener)
+        bench.asks.heard.first?.vote(.yes)
+        #expect(bench.errors == [nil, nil, nil])
+        #expect(
+            listener.heard.heard.map(\.new) == [
+                .ready(true), .authentication(.active), .ready(false),
+            ]
+        )
+    }
+
+    @Test func aProposalIsJudgedAgainstTheStateAtItsTurn() {
+        let bench = Bench()
+        bench.addVoter { $0.proposed == .ready(true) }
+        bench.propose(.ready(true))
+        bench.machine.propose(
+            .authentication(.active),
+            expecting: { $0.seq == 1 },
+            completion: { bench.outcomes.record($0) }
+        )
+        bench.asks.heard.first?.vote(.no("no"))
+        #expect(bench.outcomes.heard.count == 2)
+        #expect(bench.errors.last == .conflict(current: bench.machine.snapshot))
+    }
+
+    @Test func aVanishedVoterIsReleasedAtOnce() {
+        let bench = Bench()
+        let registration = bench.addVoter(patience: Patience(limit: nil, whenSilent: .no("x")))
+        bench.propose(.ready(true))
+        #expect(bench.outcomes.heard.isEmpty)
+        registration.cancel()
+        #expect(bench.errors == [nil])
+        #expect(bench.machine.state == .ready(true))
+    }
+
+    @Test func anAskThatIsLetGoOfAbstains() {
+        let machine = StateMachine<AppState>()
+        machine.addVoter(label: "careless", on: .immediate) { _ in }
+        let outcomes = Recorder<Outcome>()
+        machine.propose(.ready(true)) { outcomes.record($0) }
+        #expect(outcomes.heard.count == 1)
+        #expect(machine.state == .ready(true))
+    }
+
+    @Test func aStateAssignedPastTheGateMakesTheVoteStale() {
+        let bench = Bench()
+        bench.addVoter()
+        bench.propose(.ready(true))
+        bench.machine.state = .dataRetrieval(.active)
+        bench.asks.heard.first?.vote(.yes)
+        #expect(bench.errors == [.stale(current: bench.machine.snapshot)])
+        #expect(bench.machine.state == .dataRetrieval(.active))
+    }
+
+    @Test func anUnchangedProposalAsksNobodyAndReenteringDoes() {
+        let bench = Bench()
+        bench.addVoter()
+        bench.propose(.ready(false))
+        #expect(bench.asks.heard.isEmpty)
+        bench.machine.propose(.ready(false), reenter: true) { bench.outcomes.record($0) }
+        #expect(bench.asks.heard.count == 1)
+    }
+
+    @Test func votersHaveHeardAllThatLedToTheState() async {
+        let machine = StateMachine<AppState>()
+        let queue = DispatchQueue(label: "voter")
+        let gate = Gate()
+        queue.async { gate.pass() }
+        let listener = Listener()
+        machine.addDelegate(listener, on: .queue(queue))
+        let heardBefore = Recorder<[UInt64]>()
+        machine.addVoter(
+            label: "v",
+            on: .queue(queue),
+            before: Self.retrieves
+        ) {
+            heardBefore.record(listener.seqs)
+            $0.vote(.yes)
+        }
+        machine.churn(300)
+        let outcomes = Recorder<Outcome>()
+        machine.propose(.dataRetrieval(.idle)) { outcomes.record($0) }
+        gate.open()
+        await outcomes.wait(for: 1)
+        #expect(heardBefore.heard == [Array(1...300)])
+    }
+
+    @Test func noThreadWaitsForAVoter() async {
+        let bench = Bench()
+        let queue = DispatchQueue(label: "the asker's and the voter's")
+        bench.addVoter(on: .queue(queue))
+        queue.async { bench.propose(.ready(true)) }
+        await bench.asks.wait(for: 1)
+        queue.async { bench.asks.heard.first?.vote(.yes) }
+        await bench.outcomes.wait(for: 1)
+        #expect(bench.errors == [nil])
+    }
+
+    @Test func votersAreAskedInParallel() async {
+        let bench = Bench()
+        bench.addVoter("a", on: .queue(DispatchQueue(label: "a")))
+        bench.addVoter("b", on: .queue(DispatchQueue(label: "b")))
+        bench.propose(.ready(true))
+        for ask in await bench.asks.wait(for: 2).reversed() { ask.vote(.yes) }
+        await bench.outcomes.wait(for: 1)
+        #expect(bench.errors == [nil])
+    }
+
+    @Test func aVoterMayProposeDuringItsVote() async {
+        let machine = StateMachine<AppState>()
+        let outcomes = Recorder<Outcome>()
+        machine.addVoter(
+            label: "v",
+            on: .immediate,
+            before: Self.readies
+        ) {
+            ask in
+            machine.propose(.authentication(.active)) { outcomes.record($0) }
+            ask.vote(.yes)
+        }
+        machine.propose(.ready(true)) { outcomes.record($0) }
+        #expect(outcomes.heard.count == 2)
+        #expect(machine.state == .authentication(.active))
+        #expect(machine.snapshot.seq == 2)
+    }
+
+    @Test func theAsynchronousFormThrowsWhatTheVoterSaid() async throws {
+        let machine = StateMachine<AppState>()
+        let voter = Refuser()
+        machine.addVoter(voter, label: "refuser", on: .queue(DispatchQueue(label: "v")))
+        await #expect(throws: TransitionError<AppState>.self) {
+            try await machine.propose(.ready(true), asking: Question())
+        }
+        #expect(machine.snapshot.seq == 0)
+        let accepted = try await machine.propose(.ready(false), asking: Question())
+        #expect(accepted == .unchanged(machine.snapshot))
+    }
+
+    @Test func morePendingProposalsThanTheLimitAreRefused() {
+        let bench = Bench { $0.proposalLimit = 2 }
+        bench.addVoter()
+        for _ in 0..<3 { bench.propose(.ready(true)) }
+        #expect(bench.errors == [.overloaded(current: bench.machine.snapshot)])
+    }
+}
+
+/// Never agrees.
+private final class Refuser: StateVoter {
+    func vote(on proposal: Proposal<AppState>) -> Vote { .no("never") }
+}

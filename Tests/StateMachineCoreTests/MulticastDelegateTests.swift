@@ -1,0 +1,271 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+private protocol EnemyWatching: AnyObject, Sendable {
+    func appeared(_ enemy: String, at place: Int)
+}
+
+private protocol Permitting: AnyObject, Sendable {
+    func mayQuit() -> Vote
+}
+
+private protocol Filtering: AnyObject, Sendable {
+    func outgoing(_ text: String) -> String?
+}
+
+/// Responds to one of the facets only.
+private final class Watcher: EnemyWatching {
+    let seen: Recorder<String>
+
+    init(_ seen: Recorder<String> = Recorder()) {
+        self.seen = seen
+    }
+
+    func appeared(_ enemy: String, at place: Int) { self.seen.record("\(enemy) \(place)") }
+}
+
+private final class Permitter: Permitting {
+    private let vote: Vote
+
+    init(_ vote: Vote) {
+        self.vote = vote
+    }
+
+    func mayQuit() -> Vote { self.vote }
+}
+
+private final class Filter: Filtering {
+    private let change: @Sendable (String) -> String?
+
+    init(_ change: @escaping @Sendable (String) -> String?) {
+        self.change = change
+    }
+
+    func outgoing(_ text: String) -> String? { self.change(text) }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct MulticastDelegateTests {
+    private let clock = ManualClock()
+    private let unheard = Recorder<String>()
+    private let delegates: MulticastDelegate<AnyObject>
+
+    init() {
+        let unheard = self.unheard
+        self.delegates = MulticastDelegate(clock: self.clock) { unheard.record($0) }
+    }
+
+    @Test func implementingIsSubscribingAndOthersAreSkipped() {
+        let (watcher, permitter) = (Watcher(), Permitter(.yes))
+        self.delegates.add(watcher, on: .immediate)
+        self.delegates.add(permitter, on: .immediate)
+        let count = self.delegates.broadcast((any EnemyWatching).self) {
+            $0.appeared("dragon", at: 7)
+        }
+        #expect(count == 1)
+        #expect(watcher.seen.heard == ["dragon 7"])
+        #expect(self.delegates.count(of: (any EnemyWatching).self) == 1)
+        #expect(self.unheard.heard.isEmpty)
+    }
+
+    @Test func everybodyIsCalledInOrderOfRegistrationOnItsOwnContext() async {
+        let seen = Recorder<String>()
+        let watchers = (0..<8).map { _ in Watcher(seen) }
+        let queue = DispatchQueue(label: "one")
+        for watcher in watchers { self.delegates.add(watcher, on: .queue(queue)) }
+        for place in 0..<3 {
+            self.delegates.broadcast((any EnemyWatching).self) { $0.appeared("orc", at: place) }
+        }
+        #expect(
+            await seen.wait(for: 24)
+                == (0..<3).flatMap { Array(repeating: "orc \($0)", count: 8) }
+        )
+    }
+
+    @Test func allContextsAgreeOnTheOrderOfBroadcasts() async {
+        let watchers = (0..<4).map { _ in Watcher() }
+        for (index, watcher) in watchers.enumerated() {
+            self.delegates.add(watcher, on: .queue(DispatchQueue(label: "\(index)")))
+        }
+        let delegates = self.delegates
+        await onThreads(4) { thread in
+            for place in 0..<100 {
+                delegates.broadcast((any EnemyWatching).self) {
+                    $0.appeared("\(thread)", at: place)
+                }
+            }
+        }
+        var orders: Set<[String]> = []
+        for watcher in watchers { orders.insert(await watcher.seen.wait(for: 400)) }
+        #expect(orders.count == 1)
+    }
+
+    @Test func aPairIsThereOnceAndAnObjectMayBeThereOnSeveralContexts() async {
+        let watcher = Watcher()
+        let queue = DispatchQueue(label: "other")
+        self.delegates.add(watcher, on: .immediate)
+        self.delegates.add(watcher, on: .immediate)
+        self.delegates.add(watcher, on: .queue(queue))
+        #expect(
+            self.delegates.broadcast((any EnemyWatching).self) { $0.appeared("elf", at: 1) } == 2
+        )
+        await watcher.seen.wait(for: 2)
+    }
+
+    @Test func removingFromOneContextOrFromAll() async {
+        let watcher = Watcher()
+        let queue = DispatchQueue(label: "other")
+        self.delegates.add(watcher, on: .immediate)
+        self.delegates.add(watcher, on: .queue(queue))
+        self.delegates.remove(watcher, on: .queue(queue))
+        #expect(self.delegates.count(of: (any EnemyWatching).self) == 1)
+        self.delegates.remove(watcher)
+        #expect(self.delegates.count(of: (any EnemyWatching).self) == 0)
+    }
+
+    @Test func whoIsRemovedIsNotCalledThoughTheBroadcastCameBefore() async {
+        let watcher = Watcher()
+        let gate = Gate()
+        let queue = DispatchQueue(label: "late")
+        queue.async { gate.pass() }
+        let registration = self.delegates.add(watcher, on: .queue(queue))
+        self.delegates.broadcast((any EnemyWatching).self) { $0.appeared("ghost", at: 0) }
+        await registration.cancelAndWait()
+        gate.open()
+        #expect(await self.unheard.wait(for: 1) == ["\((any EnemyWatching).self)"])
+        #expect(watcher.seen.heard.isEmpty)
+    }
+
+    @Test func aBroadcastThatNobodyRespondsToIsReported() {
+        #expect(self.delegates.broadcast((any EnemyWatching).self) { $0.appeared("x", at: 0) } == 0)
+        #expect(self.unheard.heard == ["\((any EnemyWatching).self)"])
+    }
+
+    @Test func delegatesAreHeldWeaklyUnlessAskedOtherwise() {
+        let seen = Recorder<String>()
+        do {
+            self.delegates.add(Watcher(seen), on: .immediate)
+            self.delegates.add(Watcher(seen), on: .immediate, holding: .strong)
+        }
+        #expect(self.delegates.count(of: (any EnemyWatching).self) == 1)
+        self.delegates.broadcast((any EnemyWatching).self) { $0.appeared("troll", at: 3) }
+        #expect(seen.heard == ["troll 3"])
+    }
+
+    @Test func aDelegateMayAddRemoveAndBroadcastInItsCallback() {
+        let delegates = self.delegates
+        let late = Watcher()
+        let second = Permitter(.yes)
+        let first = Watcher()
+        delegates.add(first, on: .immediate)
+        delegates.broadcast((any EnemyWatching).self) { watcher in
+            delegates.add(late, on: .immediate)
+            delegates.add(second, on: .immediate)
+            delegates.remove(watcher)
+            delegates.broadcast((any EnemyWatching).self) { $0.appeared("nested", at: 2) }
+            watcher.appeared("outer", at: 1)
+        }
+        #expect(first.seen.heard == ["outer 1"])
+        #expect(late.seen.heard == ["nested 2"])
+    }
+
+    @Test func anyNoWins() async {
+        let voters = [Permitter(.yes), Permitter(.no("unsaved")), Permitter(.yes)]
+        for (index, voter) in voters.enumerated() {
+            let queue = DispatchQueue(label: "\(index)")
+            self.delegates.add(voter, on: .queue(queue), label: "voter \(index)")
+        }
+        let verdict = await self.delegates.ask((any Permitting).self) { $0.mayQuit() }
+        #expect(verdict == .no([Denial(label: "voter 1", why: "unsaved")]))
+    }
+
+    @Test func anyYesSufficesAndNobodysYesIsANo() async {
+        let voters = [Permitter(.abstain), Permitter(.no("not me"))]
+        for voter in voters { self.delegates.add(voter, on: .immediate, label: "v") }
+        let question = Question(rule: .yesWins, whenNobodyVotes: .no("nobody took it"))
+        let refused = await self.delegates.ask((any Permitting).self, question) { $0.mayQuit() }
+        #expect(refused == .no([Denial(label: "v", why: "not me")]))
+        let taker = Permitter(.yes)
+        self.delegates.add(taker, on: .immediate)
+        let taken = await self.delegates.ask((any Permitting).self, question) { $0.mayQuit() }
+        #expect(taken == .yes)
+    }
+
+    @Test func whenNobodyIsThereTheDefaultAnswersAtOnce() {
+        let verdicts = Recorder<Verdict>()
+        self.delegates.ask(
+            (any Permitting).self,
+            put: { $1.vote($0.mayQuit()) },
+            completion: { verdicts.record($0) }
+        )
+        #expect(verdicts.heard == [.yes])
+    }
+
+    @Test func aSilentVoterIsWaitedForUntilTheDeadlineAndItsLateVoteDoesNotCount() async {
+        let voter = Permitter(.no("late"))
+        self.delegates.add(voter, on: .immediate)
+        let replies = Recorder<MulticastDelegate<AnyObject>.Reply>()
+        let verdicts = Recorder<Verdict>()
+        self.delegates.ask(
+            (any Permitting).self,
+            put: { replies.record($1) },
+            completion: { verdicts.record($0) }
+        )
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        #expect(await verdicts.wait(for: 1) == [.yes])
+        #expect(replies.heard.first?.vote(.no("late")) == false)
+    }
+
+    @Test func aReplyThatIsLetGoOfAbstains() {
+        let voter = Permitter(.no("x"))
+        self.delegates.add(voter, on: .immediate)
+        let verdicts = Recorder<Verdict>()
+        self.delegates.ask(
+            (any Permitting).self,
+            put: { _, _ in },
+            completion: { verdicts.record($0) }
+        )
+        #expect(verdicts.heard == [.yes])
+    }
+
+    @Test func theAskersQueueIsNotBlockedThoughTheVoterNeedsIt() async {
+        let queue = DispatchQueue(label: "shared")
+        let voter = Permitter(.no("busy"))
+        self.delegates.add(voter, on: .queue(queue), label: "v")
+        let verdicts = Recorder<Verdict>()
+        let delegates = self.delegates
+        queue.async {
+            delegates.ask(
+                (any Permitting).self,
+                put: { $1.vote($0.mayQuit()) },
+                completion: { verdicts.record($0) }
+            )
+        }
+        #expect(await verdicts.wait(for: 1) == [.no([Denial(label: "v", why: "busy")])])
+    }
+
+    @Test func amendingGoesFromOneToTheNextAndNilSuppresses() async {
+        let filters = [Filter { $0 + "a" }, Filter { $0 + "b" }, Filter { $0 == "mab" ? nil : $0 }]
+        for (index, filter) in filters.enumerated() {
+            let queue = DispatchQueue(label: "\(index)")
+            self.delegates.add(filter, on: .queue(queue))
+        }
+        let passed = await self.delegates.amend((any Filtering).self, "n") { $0.outgoing($1) }
+        let suppressed = await self.delegates.amend((any Filtering).self, "m") { $0.outgoing($1) }
+        #expect(passed == "nab")
+        #expect(suppressed == nil)
+    }
+
+    @Test func addingWhatDoesNotConformTrapsWithItsType() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) {
+            MulticastDelegate<any EnemyWatching>().add(Permitter(.yes), on: .immediate)
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("Permitter was added as a delegate, but it is no"))
+    }
+}

@@ -1,0 +1,200 @@
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StateMachineCore
+
+@Suite(.timeLimit(.minutes(1))) struct NotificationThreadTests {
+    @Test func everythingRunsOnTheThreadInTheOrderSent() async {
+        let thread = NotificationThread(name: "fifo")
+        let order = Recorder<Int>()
+        let strangers = Recorder<Void>()
+        for index in 0..<1000 {
+            thread.enqueue {
+                if thread.isCurrent != true { strangers.record(()) }
+                order.record(index)
+            }
+        }
+        #expect(await order.wait(for: 1000) == Array(0..<1000))
+        #expect(strangers.heard.isEmpty)
+        #expect(thread.isCurrent == false)
+        thread.stop()
+    }
+
+    @Test func everyTransitionIsHeardOnTheThreadOnceInOrder() async {
+        let thread = NotificationThread(name: "listener")
+        let machine = StateMachine<AppState>()
+        let listener = Listener { _ in thread.checkIsolated() }
+        machine.addDelegate(listener, on: thread)
+        await onThreads(4) { _ in machine.churn(500) }
+        await machine.flush()
+        #expect(listener.seqs == Array(1...machine.snapshot.seq))
+        thread.stop()
+    }
+
+    @Test func aNotificationFromTheThreadItselfDoesNotOvertakeTheQueue() async {
+        let thread = NotificationThread(name: "no shortcut")
+        let machine = StateMachine<AppState>()
+        let listener = Listener { transition in
+            if transition.seq == 1 { machine.state = .dataRetrieval(.failure) }
+        }
+        let gate = Gate()
+        thread.enqueue { gate.pass() }
+        machine.addDelegate(listener, on: thread)
+        machine.state = .authentication(.active)
+        machine.state = .ready(true)
+        gate.open()
+        await listener.heard.wait(for: 3)
+        #expect(listener.seqs == [1, 2, 3])
+        thread.stop()
+    }
+
+    @Test func aWakeUpSentBeforeTheThreadWaitsIsNotLost() async {
+        let heard = Recorder<Int>()
+        await onThreads(1) { _ in
+            let thread = NotificationThread.adoptingCurrentThread()
+            thread.enqueue { heard.record(1) }
+            thread.enqueue { thread.stop() }
+            thread.run()
+        }
+        #expect(heard.heard == [1])
+    }
+
+    @Test func manyWakeUpsMayMergeIntoOneAndASpuriousOneIsHarmless() async {
+        let counts = Recorder<Int>()
+        await onThreads(1) { _ in
+            let thread = NotificationThread.adoptingCurrentThread()
+            let count = Lock(0)
+            for _ in 0..<100 { thread.enqueue { count.withLock { $0 += 1 } } }
+            thread.drain()
+            counts.record(count.withLock { $0 })
+            thread.drain()
+            counts.record(count.withLock { $0 })
+        }
+        #expect(counts.heard == [100, 100])
+    }
+
+    @Test func theDescriptorIsReadableWhileThereIsSomethingToDo() async {
+        let readable = Recorder<Bool>()
+        await onThreads(1) { _ in
+            let thread = NotificationThread.adoptingCurrentThread()
+            let isReadable = {
+                var wait = pollfd(fd: thread.descriptor, events: Int16(POLLIN), revents: 0)
+                return poll(&wait, 1, 0) == 1
+            }
+            readable.record(isReadable())
+            thread.enqueue {}
+            readable.record(isReadable())
+            thread.drain()
+            readable.record(isReadable())
+        }
+        #expect(readable.heard == [false, true, false])
+    }
+
+    @Test func aForeignLoopCanWaitForTheDescriptor() async {
+        let heard = Recorder<Int>()
+        await onThreads(1) { _ in
+            let thread = NotificationThread.adoptingCurrentThread()
+            let sender = DispatchQueue(label: "sender")
+            sender.async { for index in 0..<10 { thread.enqueue { heard.record(index) } } }
+            while heard.heard.count < 10 {
+                var wait = pollfd(fd: thread.descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&wait, 1, -1)
+                thread.drain()
+            }
+        }
+        #expect(heard.heard == Array(0..<10))
+    }
+
+    @Test func adoptingAThreadTwiceIsHarmless() async {
+        let heard = Recorder<Int>()
+        await onThreads(1) { _ in
+            let first = NotificationThread.adoptingCurrentThread()
+            let second = NotificationThread.adoptingCurrentThread()
+            first.enqueue { heard.record(1) }
+            second.enqueue { heard.record(2) }
+            second.drain()
+            first.drain()
+        }
+        #expect(heard.heard == [2, 1])
+    }
+
+    @Test func whatWasSentBeforeTheStopStillRuns() async {
+        let thread = NotificationThread(name: "stopping")
+        let heard = Recorder<Int>()
+        for index in 0..<100 { thread.enqueue { heard.record(index) } }
+        thread.stop()
+        thread.stop()
+        #expect(heard.heard == Array(0..<100))
+    }
+
+    @Test func aStoppedThreadReportsWhatItWasSent() async {
+        let reports = Recorder<Int>()
+        let thread = NotificationThread(name: "stopped") { reports.record($0) }
+        thread.stop()
+        let ran = Recorder<Void>()
+        thread.enqueue { ran.record(()) }
+        thread.enqueue { ran.record(()) }
+        #expect(reports.heard == [1, 2])
+        #expect(thread.refusedSoFar == 2)
+        #expect(ran.heard.isEmpty)
+    }
+
+    @Test func nobodyWaitsForAStoppedThread() async {
+        let reports = Recorder<Int>()
+        let thread = NotificationThread(name: "stopped") { reports.record($0) }
+        let unheard = Recorder<UInt64>()
+        var options = StateMachine<AppState>.Options()
+        options.unheard = { unheard.record($0.seq) }
+        let machine = StateMachine<AppState>(options: options)
+        let listener = Listener()
+        machine.addDelegate(listener, on: thread)
+        thread.stop()
+        machine.state = .ready(true)
+        await machine.flush()
+        #expect(listener.seqs.isEmpty)
+        #expect(unheard.heard == [1])
+        #expect(reports.heard.first == 1)
+    }
+
+    @Test func anActorCanBePinnedToTheThread() async {
+        let thread = NotificationThread(name: "pinned")
+        let pinned = Pinned(thread)
+        let machine = StateMachine<AppState>()
+        machine.addDelegate(pinned) { $0.hear($1) }
+        machine.churn(100)
+        await machine.flush()
+        #expect(await pinned.seqs == Array(1...100))
+        #expect(await pinned.strangers == 0)
+        thread.stop()
+        // The task's job is not dropped: it would never go on.
+        #expect(await pinned.seqs.count == 100)
+    }
+
+    @Test func drainingOnAnotherThreadTraps() async {
+        await #expect(processExitsWith: .failure) {
+            let thread = NotificationThread(name: "owner")
+            thread.drain()
+        }
+    }
+}
+
+private actor Pinned {
+    private let thread: NotificationThread
+    private(set) var seqs: [UInt64] = []
+    private(set) var strangers = 0
+
+    init(_ thread: NotificationThread) {
+        self.thread = thread
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        self.thread.asUnownedSerialExecutor()
+    }
+
+    func hear(_ transition: Transition<AppState>) {
+        self.seqs.append(transition.seq)
+        if self.thread.isCurrent != true { self.strangers += 1 }
+    }
+}

@@ -1,0 +1,305 @@
+import Dispatch
+import TestSupport
+import Testing
+
+@testable import StateMachineCore
+
+private typealias Batches = Recorder<Batch<UInt64>>
+
+/// Holds a queue up until a test has made its transitions, so that they gather.
+private struct Backlog {
+    let queue = DispatchQueue(label: "backlog")
+    let gate = Gate()
+
+    init() {
+        self.queue.async { [gate] in gate.pass() }
+    }
+
+    var context: any ExecutionContext { .queue(self.queue) }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ReceptionistTests {
+    private let machine = StateMachine<AppState>()
+    private let clock = ManualClock()
+    private let batches = Batches()
+
+    private func receptionist(
+        on context: any ExecutionContext = .immediate,
+        screening: Screening = .there,
+        delivering delivery: Delivery<UInt64>,
+        keeping capacity: Int = 4096,
+        starting start: Start = .next
+    ) -> Receptionist<AppState> {
+        Receptionist(
+            of: self.machine,
+            selecting: { $0.seq },
+            on: context,
+            screening: screening,
+            delivering: delivery,
+            keeping: capacity,
+            starting: start,
+            clock: self.clock,
+            task: { self.batches.record($0) }
+        )
+    }
+
+    @Test func itHearsEveryTransitionAfterItsStart() async {
+        self.machine.churn(3)
+        let heard = Heard()
+        let bursts = Recorder<Int>()
+        let receptionist = Receptionist(
+            of: self.machine,
+            on: .queue(DispatchQueue(label: "target")),
+            afterBurst: { bursts.record(heard.heard.count) },
+            task: { heard.record($0) }
+        )
+        #expect(receptionist.start == self.machine.snapshot)
+        self.machine.churn(2)
+        await self.machine.flush()
+        #expect(heard.heard.map(\.seq).first == receptionist.start.seq + 1)
+        #expect(bursts.heard.last == heard.heard.count)
+    }
+
+    @Test func theTaskIsGivenOldAndNewOfItsOwnChange() async {
+        let backlog = Backlog()
+        let changes = Recorder<[AppState]>()
+        let receptionist = Receptionist(
+            of: self.machine,
+            on: backlog.context,
+            task: { changes.record([$0.old, $0.new]) }
+        )
+        self.machine.state = .authentication(.active)
+        self.machine.state = .ready(true)
+        backlog.gate.open()
+        await self.machine.flush()
+        #expect(
+            changes.heard == [
+                [.ready(false), .authentication(.active)],
+                [.authentication(.active), .ready(true)],
+            ]
+        )
+        receptionist.close()
+    }
+
+    @Test func aClosedOneHearsNothingMoreAndADroppedOneIsClosed() async {
+        let heard = Recorder<UInt64>()
+        var receptionist: Receptionist<AppState>? = Receptionist(
+            of: self.machine,
+            on: .immediate,
+            task: { heard.record($0.seq) }
+        )
+        self.machine.churn(1)
+        receptionist?.close()
+        self.machine.churn(2)
+        receptionist = Receptionist(of: self.machine, on: .immediate) { heard.record($0.seq) }
+        receptionist = nil
+        self.machine.churn(3)
+        #expect(heard.heard == [1])
+        #expect(receptionist == nil)
+    }
+
+    @Test func catchingUpTellsWhatIsThereOnTheContextItself() async {
+        let queue = DispatchQueue(label: "own")
+        let heard = Recorder<UInt64>()
+        let receptionist = Receptionist(
+            of: self.machine,
+            on: .queue(queue),
+            task: { heard.record($0.seq) }
+        )
+        let machine = self.machine
+        let atOnce = queue.sync {
+            machine.churn(2)
+            receptionist.catchUp()
+            return heard.heard
+        }
+        await machine.flush()
+        #expect(atOnce == [1, 2])
+        #expect(heard.heard == [1, 2])
+    }
+
+    @Test func eachGivesEveryValueByItself() {
+        let receptionist = self.receptionist(delivering: .each)
+        self.machine.churn(3)
+        #expect(self.batches.heard.map(\.values) == [[1], [2], [3]])
+        receptionist.close()
+    }
+
+    @Test(arguments: [Screening.there, .here])
+    func latestGivesTheNewestOfWhatGathered(_ screening: Screening) async {
+        let backlog = Backlog()
+        let receptionist = self.receptionist(
+            on: backlog.context,
+            screening: screening,
+            delivering: .latest
+        )
+        self.machine.churn(10)
+        backlog.gate.open()
+        await self.batches.wait(for: 1)
+        await self.machine.flush()
+        #expect(
+            self.batches.heard == [Batch(values: [10], seqs: 1...10, coalesced: 9, dropped: 0)]
+        )
+        receptionist.close()
+    }
+
+    @Test func latestPerKeyGivesTheNewestOfEachKey() async {
+        let backlog = Backlog()
+        let receptionist = self.receptionist(
+            on: backlog.context,
+            delivering: .latestPer { AnyHashable($0 % 3) }
+        )
+        self.machine.churn(10)
+        backlog.gate.open()
+        await self.batches.wait(for: 1)
+        #expect(
+            self.batches.heard == [
+                Batch(values: [8, 9, 10], seqs: 1...10, coalesced: 7, dropped: 0)
+            ]
+        )
+        receptionist.close()
+    }
+
+    @Test func pastItsCapacityTheOldestIsDroppedAndCounted() async {
+        let backlog = Backlog()
+        let receptionist = self.receptionist(
+            on: backlog.context,
+            delivering: .latestPer { AnyHashable($0) },
+            keeping: 4
+        )
+        self.machine.churn(10)
+        backlog.gate.open()
+        await self.batches.wait(for: 1)
+        #expect(
+            self.batches.heard == [
+                Batch(values: [7, 8, 9, 10], seqs: 1...10, coalesced: 0, dropped: 6)
+            ]
+        )
+        receptionist.close()
+    }
+
+    @Test func aBatchGoesAtItsIntervalOrWhenItIsFull() async {
+        let receptionist = self.receptionist(delivering: .batch(every: .seconds(1), atMost: 3))
+        self.machine.churn(4)
+        #expect(self.batches.heard.map(\.values) == [[1, 2, 3]])
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        await self.batches.wait(for: 2)
+        #expect(self.batches.heard.map(\.values) == [[1, 2, 3], [4]])
+        receptionist.close()
+    }
+
+    @Test func pacedGivesTheFirstAtOnceAndTheLastForCertain() async {
+        let receptionist = self.receptionist(delivering: .paced(every: .seconds(1)))
+        self.machine.churn(5)
+        #expect(self.batches.heard.map(\.values) == [[1]])
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        await self.batches.wait(for: 2)
+        #expect(
+            self.batches.heard.last == Batch(values: [5], seqs: 2...5, coalesced: 3, dropped: 0)
+        )
+        receptionist.close()
+    }
+
+    @Test func settledWaitsForQuietAndGivesTheNewest() async {
+        let receptionist = self.receptionist(delivering: .settled(after: .seconds(1)))
+        self.machine.churn(3)
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .milliseconds(900))
+        #expect(self.batches.heard.isEmpty)
+        self.machine.churn(2)
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .milliseconds(900))
+        #expect(self.batches.heard.isEmpty)
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        await self.batches.wait(for: 1)
+        #expect(self.batches.heard.map(\.values) == [[self.machine.snapshot.seq]])
+        receptionist.close()
+    }
+
+    @Test func flushingGivesWhatIsCollectedNow() async {
+        let receptionist = self.receptionist(delivering: .batch(every: .seconds(1), atMost: 99))
+        self.machine.churn(2)
+        #expect(self.batches.heard.isEmpty)
+        receptionist.flush()
+        #expect(self.batches.heard.map(\.values) == [[1, 2]])
+        receptionist.close()
+    }
+
+    @Test(arguments: [Screening.there, .here])
+    func startingWithTheCurrentStateLeavesNoGap(_ screening: Screening) async {
+        self.machine.churn(3)
+        let receptionist = self.receptionist(
+            screening: screening,
+            delivering: .each,
+            starting: .current
+        )
+        self.machine.churn(2)
+        #expect(
+            self.batches.heard.flatMap(\.values) == Array(3...self.machine.snapshot.seq)
+        )
+        receptionist.close()
+    }
+
+    @Test func whatIsScreenedAtTheSourceCostsTheTargetNothing() async {
+        final class Counting: ExecutionContext {
+            let jobs = Recorder<Void>()
+            func enqueue(_ job: @escaping @Sendable () -> Void) {
+                self.jobs.record(())
+                job()
+            }
+        }
+        let context = Counting()
+        let values = Recorder<[UInt64]>()
+        let receptionist = Receptionist(
+            of: self.machine,
+            selecting: { $0.seq == 5 ? $0.seq : nil },
+            on: context,
+            screening: .here,
+            task: { values.record($0.values) }
+        )
+        self.machine.churn(10)
+        #expect(values.heard == [[5]])
+        #expect(context.jobs.heard.count == 1)
+        receptionist.close()
+    }
+
+    @Test func aKeyPathIsToldOnlyWhenItsValueChanged() {
+        let names = Recorder<[AppState.Name]>()
+        let receptionist = Receptionist(
+            of: self.machine,
+            value: \.name,
+            on: .immediate,
+            task: { names.record($0.values) }
+        )
+        self.machine.state = .ready(true)
+        self.machine.state = .authentication(.active)
+        self.machine.state = .authentication(.success)
+        self.machine.state = .ready(true)
+        #expect(names.heard == [[.authentication], [.ready]])
+        receptionist.close()
+    }
+
+    @Test func whatAStuckContextMissedIsCountedAndTheNewestIsThere() async {
+        var options = StateMachine<AppState>.Options()
+        options.laneLimit = 10
+        let machine = StateMachine<AppState>(options: options)
+        let backlog = Backlog()
+        let receptionist = Receptionist(
+            of: machine,
+            selecting: { $0.seq },
+            on: backlog.context,
+            delivering: .latest,
+            task: { self.batches.record($0) }
+        )
+        machine.churn(100)
+        backlog.gate.open()
+        await self.batches.wait(for: 1)
+        let batch = self.batches.heard[0]
+        #expect(batch.values == [100])
+        #expect(batch.seqs == 1...100)
+        #expect(1 + batch.coalesced + batch.dropped == 100)
+        receptionist.close()
+    }
+}

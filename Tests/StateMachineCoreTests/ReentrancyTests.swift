@@ -1,0 +1,83 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+@Suite struct ReentrancyTests {
+    @Test(arguments: Place.allCases)
+    func aTransitionMadeInACallbackCommitsAtOnceAndIsToldAfter(on place: Place) async {
+        let machine = StateMachine<AppState>()
+        let context = place.context
+        let seen = Recorder<AppState>()
+        let first = Listener()
+        let middle = Listener { transition in
+            guard transition.seq == 1 else { return }
+            machine.state = .authentication(.success)
+            seen.record(machine.state)
+        }
+        let last = Listener()
+        for listener in [first, middle, last] { machine.addDelegate(listener, on: context) }
+        machine.state = .authentication(.active)
+        await machine.flush()
+        #expect(seen.heard == [.authentication(.success)])
+        for listener in [first, middle, last] {
+            #expect(listener.seqs == [1, 2])
+            #expect(
+                listener.heard.heard.map(\.new) == [
+                    .authentication(.active), .authentication(.success),
+                ]
+            )
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func aCallbackMayReadSetProposeAddRemoveAndCancel(on place: Place) async {
+        let machine = StateMachine<AppState>()
+        let context = place.context
+        let added = Listener()
+        let removed = Listener()
+        let busy = Listener { transition in
+            guard transition.seq == 1 else { return }
+            _ = machine.snapshot
+            machine.addDelegate(added, on: context)
+            machine.removeDelegate(removed)
+            _ = Result { try machine.propose(.ready(true)) }
+        }
+        machine.addDelegate(busy, on: context)
+        machine.addDelegate(removed, on: context)
+        machine.state = .authentication(.active)
+        await machine.flush()
+        #expect(busy.seqs == [1, 2])
+        #expect(added.seqs == [2])
+        #expect(removed.seqs.isEmpty)
+    }
+
+    @Test func aDelegateMayCancelItself() async {
+        let machine = StateMachine<AppState>()
+        let own = Recorder<Registration>()
+        let listener = Listener { _ in own.heard.first?.cancel() }
+        own.record(machine.addDelegate(listener))
+        machine.churn(3)
+        #expect(listener.seqs == [1])
+    }
+
+    @Test func whoIsAddedInACallbackHearsOnlyWhatFollows() {
+        let machine = StateMachine<AppState>()
+        let late = Listener()
+        let early = Listener { _ in machine.addDelegate(late) }
+        machine.addDelegate(early)
+        machine.churn(2)
+        #expect(early.seqs == [1, 2])
+        #expect(late.seqs == [2])
+    }
+
+    @Test func aDelegateAndAReceptionistMayAnswerEachOtherForever() {
+        let machine = StateMachine<AppState>()
+        let listener = Listener { transition in
+            if transition.seq < 10_000 { machine.state = .ready(!transition.seq.isMultiple(of: 2)) }
+        }
+        machine.addDelegate(listener)
+        machine.state = .authentication(.idle)
+        #expect(listener.seqs == Array(1...10_000))
+    }
+}

@@ -1,0 +1,195 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+@Suite struct RegistrationTests {
+    @Test func addingAPairTwiceTellsItOnce() {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        machine.addDelegate(listener)
+        let again = machine.addDelegate(listener)
+        machine.churn(1)
+        #expect(listener.seqs == [1])
+        again.cancel()
+        machine.churn(2)
+        #expect(listener.seqs == [1])
+    }
+
+    @Test func oneDelegateMayListenOnSeveralContexts() async {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        machine.addDelegate(listener)
+        machine.addDelegate(listener, on: .queue(DispatchQueue(label: "other")))
+        machine.churn(1)
+        await machine.flush()
+        #expect(listener.seqs == [1, 1])
+    }
+
+    @Test func twoContextsOfOneQueueAreOnePlace() async {
+        let machine = StateMachine<AppState>()
+        let queue = DispatchQueue(label: "one")
+        let listener = Listener()
+        machine.addDelegate(listener, on: .queue(queue))
+        machine.addDelegate(listener, on: .queue(queue))
+        machine.churn(1)
+        await machine.flush()
+        #expect(listener.seqs == [1])
+    }
+
+    @Test func removingFromOneContextLeavesTheOthers() async {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        let queue = DispatchQueue(label: "kept")
+        machine.addDelegate(listener)
+        machine.addDelegate(listener, on: .queue(queue))
+        machine.removeDelegate(listener, on: .immediate)
+        machine.churn(1)
+        await machine.flush()
+        #expect(listener.seqs == [1])
+        machine.removeDelegate(listener)
+        machine.churn(2)
+        await machine.flush()
+        #expect(listener.seqs == [1])
+    }
+
+    @Test func aCancelledRegistrationHearsNothingMore() async {
+        let machine = StateMachine<AppState>()
+        let gate = Gate()
+        let queue = DispatchQueue(label: "late")
+        queue.async { gate.pass() }
+        let listener = Listener()
+        let registration = machine.addDelegate(listener, on: .queue(queue))
+        machine.churn(10)
+        registration.cancel()
+        registration.cancel()
+        gate.open()
+        await machine.flush()
+        queue.sync {}
+        #expect(listener.seqs.isEmpty)
+    }
+
+    @Test func afterCancelAndWaitNoCallIsRunning() async {
+        let machine = StateMachine<AppState>()
+        let begun = Recorder<Void>()
+        let order = Recorder<String>()
+        let gate = Gate()
+        let listener = Listener { _ in
+            begun.record(())
+            gate.pass()
+            order.record("the call has ended")
+        }
+        let queue = DispatchQueue(label: "busy")
+        let registration = machine.addDelegate(listener, on: .queue(queue))
+        machine.churn(5)
+        await begun.wait(for: 1)
+        registration.cancel()
+        async let quiet: Void = {
+            await registration.cancelAndWait()
+            order.record("nothing is running")
+        }()
+        gate.open()
+        await quiet
+        #expect(order.heard == ["the call has ended", "nothing is running"])
+        #expect(listener.seqs == [1])
+    }
+
+    @Test func cancelAndWaitReturnsAtOnceIfNothingRuns() async {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        await machine.addDelegate(listener).cancelAndWait()
+        machine.churn(1)
+        #expect(listener.seqs.isEmpty)
+    }
+
+    @Test func aWeakDelegateThatDiesIsSkippedAndNoLongerCounted() async {
+        let machine = StateMachine<AppState>()
+        let heard = Heard()
+        do {
+            let listener = Listener(heard)
+            machine.addDelegate(listener)
+            machine.churn(1)
+        }
+        machine.churn(2)
+        #expect(heard.heard.map(\.seq) == [1])
+        #expect(machine.responders(to: .ready) == 0)
+    }
+
+    @Test func aWeakDelegateWhoseLastReferenceIsTheCallsDiesOnItsOwnContext() async {
+        final class Dying: StateDelegate {
+            let begun = Recorder<Void>()
+            let gate = Gate()
+            let died: Recorder<Bool>
+            let queue: DispatchQueue
+            init(_ died: Recorder<Bool>, _ queue: DispatchQueue) {
+                self.died = died
+                self.queue = queue
+            }
+            func stateChanged(_ transition: Transition<AppState>) {
+                self.begun.record(())
+                self.gate.pass()
+            }
+            deinit {
+                let context: DispatchQueueContext = .queue(self.queue)
+                self.died.record(context.isCurrent == true)
+            }
+        }
+        let machine = StateMachine<AppState>()
+        let died = Recorder<Bool>()
+        let queue = DispatchQueue(label: "its own")
+        var delegate: Dying? = Dying(died, queue)
+        guard let (begun, gate) = delegate.map({ ($0.begun, $0.gate) }) else { return }
+        if let delegate { machine.addDelegate(delegate, on: .queue(queue)) }
+        machine.churn(1)
+        await begun.wait(for: 1)
+        delegate = nil
+        gate.open()
+        #expect(await died.wait(for: 1) == [true])
+    }
+
+    @Test func aStrongDelegateIsKeptUntilItIsCancelled() {
+        let machine = StateMachine<AppState>()
+        let heard = Heard()
+        weak var listener: Listener?
+        let registration: Registration
+        do {
+            let strong = Listener(heard)
+            listener = strong
+            registration = machine.addDelegate(strong, holding: .strong)
+        }
+        machine.churn(1)
+        #expect(listener != nil)
+        registration.cancel()
+        #expect(heard.heard.count == 1)
+    }
+
+    @Test func theMachineDoesNotKeepAWeakDelegateAlive() {
+        let machine = StateMachine<AppState>()
+        weak var listener: Listener?
+        do {
+            let strong = Listener()
+            listener = strong
+            machine.addDelegate(strong)
+        }
+        #expect(listener == nil)
+        machine.churn(1)
+    }
+
+    @Test func aMillionUnreadEntriesAreReleasedWithoutRecursion() async {
+        var options = StateMachine<AppState>.Options()
+        options.laneLimit = .max
+        let gate = Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let heard = Recorder<Void>()
+        do {
+            let machine = StateMachine<AppState>(options: options)
+            let registration = machine.addObserver(on: .queue(queue)) { _ in heard.record(()) }
+            machine.churn(200_000)
+            registration.cancel()
+        }
+        gate.open()
+        queue.sync {}
+        #expect(heard.heard.isEmpty)
+    }
+}

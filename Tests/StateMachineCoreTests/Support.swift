@@ -1,0 +1,99 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+
+typealias Heard = Recorder<Transition<AppState>>
+
+/// A delegate that writes down what it is told, and does what a test wants done then.
+final class Listener: StateDelegate {
+    let heard: Heard
+    let missed = Recorder<Int>()
+    private let react: @Sendable (Transition<AppState>) -> Void
+
+    init(
+        _ heard: Heard = Heard(),
+        react: @escaping @Sendable (Transition<AppState>) -> Void = { _ in }
+    ) {
+        self.heard = heard
+        self.react = react
+    }
+
+    var seqs: [UInt64] { self.heard.heard.map(\.seq) }
+
+    func stateChanged(_ transition: Transition<AppState>) {
+        self.heard.record(transition)
+        self.react(transition)
+    }
+
+    func transitionsMissed(_ count: Int, now: Snapshot<AppState>) { self.missed.record(count) }
+}
+
+/// A machine whose states may only be entered one after the other, and one that carries a number.
+enum Door: MachineState {
+    case closed
+    case open(Int)
+    case locked
+
+    enum Name: String, CaseIterable {
+        case closed
+        case open
+        case locked
+    }
+
+    static var initial: Door { .closed }
+
+    var name: Name {
+        switch self {
+        case .closed: .closed
+        case .open: .open
+        case .locked: .locked
+        }
+    }
+
+    var successors: Set<Name> {
+        switch self {
+        case .closed: [.open, .locked]
+        case .open: [.closed, .open]
+        case .locked: [.closed]
+        }
+    }
+}
+
+/// The contexts that every promise has to hold on.
+enum Place: String, CaseIterable, Sendable {
+    case immediate
+    case serialQueue
+    case concurrentQueue
+
+    var context: any ExecutionContext {
+        switch self {
+        case .immediate: .immediate
+        case .serialQueue: .queue(DispatchQueue(label: "serial"))
+        case .concurrentQueue: .queue(DispatchQueue(label: "concurrent", attributes: .concurrent))
+        }
+    }
+}
+
+extension StateMachine where State == AppState {
+    /// Makes `count` transitions, all different from the one before.
+    func churn(_ count: Int) {
+        for step in 0..<count { self.state = .ready(step.isMultiple(of: 2)) }
+    }
+}
+
+/// Runs `body` on that many threads at once and waits, without a thread, until all have returned.
+func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
+    await withTaskGroup(of: Void.self) { group in
+        for index in 0..<count {
+            group.addTask {
+                await withCheckedContinuation { continuation in
+                    let queue = DispatchQueue(label: "setter \(index)")
+                    queue.async {
+                        body(index)
+                        continuation.resume()
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// A log that commits when the test says so.
+private final class SlowLog: WriteAheadLog {
+    struct Group: Sendable {
+        let transitions: [Transition<AppState>]
+        let done: @Sendable (String?) -> Void
+    }
+    let groups = Recorder<Group>()
+
+    func commit(
+        _ group: [Transition<AppState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        self.groups.record(Group(transitions: group, done: done))
+    }
+
+    func finish(_ index: Int, failure: String? = nil) { self.groups.heard[index].done(failure) }
+}
+
+/// A log that commits at once, on a queue of its own.
+private final class QueueLog: WriteAheadLog {
+    private let queue = DispatchQueue(label: "log")
+    let seqs = Recorder<UInt64>()
+
+    func commit(
+        _ group: [Transition<AppState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        self.queue.async {
+            for transition in group { self.seqs.record(transition.seq) }
+            done(nil)
+        }
+    }
+}
+
+private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
+
+@Suite struct WriteAheadTests {
+    private static let authenticates: @Sendable (Proposal<AppState>) -> Bool = {
+        $0.proposed.name == .authentication
+    }
+
+    private let log = SlowLog()
+    private let outcomes = Recorder<Outcome>()
+    private let machine: StateMachine<AppState>
+
+    init() {
+        var options = StateMachine<AppState>.Options()
+        options.log = self.log
+        self.machine = StateMachine(options: options)
+    }
+
+    private func propose(_ new: AppState) {
+        self.machine.propose(new) { self.outcomes.record($0) }
+    }
+
+    private var committed: [UInt64?] {
+        self.outcomes.heard.map { outcome in
+            switch outcome {
+            case .success(.committed(let transition)): transition.seq
+            case .success(.unchanged), .failure: nil
+            }
+        }
+    }
+
+    @Test func nothingIsAssignedToldOrAnsweredBeforeItIsCommitted() {
+        let listener = Listener()
+        self.machine.addDelegate(listener)
+        self.propose(.ready(true))
+        #expect(self.machine.state == .ready(false))
+        #expect(listener.seqs.isEmpty)
+        #expect(self.outcomes.heard.isEmpty)
+        self.log.finish(0)
+        #expect(self.machine.state == .ready(true))
+        #expect(listener.heard.heard == self.log.groups.heard[0].transitions)
+        #expect(self.committed == [1])
+    }
+
+    @Test func whileOneGroupIsCommittedTheNextGathers() {
+        self.propose(.ready(true))
+        self.propose(.authentication(.active))
+        self.propose(.authentication(.success))
+        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1]])
+        self.log.finish(0)
+        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1], [2, 3]])
+        self.log.finish(1)
+        #expect(self.committed == [1, 2, 3])
+    }
+
+    @Test func whatGathersIsJudgedAgainstTheStateAsItWillBe() {
+        self.propose(.ready(true))
+        self.propose(.ready(true))
+        self.machine.propose(
+            .authentication(.idle),
+            expecting: { $0.seq == 1 },
+            completion: { self.outcomes.record($0) }
+        )
+        self.log.finish(0)
+        self.log.finish(1)
+        #expect(self.committed == [1, nil, 2])
+        #expect(self.machine.snapshot.seq == 2)
+    }
+
+    @Test func aFailingCommitMeansThatNothingChanged() {
+        let listener = Listener()
+        self.machine.addDelegate(listener)
+        self.propose(.ready(true))
+        self.log.finish(0, failure: "the disk is full")
+        #expect(
+            self.outcomes.heard == [
+                .failure(
+                    .notCommitted(why: "the disk is full", current: self.machine.snapshot)
+                )
+            ]
+        )
+        #expect(self.machine.snapshot.seq == 0)
+        #expect(listener.seqs.isEmpty)
+    }
+
+    @Test func whatGatheredBehindAFailedGroupIsJudgedAgain() {
+        let beginning = self.machine.snapshot
+        self.propose(.ready(true))
+        self.machine.propose(
+            .authentication(.idle),
+            expecting: { $0.state == .ready(true) },
+            completion: { self.outcomes.record($0) }
+        )
+        self.propose(.dataRetrieval(.idle))
+        self.log.finish(0, failure: "the disk is full")
+        self.log.finish(1)
+        #expect(self.committed == [nil, nil, 1])
+        #expect(self.outcomes.heard[1] == .failure(.conflict(current: beginning)))
+        #expect(self.machine.state == .dataRetrieval(.idle))
+    }
+
+    @Test func votersAreAskedOnlyWhenTheyHaveHeardWhatWasCommitted() {
+        let asks = Recorder<Ask<AppState>>()
+        let listener = Listener()
+        self.machine.addDelegate(listener)
+        self.machine.addVoter(
+            label: "v",
+            on: .immediate,
+            before: Self.authenticates
+        ) { asks.record($0) }
+        self.propose(.ready(true))
+        self.propose(.authentication(.idle))
+        #expect(asks.heard.isEmpty)
+        self.log.finish(0)
+        #expect(asks.heard.map(\.proposal.current.seq) == [1])
+        #expect(listener.seqs == [1])
+        asks.heard[0].vote(.yes)
+        #expect(self.committed == [1])
+        self.log.finish(1)
+        #expect(self.committed == [1, 2])
+    }
+
+    @Test func assigningWaitsForTheLog() async throws {
+        let log = QueueLog()
+        var options = StateMachine<AppState>.Options()
+        options.log = log
+        let machine = StateMachine(.initial, options: options)
+        await onThreads(4) { _ in machine.churn(50) }
+        await machine.flush()
+        #expect(log.seqs.heard == Array(1...machine.snapshot.seq))
+    }
+
+    @Test func aStateSetByWhatTheGateCallsIsQueued() async {
+        let log = QueueLog()
+        var options = StateMachine<AppState>.Options()
+        options.log = log
+        let machine = StateMachine(.initial, options: options)
+        let refusals = Recorder<Bool>()
+        let listener = Listener { transition in
+            guard transition.seq == 1 else { return }
+            refusals.record(Result { try machine.assign(.dataRetrieval(.idle)) }.isWouldWait)
+            machine.state = .authentication(.active)
+        }
+        machine.addDelegate(listener)
+        machine.state = .ready(true)
+        await listener.heard.wait(for: 2)
+        #expect(machine.state == .authentication(.active))
+        #expect(refusals.heard == [true])
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate var isWouldWait: Bool {
+        switch self {
+        case .success: return false
+        case .failure(let error):
+            if case TransitionError<AppState>.wouldWait = error { return true }
+            return false
+        }
+    }
+}
