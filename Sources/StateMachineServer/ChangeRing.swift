@@ -51,7 +51,8 @@ struct ChangeRing<State: MachineState>: ~Copyable {
         }
         let start = self.end
         self.end += UInt64(line.count)
-        let oldest = self.head >= UInt64(self.changes.count)
+        let oldest =
+            self.head >= UInt64(self.changes.count)
             ? self.head - UInt64(self.changes.count) + 1 : 0
         self.first = max(self.first, oldest)
         while self.first < self.head, self.end - self[self.first].offset > self.memory.count {

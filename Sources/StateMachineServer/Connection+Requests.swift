@@ -68,19 +68,17 @@ extension Connection {
             },
             reenter: call.reenter,
             cause: call.cause,
-            by: self.peer
-        ) { outcome in
-            // Decided at once, this is still the request's turn; decided later, it is whoever's
-            // thread brought the last vote.
-            if loop.inEventLoop {
-                connection.value.decided(pending, outcome)
-            } else {
-                loop.execute {
+            by: self.peer,
+            completion: { outcome in
+                // Decided at once, this is still the request's turn; decided later, it is whoever's
+                // thread brought the last vote.
+                if loop.inEventLoop {
                     connection.value.decided(pending, outcome)
-                    connection.value.flush()
+                } else {
+                    loop.execute { connection.value.decided(pending, outcome) }
                 }
             }
-        }
+        )
     }
 
     private func decided(
@@ -99,6 +97,7 @@ extension Connection {
         case .failure(let error):
             self.refuse(pending, error)
         }
+        self.server.scheduleFlush()
     }
 
     /// Escaping makes a byte six at most, so only a long line can make a state that is too long.
@@ -275,40 +274,50 @@ extension Connection {
         _ verdict: PendingWait.Verdict,
         _ report: ServerLine.Report
     ) {
-        let line =
-            switch verdict {
-            case .reached(let pattern):
+        switch verdict {
+        case .reached(let pattern):
+            self.append(
                 ServerLine.reply(
                     id: wait.id,
                     report: report,
                     own: { $0.json("matched", pattern.written) },
                     rest: { $0.resync(wait.resync) }
-                )
-            case .failed(let pattern):
-                ServerLine.refusal(
-                    id: wait.id,
-                    WireError(.failedState, "reached \(pattern.state), which counts as failure"),
-                    report: report,
-                    own: { $0.json("matched", pattern.written) },
-                    rest: { $0.resync(wait.resync) }
-                )
+                ),
+                replies: 0
+            )
+        case .failed(let pattern):
+            let message = "reached \(pattern.state), which counts as failure"
+            self.refuse(wait, WireError(.failedState, message), report) { writer in
+                writer.json("matched", pattern.written)
             }
-        self.append(line, replies: 0)
+        }
     }
 
     private func timeOut(_ wait: PendingWait) {
         let report = self.server.report
-        let state = self.server.stateName
         let message =
-            "still \(state) after \(wait.call.timeoutMs ?? 0) ms; "
+            "still \(self.server.stateName) after \(wait.call.timeoutMs ?? 0) ms; "
             + "it has been since \(report.at.rfc3339)"
-        let line = ServerLine.refusal(
-            id: wait.id,
-            WireError(.timeout, message),
-            report: report,
-            rest: { $0.resync(wait.resync) }
+        self.refuse(wait, WireError(.timeout, message))
+    }
+
+    /// Answers a wait with no; it is no reply in flight.
+    func refuse(
+        _ wait: PendingWait,
+        _ error: WireError,
+        _ report: ServerLine.Report? = nil,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
+        self.append(
+            ServerLine.refusal(
+                id: wait.id,
+                error,
+                report: report ?? self.server.report,
+                own: own,
+                rest: { $0.resync(wait.resync) }
+            ),
+            replies: 0
         )
-        self.append(line, replies: 0)
     }
 }
 

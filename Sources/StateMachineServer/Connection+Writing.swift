@@ -113,7 +113,9 @@ extension Connection {
         {
             seq += 1
             let change = self.server.ring[seq]
-            guard watch.only?.contains(where: { self.matches($0, change) }) ?? true else { continue }
+            guard watch.only?.contains(where: { self.matches($0, change) }) ?? true else {
+                continue
+            }
             self.server.vectors.append(watch.head.vector)
             self.server.ring.appendSlices(
                 of: change,
@@ -244,7 +246,8 @@ extension [iovec] {
             let part = UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
             let wanted = range.clamped(to: start..<start + part.count)
             if !wanted.isEmpty {
-                bytes.append(contentsOf: part[wanted.lowerBound - start..<wanted.upperBound - start])
+                let range = wanted.lowerBound - start..<wanted.upperBound - start
+                bytes.append(contentsOf: part[range])
             }
             start += part.count
         }

@@ -40,7 +40,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     var outbox: [Segment] = []
     var repliesInFlight = 0
 
-    /// Whether the channel holds bytes that the socket did not take. Nothing is written meanwhile.
+    /// Whether the channel holds bytes that the socket did not take; nothing is written meanwhile.
     var isBlocked = false
 
     /// Whether the client reads no more; what is for it is dropped.
@@ -226,9 +226,15 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// The daemon is going down.
     func shutDown() {
         let error = WireError(.shuttingDown, "the daemon is going down")
-        for wait in self.waits { wait.timeout?.cancel() }
-        for id in self.sets.map(\.id) + self.waits.map(\.id) {
-            self.append(ServerLine.refusal(id: id, error, report: self.server.report), replies: 0)
+        for set in self.sets {
+            self.append(
+                ServerLine.refusal(id: set.id, error, report: self.server.report),
+                replies: 0
+            )
+        }
+        for wait in self.waits {
+            wait.timeout?.cancel()
+            self.refuse(wait, error)
         }
         self.sets = []
         self.waits = []

@@ -1,4 +1,4 @@
-/// Why the daemon does not start. One sentence, which says what to do.
+/// Why the daemon does not start, in one sentence which says what to do.
 public struct DaemonError: Error, Hashable, CustomStringConvertible {
     /// The sentence.
     public let description: String

@@ -10,7 +10,7 @@ enum Door: String, CaseIterable, Sendable {
     /// The socket's name in the runtime directory.
     var fileName: String { "\(self.rawValue).sock" }
 
-    /// Who may connect. On Linux that takes write permission.
+    /// Who may connect, which on Linux takes write permission.
     var mode: UInt32 {
         switch self {
         case .control: 0o660

@@ -7,8 +7,9 @@ final class RuntimeDirectory: Sendable {
     let path: String
     private let descriptor: CInt
 
-    /// Where the doors are to be, by the rules of the protocol: what was asked for, what systemd set,
-    /// what belongs to the user. Never a directory that everybody may write to.
+    /// Where the doors are to be: what was asked for, what systemd set, what belongs to the user.
+    ///
+    /// Never a directory that everybody may write to.
     static func path(
         asked: String?,
         environment: (String) -> String?,

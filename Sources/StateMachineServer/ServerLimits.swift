@@ -1,4 +1,4 @@
-/// What the server allows its clients, beside ``RequestLimits``. The protocol's defaults.
+/// What the server allows its clients beside `RequestLimits`: the protocol's defaults.
 struct ServerLimits: Sendable {
     /// Changes kept for readers that fall behind.
     ///

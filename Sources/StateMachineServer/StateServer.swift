@@ -115,7 +115,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     func isCurrent(_ pattern: Pattern) -> Bool { self.coding.matches(pattern, self.state) }
 
     /// Has every connection write what there is, once this turn's transitions are all in the ring.
-    private func scheduleFlush() {
+    func scheduleFlush() {
         guard !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.loop.assumeIsolated().execute {

@@ -26,10 +26,11 @@ final class StatusReporter<State: MachineState>: Sendable {
             of: machine,
             selecting: { $0 },
             on: .queue(queue),
-            delivering: .latest
-        ) { batch in
-            if let last = batch.values.last { report(last.new, last.seq) }
-        }
+            delivering: .latest,
+            task: { batch in
+                if let last = batch.values.last { report(last.new, last.seq) }
+            }
+        )
         let start = self.receptionist.start
         queue.async { report(start.state, start.seq) }
     }

@@ -1,5 +1,5 @@
-public import ArgumentParser
-public import Logging
+import ArgumentParser
+import Logging
 import StateMachineCore
 import StateMachineServer
 
@@ -28,12 +28,12 @@ struct StateMachineCommand: AsyncParsableCommand {
     )
     var runtimeDirectory: String?
 
-    @Option(help: "How much to log: \(Logger.Level.names).")
-    var logLevel: Logger.Level = .info
+    @Option(help: "How much to log.")
+    var logLevel: LogLevel = .info
 
     func run() async throws {
         var logger = Logger(label: "statemachine") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = self.logLevel
+        logger.logLevel = self.logLevel.level
         let daemon = StateMachineDaemon<AppState>(
             configuration: DaemonConfiguration(runtimeDirectory: self.runtimeDirectory),
             logger: logger
@@ -47,8 +47,25 @@ struct StateMachineCommand: AsyncParsableCommand {
     }
 }
 
-extension Logger.Level: @retroactive ExpressibleByArgument {
-    fileprivate static var names: String {
-        Self.allCases.map(\.rawValue).joined(separator: ", ")
+/// The levels of swift-log, as they are spelled on the command line.
+enum LogLevel: String, ExpressibleByArgument, CaseIterable {
+    case trace
+    case debug
+    case info
+    case notice
+    case warning
+    case error
+    case critical
+
+    var level: Logger.Level {
+        switch self {
+        case .trace: .trace
+        case .debug: .debug
+        case .info: .info
+        case .notice: .notice
+        case .warning: .warning
+        case .error: .error
+        case .critical: .critical
+        }
     }
 }

@@ -79,10 +79,10 @@ struct GuaranteeTests {
                 }
                 var text = ""
                 for round in 1...rounds {
-                    let id = round % 5
-                    text += #"{"op":"watch","id":\#(id)}"# + "\n"
-                    text += #"{"op":"set","id":"s","state":"ready","data":{"value":\#(round % 2 == 0)}}"#
-                    text += "\n" + #"{"op":"ping","id":"p"}"# + "\n"
+                    let data = #"{"value":\#(round % 2 == 0)}"#
+                    text += #"{"op":"watch","id":\#(round % 5)}"# + "\n"
+                    text += #"{"op":"set","id":"s","state":"ready","data":\#(data)}"# + "\n"
+                    text += #"{"op":"ping","id":"p"}"# + "\n"
                     if round > 3 { text += #"{"op":"unwatch","id":\#((round - 3) % 5)}"# + "\n" }
                 }
                 let requests = text

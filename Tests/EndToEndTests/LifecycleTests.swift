@@ -107,7 +107,10 @@ struct LifecycleTests {
     @Test
     func withoutARuntimeDirectoryItSaysWhichWereTried() async throws {
         let daemon = try BuiltProduct.statemachine.path
-        let nowhere: [Environment.Key: String?] = ["RUNTIME_DIRECTORY": nil, "XDG_RUNTIME_DIR": nil]
+        let nowhere: [Environment.Key: String?] = [
+            "RUNTIME_DIRECTORY": nil,
+            "XDG_RUNTIME_DIR": nil,
+        ]
         let refused =
             if getuid() == 0 {
                 // Root has /run/statemachine; nobody has nothing.

@@ -6,7 +6,11 @@ import Testing
 /// Where a reader goes on that names a cursor.
 @Suite
 struct ResumePointTests {
-    private func point(_ since: String, kept first: UInt64 = 11, head: UInt64 = 20) throws
+    private func point(
+        _ since: String,
+        kept first: UInt64 = 11,
+        head: UInt64 = 20
+    ) throws
         -> ResumePoint
     {
         ResumePoint(since: since, epoch: try #require(Epoch("ab12")), kept: first, head: head)

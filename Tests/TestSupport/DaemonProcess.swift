@@ -17,7 +17,10 @@ package struct DaemonProcess: Sendable {
     }
 
     /// Connects, sends one line, and returns the first that comes.
-    package func ask(_ door: KeyPath<DaemonProcess, String>, _ line: String) async throws -> JSONLine {
+    package func ask(
+        _ door: KeyPath<DaemonProcess, String>,
+        _ line: String
+    ) async throws -> JSONLine {
         try await self.connect(door).ask(line)
     }
 
