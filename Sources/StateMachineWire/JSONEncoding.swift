@@ -1,6 +1,9 @@
 extension JSONValue {
     /// What `value` encodes itself to, members in the order in which it encodes them.
     ///
+    /// Dictionaries and sets have no order of their own; they are sorted, for equal states must be
+    /// equal bytes.
+    ///
     /// A number that JSON cannot write (infinite, or not a number) becomes null.
     init(encoding value: some Encodable) throws {
         let node = JSONNode()
@@ -75,9 +78,40 @@ private final class JSONNode {
         case let number as any BinaryFloatingPoint & LosslessStringConvertible:
             let isFinite = number.isFinite
             self.set(isFinite ? .number(number.description) : .null)
-        default: try value.encode(to: JSONNodeEncoder(node: self, codingPath: []))
+        default:
+            try value.encode(to: JSONNodeEncoder(node: self, codingPath: []))
+            if let unordered = value as? any HashOrdered { self.sort(unordered.elementWidth) }
         }
     }
+
+    /// Sorts members by key, and elements by their JSON, `width` of them at a time.
+    private func sort(_ width: Int) {
+        switch self.content {
+        case .value: break
+        case .members(let members):
+            self.content = .members(members.sorted { $0.key < $1.key })
+        case .elements(let elements):
+            let starts = stride(from: 0, to: elements.count, by: width)
+            let groups = starts.map { start -> (text: String, nodes: ArraySlice<JSONNode>) in
+                ([elements[start].value].listed, elements[start..<start + width])
+            }
+            self.content = .elements(groups.sorted { $0.text < $1.text }.flatMap(\.nodes))
+        }
+    }
+}
+
+/// A collection whose order is that of hashes, which differs between equal ones.
+private protocol HashOrdered {
+    /// How many elements of an array belong together where it is encoded as one.
+    var elementWidth: Int { get }
+}
+
+extension Dictionary: HashOrdered {
+    fileprivate var elementWidth: Int { 2 }
+}
+
+extension Set: HashOrdered {
+    fileprivate var elementWidth: Int { 1 }
 }
 
 private struct JSONNodeEncoder: Encoder {

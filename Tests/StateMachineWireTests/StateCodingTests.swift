@@ -125,6 +125,38 @@ struct StateCodingTests {
         )
     }
 
+    @Test("has equal bytes if it is equal, in whatever order it was put together")
+    func hasEqualBytesIfEqual() throws {
+        let coding = StateCoding<Bag>()
+        var generator = SeededGenerator(seed: 7)
+        let numbers = Array(0..<20)
+        let states = (0..<20).map { capacity -> Bag in
+            var counts: [String: Int] = [:]
+            // Another capacity is another order.
+            counts.reserveCapacity(capacity * 16)
+            var tags: Set<String> = []
+            var weights: [Double: String] = [:]
+            for number in numbers.shuffled(using: &generator) {
+                counts["k\(number)"] = number
+                tags.insert("t\(number)")
+                weights[Double(number)] = "w\(number)"
+            }
+            return .holding(counts: counts, tags: tags, weights: weights)
+        }
+        #expect(Set(states).count == 1)
+        #expect(Set(states.map { coding.fragment(of: $0) }).count == 1)
+        for state in states { try self.expectSame(state, coding) }
+        let small = Bag.holding(
+            counts: ["b": 1, "a": 2],
+            tags: ["y", "x"],
+            weights: [2: "", 1: "a"]
+        )
+        #expect(
+            coding.data(of: small).text
+                == #"{"counts":{"a":2,"b":1},"tags":["x","y"],"weights":[1.0,"a",2.0,""]}"#
+        )
+    }
+
     @Test("is shown to people without JSON's punctuation")
     func isShownToPeople() {
         #expect(self.app.text(of: .ready(true)) == "ready(true)")

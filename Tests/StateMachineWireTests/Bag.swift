@@ -1,0 +1,18 @@
+import StateMachineCore
+
+/// A state that holds collections without an order of their own.
+enum Bag: MachineState {
+    case holding(counts: [String: Int], tags: Set<String>, weights: [Double: String])
+
+    enum Name: String, Hashable, Sendable, CaseIterable {
+        case holding
+    }
+
+    static var initial: Bag { .holding(counts: [:], tags: [], weights: [:]) }
+
+    var name: Name {
+        switch self {
+        case .holding: .holding
+        }
+    }
+}
