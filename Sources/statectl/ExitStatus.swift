@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import StateMachineClient
 
 /// How the process ends.
@@ -46,8 +47,11 @@ enum ExitStatus: Int32, Error {
         switch error {
         case let status as ExitStatus:
             return status
-        case is ReaderGone:
+        case OutputError.readerGone:
             return .yes
+        case OutputError.failed(let code):
+            StandardError.write("statectl: cannot write: \(String(cString: strerror(code)))")
+            return .no
         case let error as ClientError:
             StandardError.write("statectl: \(error.description.printable)")
             return ExitStatus(error)
@@ -58,11 +62,11 @@ enum ExitStatus: Int32, Error {
                 return .usage
             }
             do {
-                try StandardOutput.write(text)
+                try StandardOutput.offer(text)
+                return .yes
             } catch {
-                // Nobody is there to be told.
+                return self.reporting(error)
             }
-            return .yes
         }
     }
 }

@@ -65,14 +65,14 @@ extension SharedOptions {
 
     /// Prints a line as it is, or what `text` makes of it for people.
     func print(_ line: Line, as text: (LineText) -> String) throws {
-        try StandardOutput.write(self.json ? line.text : text(self.text))
+        try StandardOutput.offer(self.json ? line.text : text(self.text))
     }
 
     /// Ends the command because of a reply that says no: with `--json` the reply is the output,
     /// else its message goes to standard error.
     func refuse(_ reply: Line) throws -> Never {
         guard self.json else { throw ClientError.refused(reply) }
-        try StandardOutput.write(reply.text)
+        try StandardOutput.offer(reply.text)
         throw ExitStatus(.refused(reply))
     }
 }

@@ -1,16 +1,33 @@
 import Glibc
 
-/// Nobody reads standard output any more.
-struct ReaderGone: Error {}
+/// Why standard output takes nothing more.
+enum OutputError: Error, Equatable {
+    /// Nobody reads it any more.
+    case readerGone
+    /// It cannot be written to, as a file on a disk that is full; the number is errno's.
+    case failed(CInt)
+}
 
 /// Standard output, written line by line and never kept back.
 enum StandardOutput {
     /// Writes a line, with all of it handed to the system on return.
-    static func write(_ line: String) throws(ReaderGone) {
+    static func write(_ line: String) throws(OutputError) {
         var bytes = Array(line.utf8)
         bytes.append(UInt8(ascii: "\n"))
-        guard bytes.withUnsafeBytes({ $0.write(to: STDOUT_FILENO) }) else {
-            throw ReaderGone()
+        let code = bytes.withUnsafeBytes { $0.write(to: STDOUT_FILENO) }
+        switch code {
+        case 0: return
+        case EPIPE: throw .readerGone
+        default: throw .failed(code)
+        }
+    }
+
+    /// Writes a line for whoever still reads; with nobody there it is not missed.
+    static func offer(_ line: String) throws(OutputError) {
+        do {
+            try self.write(line)
+        } catch {
+            guard error == .readerGone else { throw error }
         }
     }
 
@@ -28,8 +45,8 @@ enum StandardError {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Writes everything, however long that takes; false if it cannot be done.
-    fileprivate func write(to descriptor: CInt) -> Bool {
+    /// Writes everything, however long that takes; gives 0, or errno if it cannot be done.
+    fileprivate func write(to descriptor: CInt) -> CInt {
         var rest = self[...]
         while !rest.isEmpty {
             let bytes = UnsafeRawBufferPointer(rebasing: rest)
@@ -41,9 +58,9 @@ extension UnsafeRawBufferPointer {
                 var wish = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&wish, 1, -1)
             } else if errno != EINTR {
-                return false
+                return errno
             }
         }
-        return true
+        return 0
     }
 }

@@ -39,7 +39,7 @@ struct WatchCommand: AsyncParsableCommand {
             group.addTask { try await self.show(watch) }
             group.addTask {
                 await ReaderWatch.readerIsGone()
-                throw ReaderGone()
+                throw OutputError.readerGone
             }
             defer { group.cancelAll() }
             try await group.next()

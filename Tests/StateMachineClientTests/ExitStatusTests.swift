@@ -1,3 +1,4 @@
+import Glibc
 import StateMachineClient
 import Testing
 
@@ -35,6 +36,11 @@ import Testing
     func aFarewellHasItsExitCode(reason: String, status: Int32) throws {
         let line = try Line.of(#"{"type":"bye","reason":"\#(reason)"}"#)
         #expect(ExitStatus(.dismissed(line)).rawValue == status)
+    }
+
+    @Test func aReaderThatIsGoneIsNoFailureAndAFullDiskIs() {
+        #expect(ExitStatus.reporting(OutputError.readerGone) == .yes)
+        #expect(ExitStatus.reporting(OutputError.failed(ENOSPC)) == .no)
     }
 
     @Test func aMessageNamesThePathAndWhatToDo() {
