@@ -48,6 +48,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     }
 
     final func endBurst() {
+        guard self.hearsBurstEnds else { return }
         _ = self.claim.run {
             self.burstEnded()
             return true
@@ -82,6 +83,9 @@ class Member<State: MachineState>: @unchecked Sendable {
     func receiveMissed(_ count: Int, newest: Transition<State>) {}
 
     func receive(_ ballot: Ballot<State>) {}
+
+    /// Whether ``burstEnded()`` does anything; claiming for nothing would cost every delegate.
+    var hearsBurstEnds: Bool { false }
 
     /// Called on the context when nothing more is in the log, after at least one transition.
     func burstEnded() {}

@@ -47,6 +47,8 @@ final class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>
         _ = self.receive(newest)
     }
 
+    override var hearsBurstEnds: Bool { true }
+
     override func burstEnded() { self.desk.burstEnded() }
 
     override func nudged() {

@@ -172,5 +172,7 @@ private final class EachMember<State: MachineState>: Member<State>, @unchecked S
         return true
     }
 
+    override var hearsBurstEnds: Bool { true }
+
     override func burstEnded() { self.afterBurst() }
 }

@@ -88,11 +88,13 @@ final class CallLane: Sendable {
 
     /// Under no lock.
     func wake() {
-        let isScheduled = self.calls.withLock { calls in
-            defer { calls.isScheduled = true }
-            return calls.isScheduled || calls.waiting.isEmpty
+        let isOurs = self.calls.withLock { calls in
+            // Another thread's drain may have taken what this one appended.
+            guard !calls.isScheduled, !calls.waiting.isEmpty else { return false }
+            calls.isScheduled = true
+            return true
         }
-        guard !isScheduled else { return }
+        guard isOurs else { return }
         if let refusing = self.context as? any RefusingContext {
             // Nobody is called on a context that has ended, and nobody waits for it either.
             if !refusing.accepts({ self.drain(mayCall: true) }) { self.drain(mayCall: false) }

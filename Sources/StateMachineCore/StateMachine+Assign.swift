@@ -25,10 +25,9 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        let isExpected: @Sendable (Snapshot<State>) -> Bool = { seq == nil || $0.seq == seq }
         let straight = try self.straight(
             new,
-            expecting: isExpected,
+            expecting: { seq == nil || $0.seq == seq },
             reenter: reenter,
             cause: cause,
             by: by,
@@ -40,29 +39,34 @@ extension StateMachine {
         }
         let mailbox = Mailbox<Gate<State>.Answer>()
         self.enqueue(
-            self.unasked(new, isExpected, reenter: reenter, cause: cause, by: by) {
-                mailbox.put($0)
-            }
+            self.unasked(
+                new,
+                { seq == nil || $0.seq == seq },
+                reenter: reenter,
+                cause: cause,
+                by: by
+            ) { mailbox.put($0) }
         )
         return try mailbox.wait().get()
     }
 
     /// The setter of `state`, which cannot throw.
     func assignOrTrap(_ new: State) {
-        let trap = { @Sendable (error: TransitionError<State>) in
-            preconditionFailure("\(new) was assigned to a machine that refuses it: \(error)")
-        }
         do {
             try self.assign(new)
         } catch .wouldWait {
             self.enqueue(
                 self.unasked(new, { _ in true }, reenter: false, cause: nil, by: nil) { answer in
-                    if case .failure(let error) = answer { trap(error) }
+                    if case .failure(let error) = answer { Self.trap(new, error) }
                 }
             )
         } catch {
-            trap(error)
+            Self.trap(new, error)
         }
+    }
+
+    private static func trap(_ new: State, _ error: TransitionError<State>) {
+        preconditionFailure("\(new) was assigned to a machine that refuses it: \(error)")
     }
 
     private func unasked(

@@ -168,7 +168,9 @@ extension StateMachine {
             // if nothing has moved meanwhile.
             let (base, voters, version, isFree) = self.holder.withLock { holder in
                 (
-                    holder.snapshot, holder.gate.voters, holder.gate.votersVersion,
+                    holder.snapshot,
+                    question == nil ? [] : holder.gate.voters,
+                    holder.gate.votersVersion,
                     holder.gate.pending.isEmpty
                 )
             }

@@ -295,17 +295,12 @@ extension StateMachine.Holder {
 
     /// Assigns, under the lock; the observer of `state` does the rest.
     mutating func assign(_ new: State, cause: String?, by: Peer?) -> Transition<State> {
-        let old = self.state
         self.cause = cause
         self.by = by
         self.state = new
-        return Transition(
-            seq: self.seq,
-            old: old,
-            new: new,
-            at: self.since,
-            cause: cause,
-            by: by
-        )
+        guard case .transition(let transition) = self.tail.content else {
+            preconditionFailure("an assignment of \(new) was not appended to the log")
+        }
+        return transition
     }
 }

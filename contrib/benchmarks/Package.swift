@@ -1,0 +1,22 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// A package of its own: what the comparison needs is no dependency of the daemon.
+let package = Package(
+    name: "benchmarks",
+    dependencies: [
+        .package(name: "statemachine", path: "../.."),
+        .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "CoreBenchmark",
+            dependencies: [
+                .product(name: "OpenCombine", package: "OpenCombine"),
+                .product(name: "StateMachineCore", package: "statemachine"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        )
+    ]
+)
