@@ -7,12 +7,15 @@ extension Connection {
     func handle(_ line: [UInt8]) {
         do {
             guard let request = try Request.parse(line) else { return }
+            self.server.counters.requests.add()
             do {
                 try self.perform(request, lineLength: line.count)
             } catch {
+                self.server.counters.refusals.add()
                 self.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
+            self.server.counters.refusals.add()
             self.reply(ServerLine.refusal(id: error.id, error.error))
         }
     }
@@ -38,6 +41,18 @@ extension Connection {
             try self.unwatch(id: request.id)
         case .wait(let call):
             try self.wait(call, id: request.id)
+        case .hold(let call):
+            try self.hold(call, id: request.id)
+        case .release(let number):
+            try self.release(number, id: request.id)
+        case .guard(let call):
+            try self.guard(call, id: request.id)
+        case .vote(let call):
+            try self.vote(call, id: request.id)
+        case .history(let call):
+            try self.showHistory(call, id: request.id)
+        case .stats:
+            self.reply(self.server.stats(id: request.id))
         case .ping:
             let seq = self.server.report.seq
             self.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
@@ -66,6 +81,19 @@ extension Connection {
         }
         let resume = call.since.map { self.server.resumePoint($0) }
         self.begin(Watch(call, id: id, from: resume, head: self.server.report.seq))
+    }
+
+    private func showHistory(_ call: HistoryCall, id: RequestID?) throws(WireError) {
+        for pattern in call.only ?? [] { try self.server.coding.schema.check(pattern) }
+        let ring = (first: self.server.ring.first, head: self.server.ring.head)
+        var cursor = ring.first - 1
+        var resync: ServerLine.Resync?
+        switch call.since.map({ self.server.resumePoint($0) }) {
+        case nil: break
+        case .replay(let seq): cursor = seq
+        case .resync(let reason, _): resync = reason
+        }
+        self.begin(HistoryRun(call, id: id, after: cursor, through: ring.head, resync: resync))
     }
 
     private func unwatch(id: RequestID?) throws(WireError) {

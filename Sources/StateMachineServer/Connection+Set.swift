@@ -72,7 +72,12 @@ extension Connection {
         let call = pending.call
         switch error {
         case .conflict(let current):
-            let expected = call.ifSeq.map { "seq \($0)" } ?? "ifState"
+            let expected =
+                if let seq = call.ifSeq, seq != current.seq {
+                    "seq \(seq)"
+                } else {
+                    [call.ifState?.written ?? .null].listed
+                }
             let message =
                 "expected \(expected), but it is \(current.state.name.rawValue) at seq \(current.seq)"
             self.refuse(pending, .conflict, message, current)
@@ -88,7 +93,7 @@ extension Connection {
             let reasons = denials.map { "\($0.label) (\($0.why))" }
             let message = "denied by \(reasons.joined(separator: ", "))"
             self.refuse(pending, .denied, message, current) { writer in
-                writer.json("by", .array(denials.map(\.json)))
+                writer.json("by", .array(denials.map { $0.json(ownPeer: self.server.ownPeer) }))
             }
         case .stale(let current):
             let message = "the program set the state while voters were asked"
@@ -109,6 +114,7 @@ extension Connection {
         _ current: Snapshot<State>,
         own: (inout LineWriter) -> Void = { _ in }
     ) {
+        self.server.counters.refusals.add()
         self.reply(
             ServerLine.refusal(
                 id: pending.id,
@@ -117,18 +123,5 @@ extension Connection {
                 own: own
             )
         )
-    }
-}
-
-extension Denial {
-    /// As it stands in `denied.by`.
-    fileprivate var json: JSONValue {
-        var members = [JSONMember("delegate", .string(self.label))]
-        if let peer = self.peer {
-            members.append(JSONMember("uid", .number("\(peer.uid)")))
-            members.append(JSONMember("pid", .number("\(peer.pid)")))
-        }
-        members.append(JSONMember("why", .string(self.why)))
-        return .object(members)
     }
 }

@@ -39,10 +39,8 @@ extension Connection {
         guard !self.isMute else { return }
         self.waits.append(wait)
         if let timeoutMs = call.timeoutMs {
-            // A hundred years, so that the nanoseconds fit.
-            let milliseconds = Int64(min(timeoutMs, 3_155_760_000_000))
             wait.timeout = self.channel.eventLoop.assumeIsolated().scheduleTask(
-                in: .milliseconds(milliseconds)
+                in: .bounded(milliseconds: timeoutMs)
             ) { [weak self] in
                 guard let self, self.remove(wait) else { return }
                 self.server.catchUp()

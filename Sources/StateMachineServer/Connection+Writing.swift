@@ -3,6 +3,7 @@ import NIOCore
 import StateMachineCore
 import StateMachineWire
 
+/// What goes out, and in which order.
 extension Connection {
     /// Queues a line that answers a request.
     func reply(_ line: [UInt8]) { self.append(line, replies: 1) }
@@ -36,6 +37,12 @@ extension Connection {
         self.mark(.end(watch))
     }
 
+    /// Queues an answer to `history`, which is written straight from the ring when its turn has come.
+    func begin(_ run: HistoryRun) {
+        self.append([], replies: 1)
+        self.mark(.history(run))
+    }
+
     private func mark(_ mark: Segment.Mark) {
         if let last = self.outbox.indices.last { self.outbox[last].mark = mark }
     }
@@ -55,144 +62,128 @@ extension Connection {
             for watch in self.watches where watch.isRunning {
                 guard self.writeChanges(of: watch) else { return }
             }
-            guard !self.outbox.isEmpty else { return }
+            if let run = self.history {
+                guard self.writeHistory(run) else { return }
+                self.history = nil
+                guard self.write(self.server.summary(of: run)[...]) else { return }
+            }
+            guard !self.outbox.isEmpty else {
+                for voter in self.guards { voter.isAskQueued = false }
+                return
+            }
             let segment = self.outbox.removeFirst()
             switch segment.mark {
             case .start(let watch): watch.start()
-            case .end(let watch): self.watches.removeAll { $0 === watch }
+            case .end(let watch): self.remove(watch)
+            case .history(let run): self.history = run
             case nil: break
             }
             guard self.write(segment.bytes[...], replies: segment.replies) else { return }
         }
     }
 
-    /// Brings a watch up to the head of the ring; false if the socket did not take it all.
+    private func remove(_ watch: Watch) {
+        watch.timer?.task.cancel()
+        self.watches.removeAll { $0 === watch }
+    }
+
+    /// Brings a watch up to the head of the ring, as far as its pace lets it; false if the socket did
+    /// not take it all.
     private func writeChanges(of watch: Watch) -> Bool {
         let head = self.server.ring.head
+        let now = watch.pace.isTimed ? NIODeadline.now() : .distantPast
+        if watch.cursor < head, !watch.isReplaying, watch.pace.wait(at: now) != nil {
+            self.setTimer(for: watch)
+            return true
+        }
+        let reported = watch.reported
+        defer {
+            if watch.pace.isTimed, !self.isMute {
+                if watch.reported != reported { watch.pace.wrote(at: now) }
+                if !self.isBlocked { self.setTimer(for: watch) }
+            }
+        }
         while watch.cursor < head {
             guard self.server.ring.reaches(back: watch.cursor) else {
-                let missed = head - watch.reported
-                watch.becomeLive(at: head)
-                return self.write(
-                    ServerLine.state(
-                        id: watch.id,
-                        self.server.report,
-                        resync: .lagged,
-                        missed: missed
-                    )[...]
-                )
+                return self.resync(watch, at: head)
             }
             guard watch.isPlain ? self.writeAll(of: watch) : self.writeSome(of: watch) else {
                 return false
             }
         }
-        guard watch.isReplaying else { return true }
+        if watch.isReplaying {
+            watch.becomeLive(at: head)
+            watch.pace.wrote(at: now)
+            return self.write(ServerLine.live(id: watch.id, self.server.report)[...])
+        }
+        if watch.pace.isTimed, watch.reported == reported, watch.pace.untilBeat(at: now) == .zero {
+            watch.pace.wrote(at: now, isBeat: true)
+            return self.write(ServerLine.beat(id: watch.id, self.server.report)[...])
+        }
+        return true
+    }
+
+    private func resync(_ watch: Watch, at head: UInt64) -> Bool {
+        let missed = head - watch.reported
         watch.becomeLive(at: head)
-        return self.write(ServerLine.live(id: watch.id, self.server.report)[...])
+        self.counts.resyncs += 1
+        self.server.counters.resyncs.add()
+        return self.write(
+            ServerLine.state(
+                id: watch.id,
+                self.server.report,
+                resync: .lagged,
+                missed: missed
+            )[...]
+        )
     }
 
-    /// Writes the ring's own bytes, all that are new, in one call.
-    private func writeAll(of watch: Watch) -> Bool {
-        let ring = watch.cursor..<self.server.ring.head
-        self.server.vectors.removeAll(keepingCapacity: true)
-        self.server.ring.appendSlices(after: watch.cursor, to: &self.server.vectors)
-        return self.writeVectors(of: watch, examined: ring.upperBound) { [server = self.server] in
-            ring.map { (seq: $0 + 1, length: server.ring[$0 + 1].length) }
-        }
-    }
-
-    /// Writes changes line by line: only what the watch wants, with its id, marked if replayed.
-    private func writeSome(of watch: Watch) -> Bool {
-        let tail = watch.isReplaying ? ChangeLine.replayTail : nil
-        var lines: [(seq: UInt64, length: Int)] = []
-        var seq = watch.cursor
-        self.server.vectors.removeAll(keepingCapacity: true)
-        // A line takes four vectors: its head, the shared part that may wrap around, its tail.
-        while seq < self.server.ring.head,
-            self.server.vectors.count + 4 <= SocketWriter.vectorLimit
-        {
-            seq += 1
-            let change = self.server.ring[seq]
-            guard watch.only?.contains(where: { self.matches($0, change) }) ?? true else {
-                continue
-            }
-            self.server.vectors.append(watch.head.vector)
-            self.server.ring.appendSlices(
-                of: change,
-                without: ChangeLine.head.count,
-                tail == nil ? 0 : ChangeLine.tail.utf8CodeUnitCount,
-                to: &self.server.vectors
-            )
-            var length = watch.head.count + change.length - ChangeLine.head.count
-            if let tail {
-                self.server.vectors.append(tail.vector)
-                length += tail.utf8CodeUnitCount - ChangeLine.tail.utf8CodeUnitCount
-            }
-            lines.append((seq, length))
-        }
-        guard !lines.isEmpty else {
-            watch.cursor = seq
-            return true
-        }
-        return self.writeVectors(of: watch, examined: seq) { lines }
-    }
-
-    private func matches(_ pattern: Pattern, _ change: ChangeRing<State>.Change) -> Bool {
-        self.server.coding.matches(pattern, change.transition.new)
-    }
-
-    /// Writes the vectors that are set up, which are `lines`, and moves the cursor past what went.
+    /// Comes back when the next line may go, or when a beat is due.
     ///
-    /// The line in which the socket stopped is copied and left to the channel: when the channel has
-    /// written it, there is room again.
-    private func writeVectors(
-        of watch: Watch,
-        examined: UInt64,
-        lines: () -> [(seq: UInt64, length: Int)]
-    ) -> Bool {
-        let total = self.server.vectors.reduce(0) { $0 + $1.iov_len }
-        let written: Int
-        switch self.writer.write(&self.server.vectors) {
-        case .written(let count): written = count
-        case .gone:
-            self.dropOutput()
-            return false
+    /// One timer a watch. A line that is written meanwhile does not move it: when it rings, the rest of
+    /// the time is waited for. While the socket is full there is none, since nothing can be written.
+    private func setTimer(for watch: Watch) {
+        guard watch.pace.isTimed else { return }
+        let now = NIODeadline.now()
+        let isHeld = watch.cursor < self.server.ring.head
+        let waits = [isHeld ? watch.pace.wait(at: now) : nil, watch.pace.untilBeat(at: now)]
+        guard let wait = waits.compactMap({ $0 }).min() else { return }
+        if let timer = watch.timer, timer.deadline <= now + wait { return }
+        watch.timer?.task.cancel()
+        let task = self.channel.eventLoop.assumeIsolated().scheduleTask(deadline: now + wait) {
+            [weak self, weak watch] in
+            watch?.timer = nil
+            self?.flush()
         }
-        let lines = written == total && !watch.isPlain || written < total ? lines() : []
-        guard written < total else {
-            watch.cursor = examined
-            watch.reported = lines.last?.seq ?? examined
-            return true
-        }
-        var end = 0
-        for line in lines {
-            end += line.length
-            guard end > written else { continue }
-            watch.cursor = line.seq
-            watch.reported = line.seq
-            break
-        }
-        self.block(self.server.vectors.bytes(written..<end)[...], replies: 0)
-        return false
+        watch.timer = (now + wait, task)
     }
+
+    // MARK: - To the socket
 
     /// Writes bytes; what the socket does not take is left to the channel.
-    private func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) -> Bool {
+    func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) -> Bool {
         guard !bytes.isEmpty else {
             self.repliesInFlight -= replies
             return true
         }
         switch self.writer.write(bytes) {
-        case .written(bytes.count):
-            self.repliesInFlight -= replies
-            return true
         case .written(let count):
+            self.count(bytes: count)
+            guard count < bytes.count else {
+                self.repliesInFlight -= replies
+                return true
+            }
             self.block(bytes.dropFirst(count), replies: replies)
             return false
         case .gone:
             self.dropOutput()
             return false
         }
+    }
+
+    func count(bytes: Int) {
+        self.counts.bytes += UInt64(bytes)
+        self.server.counters.bytes.add(bytes)
     }
 
     /// Forgets all that is for the client, who reads no more.
@@ -204,12 +195,16 @@ extension Connection {
         self.outbox = []
         self.repliesInFlight = 0
         for wait in self.waits { wait.timeout?.cancel() }
+        for watch in self.watches { watch.timer?.task.cancel() }
         self.watches = []
         self.waits = []
         self.sets = []
+        self.history = nil
+        self.endVoters()
     }
 
-    private func block(_ rest: ArraySlice<UInt8>, replies: Int) {
+    /// Leaves to the channel what the socket did not take; until that is written nothing else is.
+    func block(_ rest: ArraySlice<UInt8>, replies: Int) {
         self.isBlocked = true
         let buffer = self.channel.allocator.buffer(bytes: rest)
         self.channel.writeAndFlush(buffer).assumeIsolated().whenComplete { _ in
@@ -218,39 +213,9 @@ extension Connection {
                 guard self.isBlocked else { return }
                 self.isBlocked = false
                 self.repliesInFlight -= replies
+                self.count(bytes: rest.count)
                 self.flush()
             }
         }
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    fileprivate var vector: iovec {
-        iovec(iov_base: UnsafeMutableRawPointer(mutating: self.baseAddress), iov_len: self.count)
-    }
-}
-
-extension StaticString {
-    fileprivate var vector: iovec {
-        UnsafeRawBufferPointer(start: self.utf8Start, count: self.utf8CodeUnitCount).vector
-    }
-}
-
-extension [iovec] {
-    /// The bytes in that range of all that the vectors point at.
-    fileprivate func bytes(_ range: Range<Int>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(range.count)
-        var start = 0
-        for vector in self {
-            let part = UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
-            let wanted = range.clamped(to: start..<start + part.count)
-            if !wanted.isEmpty {
-                let range = wanted.lowerBound - start..<wanted.upperBound - start
-                bytes.append(contentsOf: part[range])
-            }
-            start += part.count
-        }
-        return bytes
     }
 }

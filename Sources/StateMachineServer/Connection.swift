@@ -17,6 +17,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         enum Mark {
             case start(Watch)
             case end(Watch)
+            case history(HistoryRun)
         }
 
         var bytes: [UInt8] = []
@@ -34,6 +35,14 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     var watches: [Watch] = []
     var waits: [PendingWait] = []
     var sets: [PendingSet] = []
+    var holds: [SocketVoter<State>] = []
+    var guards: [SocketVoter<State>] = []
+
+    /// The answer to `history` that is being written; nothing queued goes before its end.
+    var history: HistoryRun?
+
+    /// For `stats`.
+    var counts: (resyncs: UInt64, bytes: UInt64) = (0, 0)
 
     /// What has been answered and not written; `repliesInFlight` counts what the client has not been
     /// sent yet, the channel's part included.
@@ -50,7 +59,10 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// Bytes of `inbound` in which no newline was found.
     private var scanned = 0
     private var isReading = true
-    private(set) var hasSeenEOF = false
+    private var hasSeenEOF = false
+
+    /// Whether it has a place; a connection that is turned away has none to give back.
+    private(set) var isAdmitted = false
 
     init(
         server: StateServer<State>,
@@ -68,34 +80,48 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
 
     var isWaiting: Bool { !self.waits.isEmpty }
 
-    var hasOutput: Bool { !self.outbox.isEmpty || self.watches.contains(where: \.isRunning) }
+    var hasOutput: Bool {
+        !self.outbox.isEmpty || self.history != nil || self.watches.contains(where: \.isRunning)
+    }
 
     // MARK: - What the channel says
 
     func channelActive(context: ChannelHandlerContext) {
-        let limit = self.server.limits.connections
-        let isFull = self.server.connectionCount >= limit
         self.server.add(self)
-        if isFull {
+        switch self.server.admit(self.peer.uid) {
+        case .admit(0):
+            self.isAdmitted = true
+            self.open()
+        case .admit(let nanoseconds):
+            // It has its place, but its user comes too fast: it is not read until its time.
+            self.isAdmitted = true
+            self.read(false)
+            self.channel.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(nanoseconds)) {
+                [weak self] in
+                self?.open()
+            }
+        case .turnAway(let limit, let places):
             self.leave(.limit) { writer in
-                writer.string("limit", "connections")
-                writer.number("max", limit)
+                writer.string("limit", limit)
+                writer.number("max", places)
                 writer.number("retryMs", 1000)
             }
-        } else if self.door.isWatchImplied {
+            self.pump()
+            // Nothing that it may have sent is worth a place in the meantime.
+            self.channel.close(promise: nil)
+        }
+        context.fireChannelActive()
+    }
+
+    /// Begins to serve the client.
+    private func open() {
+        guard self.lifecycle.isListening, !self.isMute else { return }
+        if self.door.isWatchImplied {
             self.server.catchUp()
-            self.begin(
-                Watch(
-                    WatchCall(),
-                    id: nil,
-                    from: nil,
-                    head: self.server.report.seq,
-                    isImplicit: true
-                )
-            )
+            let head = self.server.report.seq
+            self.begin(Watch(WatchCall(), id: nil, from: nil, head: head, isImplicit: true))
         }
         self.flush()
-        context.fireChannelActive()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -197,6 +223,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
             if let watch = self.watches.first(where: { $0.isImplicit && !$0.isEnding }) {
                 self.end(watch)
             }
+            self.endVoters()
             self.pump()
         case .close:
             self.channel.close(promise: nil)
@@ -212,6 +239,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         switch self.lifecycle.leave() {
         case .sayBye:
             self.inbound.clear()
+            self.endVoters()
             self.append(ServerLine.bye(reason, own: own), replies: 0)
             self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .milliseconds(self.server.limits.farewellMs)
@@ -244,7 +272,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
 
     /// Closes if that was the last of it.
     func finish() {
-        guard !self.isBlocked, self.outbox.isEmpty else { return }
+        guard !self.isBlocked, self.outbox.isEmpty, self.history == nil else { return }
         let hasPending =
             !self.watches.isEmpty || !self.waits.isEmpty || !self.sets.isEmpty
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {

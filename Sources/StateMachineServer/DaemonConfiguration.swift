@@ -6,8 +6,12 @@ public struct DaemonConfiguration: Sendable {
     /// else `$XDG_RUNTIME_DIR/statemachine`.
     public var runtimeDirectory: String?
 
-    /// Everything as usual.
-    public init(runtimeDirectory: String? = nil) {
+    /// What clients are allowed.
+    public var limits: ServerLimits
+
+    /// Everything as usual, but for what is given.
+    public init(runtimeDirectory: String? = nil, limits: ServerLimits = ServerLimits()) {
         self.runtimeDirectory = runtimeDirectory
+        self.limits = limits
     }
 }

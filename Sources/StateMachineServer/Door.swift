@@ -42,6 +42,12 @@ enum Door: String, CaseIterable, Sendable {
             case .watch: "watch [PATTERN …]          the state now, and every change"
             case .unwatch: "unwatch                    end the watch"
             case .wait: "wait PATTERN …             answer when a state matches"
+            case .hold: "hold                       keep a state from being entered (an object)"
+            case .release: "release N                  give back a hold"
+            case .guard: "guard                      be asked before a state is entered (an object)"
+            case .vote: "vote                       answer what was asked (an object)"
+            case .history: "history                    the changes that are kept"
+            case .stats: "stats                      who is connected, how far behind; counters"
             case .describe: "describe                   states, operations, errors, limits"
             case .ping: "ping                       the seq that all before it have reached"
             case .help: "help                       this"
@@ -53,8 +59,8 @@ enum Door: String, CaseIterable, Sendable {
 
             \(lines.joined(separator: "\n"))
 
-            As objects they take more: ifSeq, ifState, cause, since, only, until, fail, timeoutMs.
-            The states and their fields: describe.
+            As objects they take more: set ifSeq ifState reenter cause; watch since only mode everyMs
+            beatMs; wait fail since timeoutMs; history since limit only. The states: describe.
             """
     }
 }

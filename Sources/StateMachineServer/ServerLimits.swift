@@ -1,27 +1,74 @@
-/// What the server allows its clients beside `RequestLimits`: the protocol's defaults.
-struct ServerLimits: Sendable {
+import StateMachineWire
+
+/// What the server allows its clients beside `RequestLimits`; as it stands, the protocol's defaults.
+public struct ServerLimits: Hashable, Sendable {
     /// Changes kept for readers that fall behind.
     ///
     /// 4096: at ten changes a second, the last seven minutes. Not tuned.
-    var ringChanges = 4096
+    public var ringChanges = 4096
 
     /// Bytes of encoded changes kept for them.
-    var ringBytes = 4 << 20
+    public var ringBytes = 4 << 20
 
     /// Connections at a time, of both doors.
-    var connections = 512
+    public var connections = 512
+
+    /// How many of them only root and the daemon's own user may take.
+    public var connectionsInReserve = 16
+
+    /// Connections at a time of any other user.
+    public var connectionsPerUid = 64
+
+    /// Connections a second of any other user; past it an accept waits.
+    public var acceptsPerSecond = 200
+
+    /// How many of them may come at once.
+    public var acceptBurst = 100
 
     /// Watches that one connection may have.
-    var watchesPerConnection = 8
+    public var watchesPerConnection = 8
 
     /// Waits that one connection may have.
-    var waitsPerConnection = 32
+    public var waitsPerConnection = 32
+
+    /// Holds that one connection may have.
+    public var holdsPerConnection = 8
+
+    /// Guards that one connection may have.
+    public var guardsPerConnection = 8
 
     /// Replies that may be waiting for a client to read them; past it the client is not read.
-    var repliesInFlight = 32
+    public var repliesInFlight = 32
 
     /// How long a client that is told to go may take to read that, in milliseconds.
     ///
     /// A second: any reader that is awake has read it by then. Picked, not tuned.
     var farewellMs: Int64 = 1000
+
+    /// The protocol's defaults.
+    public init() {}
+
+    /// The limits as `describe` shows them, those that are not to be set included.
+    var all: [(name: String, value: Int)] {
+        [
+            ("lineBytes", RequestLimits.lineBytes),
+            ("stateBytes", RequestLimits.stateBytes),
+            ("causeBytes", RequestLimits.causeBytes),
+            ("idBytes", RequestLimits.idBytes),
+            ("voteMs", Int(RequestLimits.voteMs)),
+            ("historyChanges", Int(RequestLimits.historyChanges)),
+            ("ringChanges", self.ringChanges),
+            ("ringBytes", self.ringBytes),
+            ("connections", self.connections),
+            ("connectionsInReserve", self.connectionsInReserve),
+            ("connectionsPerUid", self.connectionsPerUid),
+            ("acceptsPerSecond", self.acceptsPerSecond),
+            ("acceptBurst", self.acceptBurst),
+            ("watchesPerConnection", self.watchesPerConnection),
+            ("waitsPerConnection", self.waitsPerConnection),
+            ("holdsPerConnection", self.holdsPerConnection),
+            ("guardsPerConnection", self.guardsPerConnection),
+            ("repliesInFlight", self.repliesInFlight),
+        ]
+    }
 }

@@ -85,7 +85,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         )
         let loop = group.next()
         let server = try await loop.submit {
-            StateServer(machine: self.machine, loop: loop, limits: ServerLimits())
+            StateServer(machine: self.machine, loop: loop, limits: self.configuration.limits)
         }.get()
 
         var sockets: [(door: Door, socket: DoorSocket)] = []

@@ -59,18 +59,7 @@ extension StateField {
 
 extension ServerLimits {
     fileprivate var description: JSONValue {
-        .object([
-            JSONMember("lineBytes", .number("\(RequestLimits.lineBytes)")),
-            JSONMember("stateBytes", .number("\(RequestLimits.stateBytes)")),
-            JSONMember("causeBytes", .number("\(RequestLimits.causeBytes)")),
-            JSONMember("idBytes", .number("\(RequestLimits.idBytes)")),
-            JSONMember("ringChanges", .number("\(self.ringChanges)")),
-            JSONMember("ringBytes", .number("\(self.ringBytes)")),
-            JSONMember("connections", .number("\(self.connections)")),
-            JSONMember("watchesPerConnection", .number("\(self.watchesPerConnection)")),
-            JSONMember("waitsPerConnection", .number("\(self.waitsPerConnection)")),
-            JSONMember("repliesInFlight", .number("\(self.repliesInFlight)")),
-        ])
+        .object(self.all.map { JSONMember($0.name, .count($0.value)) })
     }
 }
 

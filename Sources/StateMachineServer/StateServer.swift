@@ -16,10 +16,18 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     let coding = StateCoding<State>()
     let epoch = Epoch.random()
     let limits: ServerLimits
+    let context: EventLoopContext
+    let ownPeer = Peer(uid: geteuid(), pid: getpid())
+    private let startedAt = NIODeadline.now()
 
     /// The newest state that the ring knows, ready to be sent.
     private(set) var report: ServerLine.Report
     private(set) var ring: ChangeRing<State>
+
+    var counters = ServerCounters()
+
+    /// The connections that have each hold, by its number.
+    var holds: [UInt64: Connection<State>] = [:]
 
     /// Room for the vectors of one write, kept between writes.
     var vectors: [iovec] = []
@@ -31,6 +39,8 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     private var receptionist: Receptionist<State>?
     private var connections: [ObjectIdentifier: Connection<State>] = [:]
     private var isFlushScheduled = false
+    private var admission: Admission
+    private var lastNumber: UInt64 = 0
     private var allGone: EventLoopPromise<Void>?
 
     /// - Precondition: called on `loop`.
@@ -39,6 +49,8 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         self.loop = loop
         self.machine = machine
         self.limits = limits
+        self.context = EventLoopContext(loop)
+        self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.snapshot
         self.state = start.state
         self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
@@ -49,7 +61,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         )
         let receptionist = Receptionist(
             of: machine,
-            on: EventLoopContext(loop),
+            on: self.context,
             afterBurst: { [weak self] in self?.scheduleFlush() },
             task: { [weak self] in self?.append($0) }
         )
@@ -87,6 +99,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         self.state = transition.new
         self.report = self.report(of: transition)
         self.ring.append(transition, line: ServerLine.change(self.report, from: old, transition))
+        self.counters.changes.add()
         for connection in self.connections.values where connection.isWaiting {
             connection.judgeWaits(transition.new, self.report)
         }
@@ -111,6 +124,19 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         ResumePoint(since: since, epoch: self.epoch, kept: self.ring.first, head: self.ring.head)
     }
 
+    /// Whether a kept change leads to a state that one of the patterns matches; nil means all.
+    func isWanted(_ seq: UInt64, _ only: [Pattern]?) -> Bool {
+        guard let only else { return true }
+        let state = self.ring[seq].transition.new
+        return only.contains { self.coding.matches($0, state) }
+    }
+
+    /// Whether there is more of what was asked for than the answer has shown.
+    func hasMore(_ run: HistoryRun) -> Bool {
+        guard run.cursor < run.end, self.ring.reaches(back: run.cursor) else { return false }
+        return (run.cursor + 1...run.end).contains { self.isWanted($0, run.only) }
+    }
+
     /// Whether the newest state matches.
     func isCurrent(_ pattern: Pattern) -> Bool { self.coding.matches(pattern, self.state) }
 
@@ -128,7 +154,28 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
 
     // MARK: - Connections
 
-    var connectionCount: Int { self.connections.count }
+    /// All of them, in no order.
+    var clients: some Sequence<Connection<State>> { self.connections.values }
+
+    /// How long the server has been there, in milliseconds.
+    var uptimeMs: Int64 { (NIODeadline.now() - self.startedAt).nanoseconds / 1_000_000 }
+
+    /// A number for a hold, a guard or a question; none is given twice.
+    func nextNumber() -> UInt64 {
+        self.lastNumber += 1
+        return self.lastNumber
+    }
+
+    /// Whether a user's connection has a place, and from when on.
+    func admit(_ uid: UInt32) -> Admission.Decision {
+        let now = Int64(NIODeadline.now().uptimeNanoseconds)
+        let decision = self.admission.arrived(uid, at: now)
+        switch decision {
+        case .admit: self.counters.accepted.add()
+        case .turnAway: self.counters.turnedAway.add()
+        }
+        return decision
+    }
 
     func add(_ connection: Connection<State>) {
         self.connections[ObjectIdentifier(connection)] = connection
@@ -136,6 +183,12 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
 
     func remove(_ connection: Connection<State>) {
         self.connections[ObjectIdentifier(connection)] = nil
+        if connection.isAdmitted {
+            self.admission.left(
+                connection.peer.uid,
+                at: Int64(NIODeadline.now().uptimeNanoseconds)
+            )
+        }
         if self.connections.isEmpty { self.allGone?.succeed() }
     }
 

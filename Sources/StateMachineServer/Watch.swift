@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineWire
 
 /// One subscription of a connection: what it wants and how far it has come.
@@ -17,15 +18,22 @@ final class Watch {
 
     let id: RequestID?
     let only: [Pattern]?
+    let mode: WatchMode
     /// Whether connecting began it; then the client's end-of-file ends it.
     let isImplicit: Bool
-    /// What its change lines begin with, where a socket can be pointed at it.
-    let head: UnsafeRawBufferPointer
+    /// What its change lines begin with.
+    let head: LineHead
 
     private(set) var phase = Phase.queued
 
     /// Whether its end is queued: it goes on until what was before that has been written.
     var isEnding = false
+
+    /// When it may be sent something, and when it has to be.
+    var pace: WatchPace
+
+    /// Set while its next line or beat waits for its time.
+    var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
     private let since: ResumePoint?
 
@@ -45,11 +53,10 @@ final class Watch {
     ) {
         self.id = id
         self.only = call.only
+        self.mode = call.mode
+        self.pace = WatchPace(everyMs: call.everyMs, beatMs: call.beatMs, now: .now())
         self.isImplicit = isImplicit
-        let head = id.map { ChangeLine.head(id: $0) } ?? ChangeLine.head
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: head.count, alignment: 1)
-        memory.copyBytes(from: head)
-        self.head = UnsafeRawBufferPointer(memory)
+        self.head = LineHead(id)
         self.since = resume
         if case .replay(let after) = resume {
             self.cursor = after
@@ -58,8 +65,6 @@ final class Watch {
         }
         self.reported = self.cursor
     }
-
-    deinit { self.head.deallocate() }
 
     /// The line that the watch begins with; nil for a replay.
     func firstLine(_ report: ServerLine.Report) -> [UInt8]? {
@@ -88,7 +93,12 @@ final class Watch {
     }
 
     /// Whether its lines are the ring's own, byte for byte.
-    var isPlain: Bool { self.id == nil && self.only == nil && !self.isReplaying }
+    var isPlain: Bool {
+        switch self.mode {
+        case .all: self.id == nil && self.only == nil && !self.isReplaying
+        case .latest: false
+        }
+    }
 
     var isReplaying: Bool {
         switch self.phase {

@@ -84,50 +84,44 @@ extension Request.Call {
         case .get: self = .get
         case .unwatch: self = .unwatch
         case .describe: self = .describe
+        case .stats: self = .stats
         case .ping: self = .ping
         case .help: self = .help
-        case .set:
-            guard let state = try keys.string("state") else {
-                throw WireError(.badRequest, "set needs the key \"state\"")
-            }
-            self = .set(
-                SetCall(
-                    state: state,
-                    data: keys["data"],
-                    ifSeq: try keys.count("ifSeq"),
-                    ifState: try keys.pattern("ifState"),
-                    reenter: try keys.bool("reenter") ?? false,
-                    cause: try keys.text("cause")
-                )
-            )
-        case .watch:
-            self = .watch(
-                WatchCall(since: try keys.string("since"), only: try keys.patterns("only"))
-            )
-        case .wait:
-            guard let until = try keys.patterns("until") else {
-                throw WireError(.badRequest, "wait needs the key \"until\"")
-            }
-            self = .wait(
-                WaitCall(
-                    until: until,
-                    fail: try keys.patterns("fail") ?? [],
-                    since: try keys.string("since"),
-                    timeoutMs: try keys.count("timeoutMs")
-                )
-            )
+        case .set: self = .set(try SetCall(keys))
+        case .watch: self = .watch(try WatchCall(keys))
+        case .wait: self = .wait(try WaitCall(keys))
+        case .hold: self = .hold(try HoldCall(keys))
+        case .release: self = .release(try keys.needed("hold", name, keys.count("hold")))
+        case .guard: self = .guard(try GuardCall(keys))
+        case .vote: self = .vote(try VoteCall(keys))
+        case .history: self = .history(try HistoryCall(keys))
         }
     }
 
     fileprivate init(words: [String]) throws(WireError) {
         let operation = try Operation.named(words[0])
-        let rest = Array(words.dropFirst())
+        var rest = Array(words.dropFirst())
         switch operation {
         case .get: self = .get
         case .unwatch: self = .unwatch
         case .describe: self = .describe
+        case .stats: self = .stats
         case .ping: self = .ping
         case .help: self = .help
+        case .history:
+            self = .history(HistoryCall(limit: RequestLimits.defaultHistoryChanges))
+        case .hold, .guard, .vote:
+            throw WireError(
+                .badRequest,
+                "\(operation.rawValue) is too much for bare words; send an object: "
+                    + #"{"op":"\#(operation.rawValue)",…}"#
+            )
+        case .release:
+            guard let hold = rest.first, let number = UInt64(hold) else {
+                throw WireError(.badRequest, "release needs the number of a hold: release N")
+            }
+            self = .release(number)
+            rest.removeFirst()
         case .set:
             guard let state = rest.first else {
                 throw WireError(.badRequest, "set needs a state: set STATE [key=value …]")

@@ -11,7 +11,13 @@ package struct Request: Hashable, Sendable {
         case watch(WatchCall)
         case unwatch
         case wait(WaitCall)
+        case hold(HoldCall)
+        case release(UInt64)
+        case `guard`(GuardCall)
+        case vote(VoteCall)
+        case history(HistoryCall)
         case describe
+        case stats
         case ping
         case help
     }
@@ -23,7 +29,13 @@ package struct Request: Hashable, Sendable {
         case .watch: .watch
         case .unwatch: .unwatch
         case .wait: .wait
+        case .hold: .hold
+        case .release: .release
+        case .guard: .guard
+        case .vote: .vote
+        case .history: .history
         case .describe: .describe
+        case .stats: .stats
         case .ping: .ping
         case .help: .help
         }
@@ -37,25 +49,36 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     case watch
     case unwatch
     case wait
+    case hold
+    case release
+    case `guard`
+    case vote
+    case history
     case describe
+    case stats
     case ping
     case help
 
     /// The keys that it takes beside `op` and `id`.
     package var keys: [String] {
         switch self {
-        case .get, .unwatch, .describe, .ping, .help: []
+        case .get, .unwatch, .describe, .stats, .ping, .help: []
         case .set: ["state", "data", "ifSeq", "ifState", "reenter", "cause"]
-        case .watch: ["since", "only"]
+        case .watch: ["since", "only", "mode", "everyMs", "beatMs"]
         case .wait: ["until", "fail", "since", "timeoutMs"]
+        case .hold: ["before", "mode", "maxMs", "why"]
+        case .release: ["hold"]
+        case .guard: ["before", "timeoutMs", "onTimeout", "why"]
+        case .vote: ["ask", "allow", "why"]
+        case .history: ["since", "limit", "only"]
         }
     }
 
     /// Whether it leaves everything as it is; these the events door takes too.
     package var isReading: Bool {
         switch self {
-        case .set: false
-        case .get, .watch, .unwatch, .wait, .describe, .ping, .help: true
+        case .set, .hold, .release, .guard, .vote: false
+        case .get, .watch, .unwatch, .wait, .history, .describe, .stats, .ping, .help: true
         }
     }
 }
@@ -85,11 +108,33 @@ package struct WatchCall: Hashable, Sendable {
     package var since: String?
     /// Which states it wants; nil means all.
     package var only: [Pattern]?
+    package var mode: WatchMode
+    /// The least time between two lines, in milliseconds; 0 for none.
+    package var everyMs: UInt64
+    /// How long it may be silent, in milliseconds; nil for ever.
+    package var beatMs: UInt64?
 
-    package init(since: String? = nil, only: [Pattern]? = nil) {
+    package init(
+        since: String? = nil,
+        only: [Pattern]? = nil,
+        mode: WatchMode = .all,
+        everyMs: UInt64 = 0,
+        beatMs: UInt64? = nil
+    ) {
         self.since = since
         self.only = only
+        self.mode = mode
+        self.everyMs = everyMs
+        self.beatMs = beatMs
     }
+}
+
+/// Which of the changes that it wants a watch is sent.
+package enum WatchMode: String, CaseIterable, Hashable, Sendable {
+    /// Every one.
+    case all
+    /// Of those that have gathered when the reader can take a line, the newest.
+    case latest
 }
 
 /// Outcomes to wait for.
@@ -100,6 +145,47 @@ package struct WaitCall: Hashable, Sendable {
     package var since: String?
     /// How long, in milliseconds; nil means for ever.
     package var timeoutMs: UInt64?
+}
+
+/// Transitions to be prevented or postponed.
+package struct HoldCall: Hashable, Sendable {
+    /// The states that are not to be entered.
+    package var before: [Pattern]
+    package var mode: Mode
+    package var why: String?
+
+    /// What a hold does to a transition that it matches.
+    package enum Mode: Hashable, Sendable {
+        /// It is denied.
+        case block
+        /// It is postponed, so many milliseconds at the most.
+        case delay(maxMs: UInt64)
+    }
+}
+
+/// Transitions about which the client wants to be asked.
+package struct GuardCall: Hashable, Sendable {
+    /// The states before which it is asked.
+    package var before: [Pattern]
+    /// How long it is waited for, in milliseconds.
+    package var timeoutMs: UInt64
+    /// Whether its silence is consent.
+    package var allowsOnTimeout: Bool
+    package var why: String?
+}
+
+/// An answer to an `ask`.
+package struct VoteCall: Hashable, Sendable {
+    package var ask: UInt64
+    package var allow: Bool
+    package var why: String?
+}
+
+/// Changes of the past.
+package struct HistoryCall: Hashable, Sendable {
+    package var since: String?
+    package var limit: UInt64
+    package var only: [Pattern]?
 }
 
 /// A line that is no request, and what to answer.

@@ -65,13 +65,37 @@ struct RequestKeys {
         return bool
     }
 
-    /// An integer from 0 to 2^53 - 1.
-    func count(_ key: String) throws(WireError) -> UInt64? {
+    /// An integer from 0 to 2^53 - 1, or to `limit`.
+    func count(_ key: String, atMost limit: UInt64? = nil) throws(WireError) -> UInt64? {
         guard let value = self[key] else { return nil }
-        guard let integer = value.integer, integer >= 0, integer < RequestLimits.integerBound else {
-            throw self.mismatch(key, "an integer from 0 to 2^53 - 1", value)
+        guard let integer = value.integer, integer >= 0,
+            integer < limit.map({ $0 + 1 }) ?? RequestLimits.integerBound
+        else {
+            let end = limit?.description ?? "2^53 - 1"
+            throw self.mismatch(key, "an integer from 0 to \(end)", value)
         }
         return UInt64(integer)
+    }
+
+    /// One of a few words.
+    func choice(_ key: String, of known: [String]) throws(WireError) -> String? {
+        guard let value = self[key] else { return nil }
+        guard let word = value.string, known.contains(word) else {
+            throw self.mismatch(key, known.map(\.quoted).joined(separator: " or "), value)
+        }
+        return word
+    }
+
+    /// What was made of a key that has to be there.
+    func needed<Value>(
+        _ key: String,
+        _ operation: String,
+        _ value: Value?
+    ) throws(WireError) -> Value {
+        guard let value else {
+            throw WireError(.badRequest, "\(operation) needs the key \(key.quoted)")
+        }
+        return value
     }
 
     func pattern(_ key: String) throws(WireError) -> Pattern? {

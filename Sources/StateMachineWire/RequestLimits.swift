@@ -11,6 +11,18 @@ package enum RequestLimits {
     /// Bytes of UTF-8 in a `cause` or a `why`.
     package static let causeBytes = 256
 
+    /// Milliseconds that a hold may delay, and that a guard may take.
+    package static let voteMs: UInt64 = 60_000
+
+    /// Milliseconds that they have if they do not say.
+    package static let defaultVoteMs: UInt64 = 1000
+
+    /// Changes in one answer to `history`.
+    package static let historyChanges: UInt64 = 10_000
+
+    /// Changes in it if the client does not say.
+    package static let defaultHistoryChanges: UInt64 = 1000
+
     /// Bytes of UTF-8 in an `id` that is a string.
     package static let idBytes = 128
 

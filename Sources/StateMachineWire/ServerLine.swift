@@ -93,10 +93,50 @@ package enum ServerLine {
 
     /// The end of a replay: from here on changes come as they happen.
     package static func live(id: RequestID?, _ report: Report) -> [UInt8] {
-        var writer = LineWriter("live", id: id)
+        Self.mark("live", id: id, report)
+    }
+
+    /// A sign of life of a watch that has nothing else to say.
+    package static func beat(id: RequestID?, _ report: Report) -> [UInt8] {
+        Self.mark("beat", id: id, report)
+    }
+
+    private static func mark(_ type: StaticString, id: RequestID?, _ report: Report) -> [UInt8] {
+        var writer = LineWriter(type, id: id)
         writer.number("seq", report.seq)
         writer.members(report.fragment)
         writer.string("cursor", report.cursor)
+        return writer.line()
+    }
+
+    /// A question to a guard.
+    ///
+    /// - Parameters:
+    ///   - id: the guard's.
+    ///   - number: what the vote has to name.
+    ///   - report: where the machine is.
+    ///   - to: the fragment of the state that would be entered.
+    ///   - by: who proposed it; nil for the process itself.
+    ///   - cause: why.
+    ///   - leftMs: how long there is to answer.
+    /// - Returns: the line.
+    package static func ask(
+        id: RequestID?,
+        number: UInt64,
+        _ report: Report,
+        to: [UInt8],
+        by: Peer?,
+        cause: String?,
+        leftMs: UInt64
+    ) -> [UInt8] {
+        var writer = LineWriter("ask", id: id)
+        writer.number("ask", number)
+        writer.number("seq", report.seq)
+        writer.members(report.fragment)
+        writer.object("to", to)
+        if let by { writer.peer("by", by) }
+        if let cause { writer.string("cause", cause) }
+        writer.number("leftMs", leftMs)
         return writer.line()
     }
 
@@ -159,6 +199,18 @@ package enum ChangeLine {
 
     /// What a replayed line ends with instead.
     package static let replayTail: StaticString = ",\"replay\":true}\n"
+
+    /// What a line ends with that stands for others too: `skipped` counts those left out.
+    package static func tail(skipped: UInt64, isReplayed: Bool) -> [UInt8] {
+        var tail: [UInt8] = []
+        if skipped > 0 {
+            tail.append(text: ",\"skipped\":")
+            tail.append(decimal: skipped)
+        }
+        if isReplayed { tail.append(text: ",\"replay\":true") }
+        tail.append(text: self.tail)
+        return tail
+    }
 
     /// What the line of a watch with that id begins with instead of ``head``.
     package static func head(id: RequestID) -> [UInt8] {

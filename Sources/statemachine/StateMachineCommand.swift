@@ -31,11 +31,17 @@ struct StateMachineCommand: AsyncParsableCommand {
     @Option(help: "How much to log.")
     var logLevel: LogLevel = .info
 
+    @OptionGroup(title: "Limits")
+    var limits: LimitOptions
+
     func run() async throws {
         var logger = Logger(label: "statemachine") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = self.logLevel.level
         let daemon = StateMachineDaemon<AppState>(
-            configuration: DaemonConfiguration(runtimeDirectory: self.runtimeDirectory),
+            configuration: DaemonConfiguration(
+                runtimeDirectory: self.runtimeDirectory,
+                limits: self.limits.limits
+            ),
             logger: logger
         )
         do {

@@ -13,7 +13,7 @@ extension Request {
         case .string(let string): add("id", .string(string))
         }
         switch self.call {
-        case .get, .unwatch, .describe, .ping, .help: break
+        case .get, .unwatch, .describe, .stats, .ping, .help: break
         case .set(let call):
             add("state", .string(call.state))
             add("data", call.data)
@@ -24,11 +24,36 @@ extension Request {
         case .watch(let call):
             add("since", call.since.map { .string($0) })
             add("only", call.only.map { .array($0.map(\.written)) })
+            add("mode", call.mode == .all ? nil : .string(call.mode.rawValue))
+            add("everyMs", call.everyMs == 0 ? nil : .number("\(call.everyMs)"))
+            add("beatMs", call.beatMs.map { .number("\($0)") })
         case .wait(let call):
             add("until", .array(call.until.map(\.written)))
             add("fail", call.fail.isEmpty ? nil : .array(call.fail.map(\.written)))
             add("since", call.since.map { .string($0) })
             add("timeoutMs", call.timeoutMs.map { .number("\($0)") })
+        case .hold(let call):
+            add("before", .array(call.before.map(\.written)))
+            if case .delay(let maxMs) = call.mode {
+                add("mode", .string("delay"))
+                add("maxMs", .number("\(maxMs)"))
+            }
+            add("why", call.why.map { .string($0) })
+        case .release(let number):
+            add("hold", .number("\(number)"))
+        case .guard(let call):
+            add("before", .array(call.before.map(\.written)))
+            add("timeoutMs", .number("\(call.timeoutMs)"))
+            add("onTimeout", .string(call.allowsOnTimeout ? "allow" : "deny"))
+            add("why", call.why.map { .string($0) })
+        case .vote(let call):
+            add("ask", .number("\(call.ask)"))
+            add("allow", .bool(call.allow))
+            add("why", call.why.map { .string($0) })
+        case .history(let call):
+            add("since", call.since.map { .string($0) })
+            add("limit", .number("\(call.limit)"))
+            add("only", call.only.map { .array($0.map(\.written)) })
         }
         return .object(members)
     }

@@ -1,0 +1,233 @@
+import Glibc
+import StateMachineCore
+import StateMachineWire
+
+/// Lines straight from the ring: nothing is copied but what the socket did not take.
+extension Connection {
+    /// A line that is about to be written, as far as it has to be told from others.
+    private typealias Line = (seq: UInt64, length: Int)
+
+    /// Writes the ring's own bytes, all that are new, in one call.
+    func writeAll(of watch: Watch) -> Bool {
+        let head = self.server.ring.head
+        self.server.vectors.removeAll(keepingCapacity: true)
+        self.server.ring.appendSlices(after: watch.cursor, to: &self.server.vectors)
+        let written = self.writeVectors()
+        guard case .short(let count) = written else {
+            watch.cursor = head
+            watch.reported = head
+            return written == .all
+        }
+        let lines = (watch.cursor + 1...head).map { seq -> Line in
+            (seq, self.server.ring[seq].length)
+        }
+        let last = self.leaveRest(of: lines, written: count)
+        watch.cursor = last.seq
+        watch.reported = last.seq
+        return false
+    }
+
+    /// Writes changes line by line: only what the watch wants, with its id, marked if replayed.
+    func writeSome(of watch: Watch) -> Bool {
+        switch watch.mode {
+        case .all:
+            let lines = self.gather(
+                after: watch.cursor,
+                through: self.server.ring.head,
+                only: watch.only,
+                head: watch.head,
+                isReplayed: watch.isReplaying
+            )
+            return self.write(lines, of: watch)
+        case .latest:
+            return self.writeNewest(of: watch)
+        }
+    }
+
+    /// Writes the newest change that the watch wants, with the number of those that it stands for.
+    private func writeNewest(of watch: Watch) -> Bool {
+        let ring = (watch.cursor + 1)...self.server.ring.head
+        let wanted = ring.reversed().filter { self.server.isWanted($0, watch.only) }
+        guard let newest = wanted.first else {
+            watch.cursor = ring.upperBound
+            return true
+        }
+        let change = self.server.ring[newest]
+        let tail = ChangeLine.tail(
+            skipped: UInt64(wanted.count - 1),
+            isReplayed: watch.isReplaying
+        )
+        return tail.withUnsafeBytes { tail in
+            self.server.vectors.removeAll(keepingCapacity: true)
+            let length = self.gather(change, head: watch.head, tail: tail)
+            return self.write((ring.upperBound, [(newest, length)]), of: watch)
+        }
+    }
+
+    /// Writes what an answer to `history` still lacks; false if the socket did not take it all.
+    func writeHistory(_ run: HistoryRun) -> Bool {
+        while run.cursor < run.end, run.left > 0 {
+            guard self.server.ring.reaches(back: run.cursor) else {
+                // The ring went on without a reader this slow: it is told, and may ask again.
+                run.resync = .lagged
+                run.cursor = run.end
+                return true
+            }
+            let (examined, lines) = self.gather(
+                after: run.cursor,
+                through: run.end,
+                only: run.only,
+                head: run.head,
+                isReplayed: true,
+                limit: run.left
+            )
+            guard !lines.isEmpty else {
+                run.cursor = examined
+                continue
+            }
+            switch self.writeVectors() {
+            case .all:
+                run.cursor = examined
+                run.sent(lines.count)
+            case .short(let count):
+                let last = self.leaveRest(of: lines, written: count)
+                run.cursor = last.seq
+                run.sent(last.count)
+                return false
+            case .gone:
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Sets up the vectors for as many lines as one write takes.
+    private func gather(
+        after cursor: UInt64,
+        through end: UInt64,
+        only: [Pattern]?,
+        head: LineHead,
+        isReplayed: Bool,
+        limit: UInt64 = .max
+    ) -> (examined: UInt64, lines: [Line]) {
+        let tail = isReplayed ? ChangeLine.replayTail.buffer : nil
+        var lines: [Line] = []
+        var seq = cursor
+        self.server.vectors.removeAll(keepingCapacity: true)
+        // A line takes four vectors: its head, the shared part that may wrap around, its tail.
+        while seq < end, lines.count < limit,
+            self.server.vectors.count + 4 <= SocketWriter.vectorLimit
+        {
+            seq += 1
+            guard self.server.isWanted(seq, only) else { continue }
+            lines.append((seq, self.gather(self.server.ring[seq], head: head, tail: tail)))
+        }
+        return (seq, lines)
+    }
+
+    /// Sets up the vectors of one line, and returns how long it is; without `tail` it keeps its own.
+    private func gather(
+        _ change: ChangeRing<State>.Change,
+        head: LineHead,
+        tail: UnsafeRawBufferPointer?
+    ) -> Int {
+        let ownTail = tail == nil ? 0 : ChangeLine.tail.utf8CodeUnitCount
+        self.server.vectors.append(head.bytes.vector)
+        self.server.ring.appendSlices(
+            of: change,
+            without: ChangeLine.head.count,
+            ownTail,
+            to: &self.server.vectors
+        )
+        if let tail { self.server.vectors.append(tail.vector) }
+        return head.bytes.count + change.length - ChangeLine.head.count - ownTail
+            + (tail?.count ?? 0)
+    }
+
+    /// Writes the vectors that are set up, and moves the watch's cursor past what went.
+    private func write(_ batch: (examined: UInt64, lines: [Line]), of watch: Watch) -> Bool {
+        guard let newest = batch.lines.last else {
+            watch.cursor = batch.examined
+            return true
+        }
+        switch self.writeVectors() {
+        case .all:
+            watch.cursor = batch.examined
+            watch.reported = newest.seq
+            return true
+        case .short(let count):
+            let last = self.leaveRest(of: batch.lines, written: count)
+            watch.cursor = last.seq
+            watch.reported = last.seq
+            return false
+        case .gone:
+            return false
+        }
+    }
+
+    private enum Written: Equatable {
+        case all
+        case short(Int)
+        case gone
+    }
+
+    private func writeVectors() -> Written {
+        let total = self.server.vectors.reduce(0) { $0 + $1.iov_len }
+        switch self.writer.write(&self.server.vectors) {
+        case .written(let count):
+            self.count(bytes: count)
+            return count == total ? .all : .short(count)
+        case .gone:
+            self.dropOutput()
+            return .gone
+        }
+    }
+
+    /// Leaves to the channel the line in which the socket stopped: when the channel has written it,
+    /// there is room again.
+    ///
+    /// Returns that line's seq and how many lines have gone with it.
+    private func leaveRest(of lines: [Line], written: Int) -> (seq: UInt64, count: Int) {
+        var end = 0
+        var last: (seq: UInt64, count: Int) = (0, 0)
+        for line in lines {
+            end += line.length
+            last = (line.seq, last.count + 1)
+            if end > written { break }
+        }
+        self.block(self.server.vectors.bytes(written..<end)[...], replies: 0)
+        return last
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate var vector: iovec {
+        iovec(iov_base: UnsafeMutableRawPointer(mutating: self.baseAddress), iov_len: self.count)
+    }
+}
+
+extension StaticString {
+    fileprivate var buffer: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: self.utf8Start, count: self.utf8CodeUnitCount)
+    }
+}
+
+extension [iovec] {
+    /// The bytes in that range of all that the vectors point at.
+    fileprivate func bytes(_ range: Range<Int>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(range.count)
+        var start = 0
+        for vector in self {
+            let part = UnsafeRawBufferPointer(start: vector.iov_base, count: vector.iov_len)
+            let wanted = range.clamped(to: start..<start + part.count)
+            if !wanted.isEmpty {
+                bytes.append(
+                    contentsOf: part[wanted.lowerBound - start..<wanted.upperBound - start]
+                )
+            }
+            start += part.count
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,161 @@
+import NIOCore
+import StateMachineCore
+import StateMachineWire
+
+/// Holds and guards: voters of the machine that live as long as the client's side of a connection.
+extension Connection {
+    func hold(_ call: HoldCall, id: RequestID?) throws(WireError) {
+        let limit = self.server.limits.holdsPerConnection
+        guard self.holds.count < limit else {
+            throw WireError(.limit, "this connection has \(limit) holds, as many as it may")
+        }
+        let patience: Patience
+        switch call.mode {
+        case .block: patience = Patience(limit: nil, whenSilent: .yes)
+        case .delay(let maxMs): patience = .postponing(atMost: .milliseconds(maxMs))
+        }
+        let hold = try self.makeVoter(id: id, why: call.why)
+        try self.register(hold, .hold(hold.number), before: call.before, patience) { ask in
+            switch call.mode {
+            case .block: ask.vote(.no(call.why ?? "held"))
+            case .delay: hold.question = (0, ask)
+            }
+        }
+        self.holds.append(hold)
+        self.server.holds[hold.number] = self
+        self.reply(ServerLine.reply(id: id, own: { $0.number("hold", hold.number) }))
+    }
+
+    func release(_ number: UInt64, id: RequestID?) throws(WireError) {
+        guard let owner = self.server.holds[number],
+            let index = owner.holds.firstIndex(where: { $0.number == number })
+        else {
+            throw WireError(.notFound, "there is no hold \(number)")
+        }
+        guard self.peer.uid == 0 || self.peer.uid == owner.peer.uid else {
+            throw WireError(.forbidden, "hold \(number) is of another user")
+        }
+        owner.holds.remove(at: index).end()
+        self.server.holds[number] = nil
+        self.reply(ServerLine.reply(id: id))
+    }
+
+    func `guard`(_ call: GuardCall, id: RequestID?) throws(WireError) {
+        let limit = self.server.limits.guardsPerConnection
+        guard self.guards.count < limit else {
+            throw WireError(.limit, "this connection has \(limit) guards, as many as it may")
+        }
+        let patience = Patience(
+            limit: .milliseconds(call.timeoutMs),
+            whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
+        )
+        let voter = try self.makeVoter(id: id, why: call.why)
+        let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
+        try self.register(voter, .guard(voter.number), before: call.before, patience) { ask in
+            connection.value.put(ask, to: voter, leftMs: call.timeoutMs)
+        }
+        self.guards.append(voter)
+        self.reply(ServerLine.reply(id: id, own: { $0.number("guard", voter.number) }))
+    }
+
+    func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
+        let voter = self.guards.first { $0.question?.number == call.ask }
+        let vote: Vote = call.allow ? .yes : .no(call.why ?? voter?.why ?? "")
+        guard let question = voter?.question else {
+            throw WireError(.notFound, "question \(call.ask) is not open to this connection")
+        }
+        voter?.question = nil
+        guard question.ask.vote(vote) else {
+            throw WireError(.notFound, "question \(call.ask) was decided without this vote")
+        }
+        self.reply(ServerLine.reply(id: id))
+    }
+
+    /// Ends what lives only as long as the client's side.
+    func endVoters() {
+        for hold in self.holds {
+            self.server.holds[hold.number] = nil
+            hold.end()
+        }
+        for voter in self.guards { voter.end() }
+        self.holds = []
+        self.guards = []
+    }
+
+    private func makeVoter(id: RequestID?, why: String?) throws(WireError) -> SocketVoter<State> {
+        guard !self.isMute else {
+            throw WireError(.internal, "the connection is closed")
+        }
+        return SocketVoter(
+            number: self.server.nextNumber(),
+            requestID: id,
+            peer: self.peer,
+            why: why
+        )
+    }
+
+    private func register(
+        _ voter: SocketVoter<State>,
+        _ name: VoterName,
+        before patterns: [Pattern],
+        _ patience: Patience,
+        _ body: @escaping @Sendable (Ask<State>) -> Void
+    ) throws(WireError) {
+        let coding = self.server.coding
+        for pattern in patterns { try coding.schema.check(pattern) }
+        voter.begin(
+            self.server.machine.addVoter(
+                label: name.label,
+                peer: self.peer,
+                on: self.server.context,
+                patience: patience,
+                before: { proposal in
+                    patterns.contains { coding.matches($0, proposal.proposed) }
+                },
+                body
+            )
+        )
+    }
+
+    /// Sends a guard its question.
+    private func put(_ ask: Ask<State>, to voter: SocketVoter<State>, leftMs: UInt64) {
+        let number = self.server.nextNumber()
+        voter.question = (number, ask)
+        // A client that does not read its questions is silent; they are not heaped up for it.
+        guard !voter.isAskQueued else { return }
+        voter.isAskQueued = true
+        let proposal = ask.proposal
+        self.append(
+            ServerLine.ask(
+                id: voter.requestID,
+                number: number,
+                self.server.report(of: proposal.current),
+                to: self.server.coding.fragment(of: proposal.proposed),
+                by: proposal.by,
+                cause: proposal.cause,
+                leftMs: leftMs
+            ),
+            replies: 0
+        )
+        self.server.scheduleFlush()
+    }
+}
+
+extension Denial {
+    /// As it stands in `denied.by`.
+    func json(ownPeer: Peer) -> JSONValue {
+        let name: JSONMember =
+            switch VoterName(self) {
+            case .hold(let number): JSONMember("hold", .count(number))
+            case .guard(let number): JSONMember("guard", .count(number))
+            case nil: JSONMember("delegate", .string(self.label))
+            }
+        let peer = self.peer ?? ownPeer
+        return .object([
+            name,
+            JSONMember("uid", .count(peer.uid)),
+            JSONMember("pid", .count(peer.pid)),
+            JSONMember("why", .string(self.why)),
+        ])
+    }
+}

@@ -1,0 +1,47 @@
+import Metrics
+import StateMachineWire
+
+/// What the server has done since it began, for `stats` and for whatever metrics system the program
+/// has set up.
+///
+/// Belongs to the event loop.
+struct ServerCounters {
+    /// One number, kept here and reported there.
+    struct Tally {
+        private(set) var value: UInt64 = 0
+        private let counter: Counter
+
+        init(_ label: String) {
+            self.counter = Counter(label: label)
+        }
+
+        mutating func add(_ count: Int = 1) {
+            self.value += UInt64(count)
+            self.counter.increment(by: count)
+        }
+    }
+
+    var changes = Tally("statemachine_changes_total")
+    var requests = Tally("statemachine_requests_total")
+    var refusals = Tally("statemachine_refusals_total")
+    var accepted = Tally("statemachine_connections_accepted_total")
+    var turnedAway = Tally("statemachine_connections_turned_away_total")
+    var resyncs = Tally("statemachine_resyncs_total")
+    var bytes = Tally("statemachine_sent_bytes_total")
+
+    var json: JSONValue {
+        .object([
+            JSONMember("changes", .count(self.changes.value)),
+            JSONMember("requests", .count(self.requests.value)),
+            JSONMember("refusals", .count(self.refusals.value)),
+            JSONMember("accepted", .count(self.accepted.value)),
+            JSONMember("turnedAway", .count(self.turnedAway.value)),
+            JSONMember("resyncs", .count(self.resyncs.value)),
+            JSONMember("bytes", .count(self.bytes.value)),
+        ])
+    }
+}
+
+extension JSONValue {
+    static func count(_ count: some BinaryInteger) -> JSONValue { .number("\(count)") }
+}

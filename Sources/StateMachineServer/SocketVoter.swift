@@ -1,0 +1,67 @@
+import StateMachineCore
+import StateMachineWire
+
+/// What a client's hold or guard is called in the machine, which knows voters by a label.
+enum VoterName: Equatable {
+    case hold(UInt64)
+    case `guard`(UInt64)
+
+    var label: String {
+        switch self {
+        case .hold(let number): "hold \(number)"
+        case .guard(let number): "guard \(number)"
+        }
+    }
+
+    /// The name that a denial bears; nil if a delegate of the program said no.
+    init?(_ denial: Denial) {
+        // Only what votes for a client has a peer, so a delegate's label is never mistaken.
+        let words = denial.label.split(separator: " ")
+        guard denial.peer != nil, words.count == 2, let number = UInt64(words[1]) else {
+            return nil
+        }
+        switch words[0] {
+        case "hold": self = .hold(number)
+        case "guard": self = .guard(number)
+        default: return nil
+        }
+    }
+}
+
+/// A client's hold or guard: its place among the machine's voters.
+///
+/// `@unchecked Sendable`: everything but `let`s is touched on the event loop only; the machine asks it
+/// there.
+final class SocketVoter<State: MachineState>: @unchecked Sendable {
+    let number: UInt64
+    let requestID: RequestID?
+    let peer: Peer
+    let why: String?
+
+    /// The question that it has not answered, and that question's number.
+    ///
+    /// One at a time, since proposals are decided one at a time: a newer one means that the older one
+    /// is closed. Letting go of it is consent.
+    var question: (number: UInt64, ask: Ask<State>)?
+
+    /// Whether a question to it waits for the socket; a client that does not read is not sent more.
+    var isAskQueued = false
+
+    private var registration: Registration?
+
+    init(number: UInt64, requestID: RequestID?, peer: Peer, why: String?) {
+        self.number = number
+        self.requestID = requestID
+        self.peer = peer
+        self.why = why
+    }
+
+    func begin(_ registration: Registration) { self.registration = registration }
+
+    /// Ends it; what it was asked is decided without it.
+    func end() {
+        self.registration?.cancel()
+        self.registration = nil
+        self.question = nil
+    }
+}

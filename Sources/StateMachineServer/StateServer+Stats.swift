@@ -1,0 +1,52 @@
+import StateMachineCore
+import StateMachineWire
+
+extension StateServer {
+    /// What `stats` answers: who is subscribed, how far behind, what was dropped.
+    func stats(id: RequestID?) -> [UInt8] {
+        let rows = self.clients.map { JSONValue.object($0.row(head: self.ring.head)) }
+        return ServerLine.reply(
+            id: id,
+            own: { writer in
+                writer.number("uptimeMs", self.uptimeMs)
+                writer.json("counters", self.counters.json)
+                writer.json("connections", .array(rows))
+                writer.number("seq", self.report.seq)
+            }
+        )
+    }
+
+    /// What follows the changes in an answer to `history`.
+    func summary(of run: HistoryRun) -> [UInt8] {
+        ServerLine.reply(
+            id: run.id,
+            own: { writer in
+                writer.number("count", run.count)
+                writer.bool("more", run.resync == .lagged || self.hasMore(run))
+            },
+            rest: { writer in
+                if let resync = run.resync { writer.string("resync", resync.rawValue) }
+            }
+        )
+    }
+}
+
+extension Connection {
+    /// One row of `stats`.
+    fileprivate func row(head: UInt64) -> [JSONMember] {
+        let lag = self.watches.map { head - $0.cursor }.max() ?? 0
+        return [
+            JSONMember("uid", .count(self.peer.uid)),
+            JSONMember("pid", .count(self.peer.pid)),
+            JSONMember("door", .string(self.door.rawValue)),
+            JSONMember("watches", .count(self.watches.count)),
+            JSONMember("waits", .count(self.waits.count)),
+            JSONMember("holds", .count(self.holds.count)),
+            JSONMember("guards", .count(self.guards.count)),
+            JSONMember("sets", .count(self.sets.count)),
+            JSONMember("lag", .count(lag)),
+            JSONMember("resyncs", .count(self.counts.resyncs)),
+            JSONMember("bytes", .count(self.counts.bytes)),
+        ]
+    }
+}
