@@ -3,7 +3,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-@Suite struct ReentrancyTests {
+@Suite(.timeLimit(.minutes(1))) struct ReentrancyTests {
     @Test(arguments: Place.allCases)
     func aTransitionMadeInACallbackCommitsAtOnceAndIsToldAfter(on place: Place) async {
         let machine = StateMachine<AppState>()
@@ -79,5 +79,21 @@ import Testing
         machine.addDelegate(listener)
         machine.state = .authentication(.idle)
         #expect(listener.seqs == Array(1...10_000))
+    }
+
+    @Test(arguments: Place.allCases)
+    func aStateSetWhenTheBurstHasEndedIsHeardToo(on place: Place) async {
+        let machine = StateMachine<AppState>()
+        let heard = Heard()
+        let receptionist = Receptionist(
+            of: machine,
+            on: place.context,
+            afterBurst: { machine.state = .dataRetrieval(.success) },
+            task: { heard.record($0) }
+        )
+        machine.state = .authentication(.active)
+        // Not by flushing, which would wake the lane once more.
+        #expect(await heard.wait(for: 2).map(\.seq) == [1, 2])
+        receptionist.close()
     }
 }
