@@ -50,7 +50,11 @@ extension Connection {
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
     func flush() {
         self.pump()
-        if self.repliesInFlight < self.server.limits.repliesInFlight { self.serve() }
+        if !self.isReading && self.repliesInFlight < self.server.limits.repliesInFlight {
+            self.serve()
+        } else {
+            self.finish()
+        }
     }
 
     /// Writes all that can be written now.

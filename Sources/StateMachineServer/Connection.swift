@@ -58,11 +58,14 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     private var inbound = ByteBuffer()
     /// Bytes of `inbound` in which no newline was found.
     private var scanned = 0
-    private var isReading = true
+    private(set) var isReading = true
     private var hasSeenEOF = false
 
     /// Whether it has a place; a connection that is turned away has none to give back.
     private(set) var isAdmitted = false
+
+    /// Whether it is served; before, what it sends is kept.
+    private var isOpen = false
 
     init(
         server: StateServer<State>,
@@ -116,12 +119,13 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// Begins to serve the client.
     private func open() {
         guard self.lifecycle.isListening, !self.isMute else { return }
+        self.isOpen = true
         if self.door.isWatchImplied {
             self.server.catchUp()
             let head = self.server.report.seq
             self.begin(Watch(WatchCall(), id: nil, from: nil, head: head, isImplicit: true))
         }
-        self.flush()
+        self.serve()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -147,6 +151,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         // What arrived before the client vanished is still decided; nobody hears the answers.
         self.dropOutput()
         self.isBlocked = false
+        self.isOpen = true
         self.serve()
         self.lifecycle.becameInactive()
         self.dropOutput()
@@ -163,6 +168,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
 
     /// Deals with the requests that have arrived, as far as the client reads the answers.
     func serve() {
+        guard self.isOpen else { return }
         let limit = self.server.limits.repliesInFlight
         repeat {
             while self.repliesInFlight < limit, self.lifecycle.isListening,
