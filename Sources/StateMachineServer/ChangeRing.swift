@@ -1,5 +1,6 @@
 import Glibc
 import StateMachineCore
+import StateMachineWire
 
 /// The changes of the recent past, each encoded once, in one shared log of bytes.
 ///
@@ -13,6 +14,8 @@ struct ChangeRing<State: MachineState>: ~Copyable {
     /// What a kept change is, beside its bytes.
     struct Change {
         let transition: Transition<State>
+        /// The `data` of the state that was entered, for patterns to look at.
+        let data: JSONValue
         /// Where its line begins, counted in bytes since the ring was made.
         fileprivate(set) var offset: UInt64
         fileprivate(set) var length: Int
@@ -43,7 +46,7 @@ struct ChangeRing<State: MachineState>: ~Copyable {
     ///
     /// A line longer than the whole ring is not kept, and nothing before it: its readers are told
     /// that they missed it.
-    mutating func append(_ transition: Transition<State>, line: [UInt8]) {
+    mutating func append(_ transition: Transition<State>, data: JSONValue, line: [UInt8]) {
         self.head = transition.seq
         guard line.count <= self.memory.count else {
             self.first = self.head + 1
@@ -60,6 +63,7 @@ struct ChangeRing<State: MachineState>: ~Copyable {
         }
         self.changes[self.slot(self.head)] = Change(
             transition: transition,
+            data: data,
             offset: start,
             length: line.count
         )

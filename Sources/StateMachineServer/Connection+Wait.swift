@@ -21,9 +21,9 @@ extension Connection {
         let wait = PendingWait(id: id, call: call, resync: resync)
         while passed < head {
             passed += 1
-            let transition = self.server.ring[passed].transition
-            let verdict = wait.verdict { self.server.coding.matches($0, transition.new) }
+            let verdict = wait.verdict { self.server.isWanted(passed, [$0]) }
             if let verdict {
+                let transition = self.server.ring[passed].transition
                 self.answer(wait, verdict, self.server.report(of: transition))
                 return
             }
@@ -51,10 +51,9 @@ extension Connection {
     }
 
     /// Ends the waits that a change decides.
-    func judgeWaits(_ state: State, _ report: ServerLine.Report) {
+    func judgeWaits(_ report: ServerLine.Report, _ matches: (Pattern) -> Bool) {
         for wait in self.waits {
-            let verdict = wait.verdict { self.server.coding.matches($0, state) }
-            guard let verdict, self.remove(wait) else { continue }
+            guard let verdict = wait.verdict(matches), self.remove(wait) else { continue }
             wait.timeout?.cancel()
             self.answer(wait, verdict, report)
         }

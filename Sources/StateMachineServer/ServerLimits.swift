@@ -55,6 +55,7 @@ public struct ServerLimits: Hashable, Sendable {
             ("stateBytes", RequestLimits.stateBytes),
             ("causeBytes", RequestLimits.causeBytes),
             ("idBytes", RequestLimits.idBytes),
+            ("patterns", RequestLimits.patterns),
             ("voteMs", Int(RequestLimits.voteMs)),
             ("historyChanges", Int(RequestLimits.historyChanges)),
             ("ringChanges", self.ringChanges),

@@ -96,12 +96,20 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
 
     private func append(_ transition: Transition<State>) {
         let old = self.report.fragment
+        let data = self.coding.data(of: transition.new)
         self.state = transition.new
-        self.report = self.report(of: transition)
-        self.ring.append(transition, line: ServerLine.change(self.report, from: old, transition))
+        self.report = ServerLine.Report(
+            seq: transition.seq,
+            fragment: self.coding.fragment(of: transition.new, data: data),
+            at: transition.at,
+            epoch: self.epoch
+        )
+        let line = ServerLine.change(self.report, from: old, transition)
+        self.ring.append(transition, data: data, line: line)
         self.counters.changes.add()
+        let name = transition.new.name.rawValue
         for connection in self.connections.values where connection.isWaiting {
-            connection.judgeWaits(transition.new, self.report)
+            connection.judgeWaits(self.report) { $0.matches(name, data) }
         }
     }
 
@@ -127,8 +135,9 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     /// Whether a kept change leads to a state that one of the patterns matches; nil means all.
     func isWanted(_ seq: UInt64, _ only: [Pattern]?) -> Bool {
         guard let only else { return true }
-        let state = self.ring[seq].transition.new
-        return only.contains { self.coding.matches($0, state) }
+        let change = self.ring[seq]
+        let name = change.transition.new.name.rawValue
+        return only.contains { $0.matches(name, change.data) }
     }
 
     /// Whether there is more of what was asked for than the answer has shown.

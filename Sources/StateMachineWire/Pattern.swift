@@ -12,6 +12,12 @@ package struct Pattern: Hashable, Sendable {
         self.written = written
     }
 
+    /// Whether it means the state of that name with that `data`.
+    package func matches(_ name: String, _ data: JSONValue) -> Bool {
+        name == self.state
+            && (self.data.isEmpty || JSONValue.object(self.data).isContained(in: data))
+    }
+
     /// A name, or `name:key=value,key=value`.
     package init(text: String) throws(WireError) {
         let parts = text.split(at: ":", maxSplits: 1)
@@ -49,6 +55,14 @@ package struct Pattern: Hashable, Sendable {
                 "a pattern is a string or an object, not of type \(value.kind)"
             )
         }
+    }
+
+    static func check(count: Int, in place: String) throws(WireError) {
+        guard count > RequestLimits.patterns else { return }
+        throw WireError(
+            .limit,
+            "there are \(count) patterns in \(place); there may be \(RequestLimits.patterns)"
+        )
     }
 
     /// `key=value` items; a value that is JSON is that value, else a string.

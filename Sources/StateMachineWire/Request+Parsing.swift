@@ -151,6 +151,7 @@ extension Request.Call {
 
 extension Pattern {
     fileprivate static func patterns(_ texts: [String]) throws(WireError) -> [Pattern] {
+        try self.check(count: texts.count, in: "the line")
         var patterns: [Pattern] = []
         for text in texts { patterns.append(try Pattern(text: text)) }
         return patterns

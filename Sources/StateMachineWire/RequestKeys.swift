@@ -111,6 +111,7 @@ struct RequestKeys {
         guard !elements.isEmpty else {
             throw WireError(.badRequest, "\(key) is an empty list; it must name a state at least")
         }
+        try Pattern.check(count: elements.count, in: key)
         var patterns: [Pattern] = []
         for element in elements { patterns.append(try Pattern(element)) }
         return patterns

@@ -11,6 +11,12 @@ package enum RequestLimits {
     /// Bytes of UTF-8 in a `cause` or a `why`.
     package static let causeBytes = 256
 
+    /// Patterns in one list: every change is held against each of them, for every reader.
+    ///
+    /// 32: more than anybody writes by hand, and few enough that the readers of one user cannot slow
+    /// the others down. Not tuned.
+    package static let patterns = 32
+
     /// Milliseconds that a hold may delay, and that a guard may take.
     package static let voteMs: UInt64 = 60_000
 

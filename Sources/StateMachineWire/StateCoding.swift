@@ -29,11 +29,16 @@ package struct StateCoding<State: MachineState>: Sendable {
 
     /// `"state":"…","data":{…}`: what every line about that state carries.
     package func fragment(of state: State) -> [UInt8] {
+        self.fragment(of: state, data: self.data(of: state))
+    }
+
+    /// The same, for a state whose `data` is at hand.
+    package func fragment(of state: State, data: JSONValue) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(text: "\"state\":")
         bytes.append(jsonString: state.name.rawValue)
         bytes.append(text: ",\"data\":")
-        bytes.append(json: self.data(of: state))
+        bytes.append(json: data)
         return bytes
     }
 
@@ -92,8 +97,9 @@ package struct StateCoding<State: MachineState>: Sendable {
     }
 
     package func matches(_ pattern: Pattern, _ state: State) -> Bool {
-        guard state.name.rawValue == pattern.state else { return false }
-        return pattern.data.isEmpty
-            || JSONValue.object(pattern.data).isContained(in: self.data(of: state))
+        let name = state.name.rawValue
+        // Most patterns name another state, or nothing but a state.
+        guard name == pattern.state, !pattern.data.isEmpty else { return name == pattern.state }
+        return pattern.matches(name, self.data(of: state))
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import StateMachineCore
+import StateMachineWire
 import Testing
 
 @testable import StateMachineServer
@@ -33,7 +34,8 @@ struct ChangeRingTests {
     func itKeepsAsManyChangesAsItMay() {
         var ring = ChangeRing<DoorState>(changes: 4, bytes: 1000, after: 0)
         for transition in self.transitions(10) {
-            ring.append(transition, line: Array("line \(transition.seq)\n".utf8))
+            let line = Array("line \(transition.seq)\n".utf8)
+            ring.append(transition, data: .null, line: line)
         }
         let head = ring.head
         #expect(head == 10)
@@ -56,7 +58,7 @@ struct ChangeRingTests {
         lengths[0] = min(lengths[0], 40)
         for (transition, length) in zip(transitions, lengths) {
             let letter = UInt8(ascii: "a") + UInt8(transition.seq)
-            ring.append(transition, line: Array(repeating: letter, count: length))
+            ring.append(transition, data: .null, line: Array(repeating: letter, count: length))
         }
         let first = ring.first
         #expect(first == 5)
@@ -75,11 +77,11 @@ struct ChangeRingTests {
     func aLineLongerThanTheRingIsMissedNotCut() {
         var ring = ChangeRing<DoorState>(changes: 4, bytes: 10, after: 0)
         let transitions = self.transitions(2)
-        ring.append(transitions[0], line: Array(repeating: 1, count: 11))
+        ring.append(transitions[0], data: .null, line: Array(repeating: 1, count: 11))
         let (head, reaches0) = (ring.head, ring.reaches(back: 0))
         #expect(head == 1)
         #expect(!reaches0)
-        ring.append(transitions[1], line: Array("x\n".utf8))
+        ring.append(transitions[1], data: .null, line: Array("x\n".utf8))
         let (first, reaches1) = (ring.first, ring.reaches(back: 1))
         #expect(reaches1)
         #expect(first == 2)
