@@ -117,7 +117,9 @@ extension Request.Call {
                     + #"{"op":"\#(operation.rawValue)",…}"#
             )
         case .release:
-            guard let hold = rest.first, let number = UInt64(hold) else {
+            guard let hold = rest.first, let number = UInt64(hold),
+                number < RequestLimits.integerBound
+            else {
                 throw WireError(.badRequest, "release needs the number of a hold: release N")
             }
             self = .release(number)

@@ -53,6 +53,8 @@ struct DescriptionTests {
         #expect(limits["stateBytes"]?.integer == Int64(RequestLimits.stateBytes))
         #expect(limits["causeBytes"]?.integer == Int64(RequestLimits.causeBytes))
         #expect(limits["idBytes"]?.integer == Int64(RequestLimits.idBytes))
+        #expect(limits["voteMs"]?.integer == Int64(RequestLimits.voteMs))
+        #expect(limits["historyChanges"]?.integer == Int64(RequestLimits.historyChanges))
         #expect(description["protocol"] == .number("1"))
     }
 

@@ -10,7 +10,7 @@ enum Fixture: String {
     case refusals
     /// Replies, as they go out.
     case replies
-    /// What a watch is sent, and how a connection ends.
+    /// What comes without being asked for at that moment, and how a connection ends.
     case watches
     /// What `describe` and `help` answer.
     case descriptions

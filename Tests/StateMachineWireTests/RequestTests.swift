@@ -65,15 +65,20 @@ struct RequestTests {
         #expect(error?.error.message == "id is longer than 128 bytes of UTF-8")
     }
 
-    @Test("takes a cause of 256 bytes")
-    func takesALongCause() throws {
-        let cause = String(repeating: "é", count: 128)
-        let line = #"{"op":"set","state":"ready","cause":"\#(cause)"}"#
-        guard case .set(let call) = try Request.parse(Array(line.utf8))?.call else {
-            Issue.record("not a set")
-            return
-        }
-        #expect(call.cause == cause)
+    @Test(
+        "takes a cause and a why of 256 bytes",
+        arguments: [
+            (#"{"op":"set","state":"ready","#, "cause"),
+            (#"{"op":"hold","before":["ready"],"#, "why"),
+            (#"{"op":"guard","before":["ready"],"#, "why"),
+            (#"{"op":"vote","ask":1,"allow":false,"#, "why"),
+        ]
+    )
+    func takesALongText(_ beginning: String, _ key: String) throws {
+        let text = String(repeating: "é", count: 128)
+        let line = beginning + "\"\(key)\":\"\(text)\"}"
+        let request = try #require(try Request.parse(Array(line.utf8)))
+        #expect(request.object[key]?.string == text)
     }
 
     @Test(
@@ -84,6 +89,9 @@ struct RequestTests {
             #"{"op":"get","id":{"LONG":1}}"#, #"{"op":"watch","only":"LONG"}"#,
             #"{"op":"watch","only":[{"state":"a","LONG":1}]}"#, #"{"op":"get","LONG":1,"LONG":1}"#,
             #"{"op":"watch","since":["LONG"]}"#, "wait ready:LONG=1",
+            "release LONG", "hold LONG", "history LONG", #"{"op":"hold","before":["LONG"]}"#,
+            #"{"op":"watch","mode":"LONG"}"#, #"{"op":"guard","before":["a"],"onTimeout":"LONG"}"#,
+            #"{"op":"history","limit":"LONG"}"#, #"{"op":"vote","ask":1,"allow":"LONG"}"#,
         ]
     )
     func thatIsLongIsAnsweredInFewWords(_ form: String) {

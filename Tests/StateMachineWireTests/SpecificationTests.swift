@@ -12,7 +12,7 @@ struct SpecificationTests {
         )
         let shown = try self.lines(after: "← ")
         #expect(shown.count > 10)
-        for line in shown { #expect(examples.contains(line), "\(line)") }
+        #expect(shown.filter { !examples.contains($0) } == [])
     }
 
     @Test("asks only for what can be read, or for an error on purpose")
@@ -31,7 +31,7 @@ struct SpecificationTests {
         for operation in Operation.allCases {
             let start = try #require(text.range(of: "### \(operation.rawValue)\n"))
             let section = text[start.upperBound...]
-            let end = section.range(of: "\n## ")?.lowerBound ?? section.endIndex
+            let end = section.range(of: "\n##")?.lowerBound ?? section.endIndex
             for key in operation.keys {
                 #expect(section[..<end].contains("| `\(key)` |"), "\(key)")
             }

@@ -8,7 +8,7 @@ struct WatchLineTests {
 
     @Test("is what the examples show, byte for byte")
     func isWhatTheExamplesShow() throws {
-        try Fixture.watches.expect(self.states() + self.changes() + self.farewells())
+        try Fixture.watches.expect(self.states() + self.changes() + self.signs() + self.farewells())
     }
 
     @Test("about a change is the same for all watches between its head and its tail")
@@ -19,6 +19,21 @@ struct WatchLineTests {
         #expect(ChangeLine.head(id: .integer(7)) == Array(#"{"type":"change","id":7"#.utf8))
         let last = line[line.count - ChangeLine.tail.utf8CodeUnitCount - 1]
         #expect(last == UInt8(ascii: "\""))
+    }
+
+    @Test("that stands for no others ends as the shared line or a replayed one does")
+    func endsAsSharedIfItStandsForNoOthers() {
+        func bytes(_ text: StaticString) -> [UInt8] {
+            var bytes: [UInt8] = []
+            bytes.append(text: text)
+            return bytes
+        }
+        let live = ChangeLine.tail(skipped: 0, isReplayed: false)
+        #expect(live == bytes(ChangeLine.tail))
+        let replayed = ChangeLine.tail(skipped: 0, isReplayed: true)
+        #expect(replayed == bytes(ChangeLine.replayTail))
+        let newest = ChangeLine.tail(skipped: .max, isReplayed: true)
+        #expect(newest == Array(",\"skipped\":18446744073709551615,\"replay\":true}\n".utf8))
     }
 
     private func states() throws -> [[UInt8]] {
@@ -47,23 +62,72 @@ struct WatchLineTests {
             cause: "log/in: “é”\u{2028}",
             by: Peer(uid: 4_294_967_294, pid: 4711)
         )
-        let middle = theirs.dropFirst(ChangeLine.head.count)
-        var replayed = ChangeLine.head(id: .string("a"))
-        replayed += middle.dropLast(ChangeLine.tail.utf8CodeUnitCount)
-        replayed.append(text: ChangeLine.replayTail)
-        return [own, theirs, ChangeLine.head(id: .integer(1)) + middle, replayed]
+        func body(of line: [UInt8]) -> ArraySlice<UInt8> {
+            line.dropFirst(ChangeLine.head.count).dropLast(ChangeLine.tail.utf8CodeUnitCount)
+        }
+        func replayed(_ line: [UInt8], _ id: RequestID) -> [UInt8] {
+            var replayed = ChangeLine.head(id: id) + body(of: line)
+            replayed.append(text: ChangeLine.replayTail)
+            return replayed
+        }
+        func collapsed(_ skipped: UInt64, isReplayed: Bool) -> [UInt8] {
+            ChangeLine.head(id: .integer(2)) + body(of: theirs)
+                + ChangeLine.tail(skipped: skipped, isReplayed: isReplayed)
+        }
+        return [
+            own, theirs,
+            ChangeLine.head(id: .integer(1)) + theirs.dropFirst(ChangeLine.head.count),
+            replayed(theirs, .string("a")),
+            collapsed(0, isReplayed: true), collapsed(3, isReplayed: false),
+            collapsed(3, isReplayed: true),
+            replayed(own, .integer(12)), replayed(theirs, .integer(12)),
+        ]
+    }
+
+    /// Beats, and what a guard is asked.
+    private func signs() throws -> [[UInt8]] {
+        let late = try ServerLine.Report(5120, .dataRetrieval(.active))
+        let active = try ServerLine.Report(43, .authentication(.active))
+        let idle = self.coding.fragment(of: .authentication(.idle))
+        return [
+            ServerLine.beat(id: .integer(2), late),
+            ServerLine.beat(id: nil, late),
+            ServerLine.ask(
+                id: .integer(9),
+                number: 11,
+                active,
+                to: idle,
+                by: Peer(uid: 1000, pid: 4711),
+                cause: "logout",
+                leftMs: 1000
+            ),
+            ServerLine.ask(
+                id: nil,
+                number: 12,
+                active,
+                to: idle,
+                by: nil,
+                cause: nil,
+                leftMs: 60_000
+            ),
+        ]
     }
 
     private func farewells() -> [[UInt8]] {
         [
             ServerLine.bye(.shutdown),
             ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) },
-            ServerLine.bye(.limit) { writer in
-                writer.string("limit", "connections")
-                writer.number("max", 512)
-                writer.number("retryMs", 1000)
-            },
+            self.turnedAway("connections", 496),
+            self.turnedAway("connectionsPerUid", 64),
         ]
+    }
+
+    private func turnedAway(_ limit: String, _ places: Int) -> [UInt8] {
+        ServerLine.bye(.limit) { writer in
+            writer.string("limit", limit)
+            writer.number("max", places)
+            writer.number("retryMs", 1000)
+        }
     }
 
     private func change(
