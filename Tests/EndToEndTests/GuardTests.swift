@@ -178,6 +178,22 @@ struct GuardTests {
     }
 
     @Test
+    func aGuardIsAskedAboutASetRightBehindOneThatAHoldDenied() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.guard("g", #"ready","authentication"#, Self.patient)
+            let setter = try daemon.connect(\.control)
+            #expect(try await setter.ask(#"{"op":"hold","before":["ready"]}"#).ok == true)
+            try setter.send("set ready value=true\nset authentication phase=active")
+            #expect(try await setter.next().error == "denied")
+            var ask = try await voter.next()
+            while ask.item("to")?.state != "authentication" { ask = try await voter.next() }
+            #expect(try await voter.vote(ask, false, "asked").ok == true)
+            #expect(try await setter.next().items("by")?.first?.string("why") == "asked")
+        }
+    }
+
+    @Test
     func aConnectionHasEightGuardsAndEightHolds() async throws {
         try await DaemonProcess.run { daemon in
             for request in [
