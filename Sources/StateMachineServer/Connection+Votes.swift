@@ -117,27 +117,30 @@ extension Connection {
         )
     }
 
-    /// Sends a guard its question.
+    /// Has a guard sent its question, when all that is queued before it has been written.
     private func put(_ ask: Ask<State>, to voter: SocketVoter<State>, leftMs: UInt64) {
-        let number = self.server.nextNumber()
-        voter.question = (number, ask)
-        // A client that does not read its questions is silent; they are not heaped up for it.
-        guard !voter.isAskQueued else { return }
-        voter.isAskQueued = true
-        let proposal = ask.proposal
-        self.append(
-            ServerLine.ask(
+        voter.question = (self.server.nextNumber(), ask)
+        voter.dueMs = leftMs
+        self.server.scheduleFlush()
+    }
+
+    /// Writes the questions that have not been sent, as far as the socket takes them.
+    func writeQuestions() {
+        for voter in self.guards {
+            guard let dueMs = voter.dueMs, let question = voter.question else { continue }
+            voter.dueMs = nil
+            let proposal = question.ask.proposal
+            let line = ServerLine.ask(
                 id: voter.requestID,
-                number: number,
+                number: question.number,
                 self.server.report(of: proposal.current),
                 to: self.server.coding.fragment(of: proposal.proposed),
                 by: proposal.by,
                 cause: proposal.cause,
-                leftMs: leftMs
-            ),
-            replies: 0
-        )
-        self.server.scheduleFlush()
+                leftMs: dueMs
+            )
+            guard self.write(line[...]) else { return }
+        }
     }
 }
 

@@ -72,7 +72,7 @@ extension Connection {
                 guard self.write(self.server.summary(of: run)[...]) else { return }
             }
             guard !self.outbox.isEmpty else {
-                for voter in self.guards { voter.isAskQueued = false }
+                self.writeQuestions()
                 return
             }
             let segment = self.outbox.removeFirst()

@@ -85,6 +85,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
 
     var hasOutput: Bool {
         !self.outbox.isEmpty || self.history != nil || self.watches.contains(where: \.isRunning)
+            || self.guards.contains { $0.dueMs != nil }
     }
 
     // MARK: - What the channel says

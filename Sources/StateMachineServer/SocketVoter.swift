@@ -44,8 +44,11 @@ final class SocketVoter<State: MachineState>: @unchecked Sendable {
     /// is closed. Letting go of it is consent.
     var question: (number: UInt64, ask: Ask<State>)?
 
-    /// Whether a question to it waits for the socket; a client that does not read is not sent more.
-    var isAskQueued = false
+    /// How long the client has to answer `question`, as long as that has not been sent.
+    ///
+    /// Only the newest question is ever due, so a client that does not read has none heaped up, and
+    /// one that does is never asked an older one instead.
+    var dueMs: UInt64?
 
     private var registration: Registration?
 
@@ -63,5 +66,6 @@ final class SocketVoter<State: MachineState>: @unchecked Sendable {
         self.registration?.cancel()
         self.registration = nil
         self.question = nil
+        self.dueMs = nil
     }
 }

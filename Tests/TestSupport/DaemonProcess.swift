@@ -58,6 +58,20 @@ package struct DaemonProcess: Sendable {
         return Ended(status: result.terminationStatus, notify: notify, runtime: runtime)
     }
 
+    /// The same in a directory of its own, quiet but for errors.
+    package static func run(
+        _ arguments: String...,
+        body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let quiet = ["--log-level", "error"]
+            let ended = try await Self.run(in: directory, arguments: quiet + arguments, body)
+            guard ended.status == .exited(0) || ended.status == .signaled(15) else {
+                throw TestFailure("the daemon ended badly: \(ended.status)")
+            }
+        }
+    }
+
     /// What is left of a daemon.
     package struct Ended: Sendable {
         package let status: TerminationStatus

@@ -8,6 +8,7 @@ import Glibc
 package final class LineSocket: @unchecked Sendable {
     package let descriptor: CInt
     private var buffer: [UInt8] = []
+    private var isOpen = true
 
     package init(connectingTo path: String) throws {
         self.descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -19,7 +20,14 @@ package final class LineSocket: @unchecked Sendable {
         }
     }
 
-    deinit { Glibc.close(self.descriptor) }
+    deinit { self.vanish() }
+
+    /// Closes the socket, whatever has not been read; a socket that nobody holds does it by itself.
+    package func vanish() {
+        guard self.isOpen else { return }
+        self.isOpen = false
+        Glibc.close(self.descriptor)
+    }
 
     /// Sends text and a newline.
     package func send(_ line: String) throws { try self.send(raw: line + "\n") }
@@ -64,6 +72,35 @@ package final class LineSocket: @unchecked Sendable {
         return lines
     }
 
+    /// The whole lines that have arrived, without waiting for any; nil once the connection has ended and
+    /// all of them are read.
+    package func linesSoFar() throws -> [String]? {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        var hasEnded = false
+        while !hasEnded {
+            let count = recv(self.descriptor, &chunk, chunk.count, CInt(MSG_DONTWAIT))
+            if count < 0, errno == EAGAIN { break }
+            guard count >= 0 else { throw TestFailure("cannot receive: errno \(errno)") }
+            if count == 0 { hasEnded = true }
+            self.buffer.append(contentsOf: chunk[..<count])
+        }
+        var lines: [String] = []
+        var rest = self.buffer[...]
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            lines.append(String(decoding: rest[..<end], as: UTF8.self))
+            rest = rest[(end + 1)...]
+        }
+        self.buffer = Array(rest)
+        guard hasEnded, lines.isEmpty else { return lines }
+        guard self.buffer.isEmpty else { throw TestFailure("the connection ended in mid-line") }
+        return nil
+    }
+
+    /// Waits until something has arrived that was not there, or the connection has ended.
+    package func waitForInput() throws {
+        try UnixSocket.wait(for: POLLIN, on: self.descriptor, "a line")
+    }
+
     /// The same, on the calling thread, which is blocked meanwhile.
     package func readLine() throws -> String? {
         var scanned = 0
@@ -97,6 +134,11 @@ package struct JSONLine: @unchecked Sendable, CustomStringConvertible {
         self.object = object
     }
 
+    private init(_ object: [String: Any]) {
+        self.description = "\(object)"
+        self.object = object
+    }
+
     package var type: String? { self.object["type"] as? String }
     package var ok: Bool? { self.object["ok"] as? Bool }
     package var error: String? { self.object["error"] as? String }
@@ -107,6 +149,12 @@ package struct JSONLine: @unchecked Sendable, CustomStringConvertible {
     package func int(_ key: String) -> Int? { self.object[key] as? Int }
     package func bool(_ key: String) -> Bool? { self.object[key] as? Bool }
     package func strings(_ key: String) -> [String]? { self.object[key] as? [String] }
+    package func item(_ key: String) -> JSONLine? {
+        (self.object[key] as? [String: Any]).map { JSONLine($0) }
+    }
+    package func items(_ key: String) -> [JSONLine]? {
+        (self.object[key] as? [[String: Any]])?.map { JSONLine($0) }
+    }
     package func has(_ key: String) -> Bool { self.object[key] != nil }
 
     /// The keys in the order in which they stand in the line, of the outermost object.
