@@ -10,7 +10,7 @@ public protocol MachineState: Hashable, Sendable, Codable {
     /// The state that a machine is in before anybody has set one. It is never announced.
     static var initial: Self { get }
 
-    /// The case that this state is.
+    /// The case that this state is; found by encoding the state unless the type says it quicker.
     var name: Name { get }
 
     /// The states that may follow this one; all of them unless the type says otherwise.
