@@ -16,7 +16,7 @@ extension Connection {
         server.machine.propose(
             state,
             expecting: { snapshot in
-                (call.ifSeq.map { $0 == snapshot.seq } ?? true)
+                !pending.isWithdrawn && (call.ifSeq.map { $0 == snapshot.seq } ?? true)
                     && (call.ifState.map { server.coding.matches($0, snapshot.state) } ?? true)
             },
             reenter: call.reenter,

@@ -75,9 +75,9 @@ extension Connection {
     func endVoters() {
         for hold in self.holds {
             self.server.holds[hold.number] = nil
-            hold.end()
+            hold.end(denying: self.server.isClosing)
         }
-        for voter in self.guards { voter.end() }
+        for voter in self.guards { voter.end(denying: self.server.isClosing) }
         self.holds = []
         self.guards = []
     }

@@ -258,20 +258,24 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         }
     }
 
-    /// The daemon is going down.
-    func shutDown() {
-        let error = WireError(.shuttingDown, "the daemon is going down")
+    /// Answers the sets that are not decided: the daemon is going down, and they will not happen.
+    func withdrawSets() {
         for set in self.sets {
+            set.withdraw()
             self.append(
-                ServerLine.refusal(id: set.id, error, report: self.server.report),
+                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
         }
+        self.sets = []
+    }
+
+    /// Answers the waits and says goodbye.
+    func shutDown() {
         for wait in self.waits {
             wait.timeout?.cancel()
-            self.refuse(wait, error)
+            self.refuse(wait, .shuttingDown)
         }
-        self.sets = []
         self.waits = []
         self.leave(.shutdown)
         self.flush()

@@ -61,8 +61,9 @@ final class SocketVoter<State: MachineState>: @unchecked Sendable {
 
     func begin(_ registration: Registration) { self.registration = registration }
 
-    /// Ends it; what it was asked is decided without it.
-    func end() {
+    /// Ends it; what it was asked is decided without it, or denied where nothing may happen any more.
+    func end(denying isDenying: Bool = false) {
+        if isDenying { self.question?.ask.vote(.no("the daemon is going down")) }
         self.registration?.cancel()
         self.registration = nil
         self.question = nil

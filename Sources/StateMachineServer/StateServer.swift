@@ -38,6 +38,9 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     var currentState: State { self.state }
     private var receptionist: Receptionist<State>?
     private var connections: [ObjectIdentifier: Connection<State>] = [:]
+    /// Whether the daemon is going down; then nothing is decided any more.
+    private(set) var isClosing = false
+
     private var isFlushScheduled = false
     private var admission: Admission
     private var lastNumber: UInt64 = 0
@@ -207,6 +210,9 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         self.catchUp()
         let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
         self.allGone = promise
+        // All sets are answered before the first guard is let go, which would decide them.
+        self.isClosing = true
+        for connection in self.connections.values { connection.withdrawSets() }
         for connection in self.connections.values { connection.shutDown() }
         if self.connections.isEmpty { promise.succeed() }
         return promise.futureResult

@@ -57,6 +57,13 @@ package struct WireError: Error, Hashable, Sendable {
     }
 }
 
+extension WireError {
+    /// The answer to whatever is pending when the daemon goes.
+    package static var shuttingDown: WireError {
+        WireError(.shuttingDown, "the daemon is going down")
+    }
+}
+
 extension DecodingError {
     /// What was wrong with the data of a state.
     func sentence(about state: String) -> String {
