@@ -96,17 +96,26 @@ extension Connection {
     private func writeChanges(of watch: Watch) -> Bool {
         let head = self.server.ring.head
         let now = watch.pace.isTimed ? NIODeadline.now() : .distantPast
+        defer {
+            if watch.pace.isTimed, !self.isMute, !self.isBlocked { self.setTimer(for: watch) }
+        }
         if watch.cursor < head, !watch.isReplaying, watch.pace.wait(at: now) != nil {
-            self.setTimer(for: watch)
-            return true
+            return self.writeBeat(of: watch, ifDueAt: now)
         }
         let reported = watch.reported
-        defer {
-            if watch.pace.isTimed, !self.isMute {
-                if watch.reported != reported { watch.pace.wrote(at: now) }
-                if !self.isBlocked { self.setTimer(for: watch) }
-            }
+        guard self.writeNew(of: watch, upTo: head, at: now) else {
+            if watch.reported != reported { watch.pace.wrote(at: now) }
+            return false
         }
+        guard watch.reported == reported else {
+            watch.pace.wrote(at: now)
+            return true
+        }
+        return self.writeBeat(of: watch, ifDueAt: now)
+    }
+
+    /// Writes what a watch has not been sent; false if the socket did not take it all.
+    private func writeNew(of watch: Watch, upTo head: UInt64, at now: NIODeadline) -> Bool {
         while watch.cursor < head {
             guard self.server.ring.reaches(back: watch.cursor) else {
                 return self.resync(watch, at: head)
@@ -120,11 +129,17 @@ extension Connection {
             watch.pace.wrote(at: now)
             return self.write(ServerLine.live(id: watch.id, self.server.report)[...])
         }
-        if watch.pace.isTimed, watch.reported == reported, watch.pace.untilBeat(at: now) == .zero {
-            watch.pace.wrote(at: now, isBeat: true)
-            return self.write(ServerLine.beat(id: watch.id, self.server.report)[...])
-        }
         return true
+    }
+
+    /// Writes a beat if the watch has been silent for long enough; what its pace holds back stays
+    /// to be sent, and is not lost to a reader that resumes from the beat.
+    private func writeBeat(of watch: Watch, ifDueAt now: NIODeadline) -> Bool {
+        guard watch.pace.untilBeat(at: now) == .zero else { return true }
+        watch.pace.wrote(at: now, isBeat: true)
+        watch.reported = watch.cursor
+        let report = self.server.report
+        return self.write(ServerLine.beat(id: watch.id, report, resumingAt: watch.cursor)[...])
     }
 
     private func resync(_ watch: Watch, at head: UInt64) -> Bool {

@@ -97,15 +97,28 @@ package enum ServerLine {
     }
 
     /// A sign of life of a watch that has nothing else to say.
-    package static func beat(id: RequestID?, _ report: Report) -> [UInt8] {
-        Self.mark("beat", id: id, report)
+    ///
+    /// Its cursor is where the watch has come to, `seq` if nil; behind the state that it shows if lines
+    /// are held back.
+    package static func beat(
+        id: RequestID?,
+        _ report: Report,
+        resumingAt seq: UInt64? = nil
+    ) -> [UInt8] {
+        Self.mark("beat", id: id, report, resumingAt: seq)
     }
 
-    private static func mark(_ type: StaticString, id: RequestID?, _ report: Report) -> [UInt8] {
+    private static func mark(
+        _ type: StaticString,
+        id: RequestID?,
+        _ report: Report,
+        resumingAt seq: UInt64? = nil
+    ) -> [UInt8] {
         var writer = LineWriter(type, id: id)
         writer.number("seq", report.seq)
         writer.members(report.fragment)
-        writer.string("cursor", report.cursor)
+        let cursor = Cursor(epoch: report.epoch, seq: seq ?? report.seq)
+        writer.string("cursor", cursor.description)
         return writer.line()
     }
 

@@ -121,6 +121,51 @@ struct WatchTests {
     }
 
     @Test
+    func aBeatOfAPacedWatchTakesNoHeldLineFromWhoResumesFromIt() async throws {
+        try await DaemonProcess.run { daemon in
+            let watcher = try daemon.connect(\.control)
+            _ = try await watcher.ask(#"{"op":"watch","everyMs":60000,"beatMs":20}"#)
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...1) { _ in "set ready value=true" }
+            var line = try await watcher.next()
+            while line.type == "beat" { line = try await watcher.next() }
+            #expect(line.seq == 1)
+            _ = try await setter.ask("set ready value=false")
+            while line.seq != 2 { line = try await watcher.next() }
+            #expect(line.type == "beat")
+            let cursor = try #require(line.string("cursor"))
+            let again = try await setter.ask(#"{"op":"watch","since":"\#(cursor)"}"#)
+            #expect(again.type == "change")
+            #expect(again.seq == 2)
+        }
+    }
+
+    @Test
+    func aBeatIsTheLineThatALaterLossIsCountedFrom() async throws {
+        try await DaemonProcess.run("--ring-changes", "16") { daemon in
+            let watcher = try daemon.connect(\.control)
+            _ = try await watcher.ask(#"{"op":"watch","only":["authentication"],"beatMs":20}"#)
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...10) { "set ready value=\($0 % 2 == 1)" }
+            var line = try await watcher.next()
+            while line.seq != 10 { line = try await watcher.next() }
+            #expect(line.type == "beat")
+            let cause = String(repeating: "x", count: 250)
+            try await setter.pipeline(11...5000) {
+                #"{"op":"set","state":"authentication","data":{"phase":"active"},"#
+                    + #""reenter":true,"cause":"\#(cause)\#($0)"}"#
+            }
+            var last = 10
+            while line.type != "state" {
+                if let seq = line.seq { last = seq }
+                line = try await watcher.next()
+            }
+            #expect(line.string("resync") == "lagged")
+            #expect(line.int("missed") == (line.seq ?? 0) - last)
+        }
+    }
+
+    @Test
     func severalWatchesOfOneConnectionKeepTheirIds() async throws {
         try await DaemonProcess.run { daemon in
             let client = try daemon.connect(\.control)
