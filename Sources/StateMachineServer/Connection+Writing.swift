@@ -50,7 +50,7 @@ extension Connection {
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
     func flush() {
         self.pump()
-        if !self.isReading && self.repliesInFlight < self.server.limits.repliesInFlight {
+        if !self.isReading && self.mayRead {
             self.serve()
         } else {
             self.finish()
@@ -102,20 +102,18 @@ extension Connection {
         if watch.cursor < head, !watch.isReplaying, watch.pace.wait(at: now) != nil {
             return self.writeBeat(of: watch, ifDueAt: now)
         }
-        let reported = watch.reported
-        guard self.writeNew(of: watch, upTo: head, at: now) else {
-            if watch.reported != reported { watch.pace.wrote(at: now) }
-            return false
+        let (reported, isReplaying) = (watch.reported, watch.isReplaying)
+        let isDone = self.writeNew(of: watch, upTo: head)
+        if watch.reported != reported || watch.isReplaying != isReplaying {
+            // What a watch begins with, replayed or not, makes its first change wait no longer.
+            watch.pace.wrote(at: now, holdsBackNext: !isReplaying)
+            return isDone
         }
-        guard watch.reported == reported else {
-            watch.pace.wrote(at: now)
-            return true
-        }
-        return self.writeBeat(of: watch, ifDueAt: now)
+        return isDone && self.writeBeat(of: watch, ifDueAt: now)
     }
 
     /// Writes what a watch has not been sent; false if the socket did not take it all.
-    private func writeNew(of watch: Watch, upTo head: UInt64, at now: NIODeadline) -> Bool {
+    private func writeNew(of watch: Watch, upTo head: UInt64) -> Bool {
         while watch.cursor < head {
             guard self.server.ring.reaches(back: watch.cursor) else {
                 return self.resync(watch, at: head)
@@ -126,7 +124,6 @@ extension Connection {
         }
         if watch.isReplaying {
             watch.becomeLive(at: head)
-            watch.pace.wrote(at: now)
             return self.write(ServerLine.live(id: watch.id, self.server.report)[...])
         }
         return true
@@ -136,7 +133,7 @@ extension Connection {
     /// to be sent, and is not lost to a reader that resumes from the beat.
     private func writeBeat(of watch: Watch, ifDueAt now: NIODeadline) -> Bool {
         guard watch.pace.untilBeat(at: now) == .zero else { return true }
-        watch.pace.wrote(at: now, isBeat: true)
+        watch.pace.wrote(at: now, holdsBackNext: false)
         watch.reported = watch.cursor
         let report = self.server.report
         return self.write(ServerLine.beat(id: watch.id, report, resumingAt: watch.cursor)[...])

@@ -144,6 +144,8 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         if let event = event as? ChannelEvent, event == .inputClosed {
             self.hasSeenEOF = true
             self.serve()
+            // Also if the client, which does not read, has more to be dealt with.
+            self.endVoters()
         }
         context.fireUserInboundEventTriggered(event)
     }
@@ -170,15 +172,12 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// Deals with the requests that have arrived, as far as the client reads the answers.
     func serve() {
         guard self.isOpen else { return }
-        let limit = self.server.limits.repliesInFlight
         repeat {
-            while self.repliesInFlight < limit, self.lifecycle.isListening,
-                let line = self.nextLine()
-            {
+            while self.mayRead, self.lifecycle.isListening, let line = self.nextLine() {
                 self.handle(line)
             }
             self.pump()
-            guard self.repliesInFlight < limit else {
+            guard self.mayRead else {
                 self.read(false)
                 return
             }
@@ -186,6 +185,12 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
+    }
+
+    /// Whether the client has few enough answers to come: such that it has not read, and such that
+    /// wait for votes.
+    var mayRead: Bool {
+        self.repliesInFlight + self.sets.count < self.server.limits.repliesInFlight
     }
 
     private var hasLine: Bool {

@@ -32,10 +32,10 @@ struct WatchPace {
         return due > now ? due - now : .zero
     }
 
-    /// A line went; a beat does not make the next line wait.
-    mutating func wrote(at now: NIODeadline, isBeat: Bool = false) {
+    /// A line went; a beat, for one, does not make the next line wait.
+    mutating func wrote(at now: NIODeadline, holdsBackNext: Bool) {
         self.quietSince = now
-        if !isBeat { self.lastLine = now }
+        if holdsBackNext { self.lastLine = now }
     }
 }
 
