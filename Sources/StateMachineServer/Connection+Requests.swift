@@ -99,7 +99,7 @@ extension Connection {
     private func unwatch(id: RequestID?) throws(WireError) {
         if let watch = self.watches.first(where: { $0.id == id && !$0.isEnding }) {
             self.end(watch)
-        } else if let index = self.waits.firstIndex(where: { $0.id == id }) {
+        } else if id != nil, let index = self.waits.firstIndex(where: { $0.id == id }) {
             self.waits.remove(at: index).timeout?.cancel()
         } else {
             throw WireError(

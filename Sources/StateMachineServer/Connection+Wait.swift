@@ -79,7 +79,7 @@ extension Connection {
                     own: { $0.json("matched", pattern.written) },
                     rest: { $0.resync(wait.resync) }
                 ),
-                replies: 0
+                replies: 1
             )
         case .failed(let pattern):
             let message = "reached \(pattern.state), which counts as failure"
@@ -97,7 +97,7 @@ extension Connection {
         self.refuse(wait, WireError(.timeout, message))
     }
 
-    /// Answers a wait with no; it is no reply in flight.
+    /// Answers a wait with no: what was pending and no reply in flight is one from now on.
     func refuse(
         _ wait: PendingWait,
         _ error: WireError,
@@ -112,7 +112,7 @@ extension Connection {
                 own: own,
                 rest: { $0.resync(wait.resync) }
             ),
-            replies: 0
+            replies: 1
         )
     }
 }

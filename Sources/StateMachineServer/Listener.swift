@@ -22,9 +22,8 @@ struct Listener<State: MachineState>: Sendable {
         self.channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: Self.backlog)
             .serverChannelInitializer { channel in
-                // Out of descriptors: wait and try again, the listener stays.
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                    try channel.pipeline.syncOperations.addHandler(AcceptPause())
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)

@@ -39,13 +39,13 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         self.onReady = onReady
     }
 
-    /// Runs until SIGTERM or SIGINT, then ends gracefully.
+    /// Runs until SIGTERM, SIGINT or SIGHUP, then ends gracefully.
     ///
     /// - Throws: `DaemonError` if it cannot start.
     public func runUntilSignalled() async throws {
         let group = ServiceGroup(
             services: [self],
-            gracefulShutdownSignals: [.sigterm, .sigint],
+            gracefulShutdownSignals: [.sigterm, .sigint, .sighup],
             logger: self.logger
         )
         try await group.run()
@@ -78,11 +78,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         on group: MultiThreadedEventLoopGroup
     ) async throws {
         let notifier = ServiceNotifier()
-        let transitionLogger = TransitionLogger<State>(logger: self.logger)
-        self.machine.addDelegate(
-            transitionLogger,
-            on: .queue(DispatchQueue(label: "statemachine.log"))
-        )
+        let log = TransitionLogger(of: self.machine, logger: self.logger)
         let loop = group.next()
         let server = try await loop.submit {
             StateServer(machine: self.machine, loop: loop, limits: self.configuration.limits)
@@ -105,26 +101,34 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         }
         let status = StatusReporter(of: self.machine, notifier: notifier, logger: self.logger)
         self.logger.notice("ready", metadata: ["directory": "\(directory.path)"])
-        self.tell("ready") { try notifier.ready() }
+        await self.tell("ready") { try notifier.ready() }
         self.onReady()
 
         try await gracefulShutdown()
 
-        self.tell("stopping") { try notifier.stopping() }
+        await self.tell("stopping") { try notifier.stopping() }
         for listener in listeners { try await listener.close() }
         try await loop.flatSubmit { server.sayGoodbye() }.get()
-        self.logger.notice("stopped")
-        withExtendedLifetime((status, transitionLogger)) {}
+        withExtendedLifetime((status, log)) {}
     }
 
-    private func tell(_ what: String, _ body: () throws -> Void) {
-        do {
-            try body()
-        } catch {
-            self.logger.warning(
-                "the service manager was not told, going on",
-                metadata: ["what": "\(what)", "error": "\(error)"]
-            )
+    /// Tells the service manager, and waits for it to take that for a second at the most: a manager
+    /// that does not read must not keep the daemon from starting or stopping.
+    private func tell(_ what: String, _ body: @escaping @Sendable () throws -> Void) async {
+        let (told, isTold) = AsyncStream.makeStream(of: Void.self)
+        let logger = self.logger
+        DispatchQueue(label: "statemachine.notify").async {
+            do {
+                try body()
+            } catch {
+                logger.warning(
+                    "the service manager was not told, going on",
+                    metadata: ["what": "\(what)", "error": "\(error)"]
+                )
+            }
+            isTold.finish()
         }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { isTold.finish() }
+        for await _ in told {}
     }
 }

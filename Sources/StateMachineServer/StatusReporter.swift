@@ -26,7 +26,9 @@ final class StatusReporter<State: MachineState>: Sendable {
             of: machine,
             selecting: { $0 },
             on: .queue(queue),
+            screening: .here,
             delivering: .latest,
+            keeping: 1,
             task: { batch in
                 if let last = batch.values.last { report(last.new, last.seq) }
             }

@@ -16,7 +16,7 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, let epoch = Epoch(String(parts[0])),
             parts[1].allSatisfy({ $0.isASCII && $0.isNumber }), let seq = UInt64(parts[1]),
-            seq < RequestLimits.integerBound
+            seq < RequestLimits.integerBound, parts[1] == seq.description
         else { return nil }
         self.init(epoch: epoch, seq: seq)
     }
@@ -29,7 +29,8 @@ package struct Epoch: Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
     package init?(_ text: String) {
-        guard !text.isEmpty, text.count <= 32, text.allSatisfy({ $0.isASCII && $0.isHexDigit })
+        guard !text.isEmpty, text.count <= 32,
+            text.allSatisfy({ $0.isASCII && $0.isHexDigit && !$0.isUppercase })
         else { return nil }
         self.description = text
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Logging
 import StateMachineCore
 import StateMachineServer
@@ -50,6 +51,9 @@ struct StateMachineCommand: AsyncParsableCommand {
             logger.critical("not running", metadata: ["error": "\(error)"])
             throw ExitCode.failure
         }
+        // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever if
+        // nobody reads it.
+        _exit(EXIT_SUCCESS)
     }
 }
 
