@@ -59,6 +59,8 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// Bytes of `inbound` in which no newline was found.
     private var scanned = 0
     private var isReading = true
+    /// Whether its requests wait until everybody has been written to.
+    private var isPaused = false
     private var hasSeenEOF = false
 
     /// Whether it has a place; a connection that is turned away has none to give back.
@@ -148,7 +150,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         // What arrived before the client vanished is still decided; nobody hears the answers.
         self.dropOutput()
         self.isBlocked = false
-        self.serve()
+        self.serve(isLast: true)
         self.lifecycle.becameInactive()
         self.dropOutput()
         self.server.remove(self)
@@ -162,11 +164,14 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
 
     // MARK: - Lines in
 
-    /// Deals with the requests that have arrived, as far as the client reads the answers.
-    func serve() {
+    /// Deals with the requests that have arrived, as far as the client reads the answers, and other
+    /// clients can be told of the changes.
+    func serve(isLast: Bool = false) {
+        guard !self.isPaused || isLast else { return }
         let limit = self.server.limits.repliesInFlight
         repeat {
             while self.repliesInFlight < limit, self.lifecycle.isListening,
+                isLast || !self.server.isAheadOfReaders,
                 let line = self.nextLine()
             {
                 self.handle(line)
@@ -176,10 +181,23 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
                 self.read(false)
                 return
             }
+            if self.lifecycle.isListening, self.inbound.readableBytes > self.scanned, !isLast,
+                self.server.isAheadOfReaders
+            {
+                self.isPaused = true
+                self.server.pause(self)
+                return
+            }
         } while self.lifecycle.isListening && self.hasLine
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
+    }
+
+    /// Everybody has been written to.
+    func goOn() {
+        self.isPaused = false
+        self.serve()
     }
 
     private var hasLine: Bool {
