@@ -81,6 +81,14 @@ struct ChangeRing<State: MachineState>: ~Copyable {
     /// Whether all changes after `seq` are kept.
     func reaches(back seq: UInt64) -> Bool { seq + 1 >= self.first }
 
+    /// Whether the changes after `seq` take half of what there is room for, or are not all kept.
+    func isHalfFull(after seq: UInt64) -> Bool {
+        guard seq < self.head else { return false }
+        guard self.reaches(back: seq) else { return true }
+        return (self.head - seq) * 2 > UInt64(self.changes.count)
+            || (self.end - self[seq + 1].offset) * 2 > UInt64(self.memory.count)
+    }
+
     /// A kept change, `first...head`.
     subscript(seq: UInt64) -> Change {
         guard let change = self.changes[self.slot(seq)] else {

@@ -59,6 +59,8 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     /// Bytes of `inbound` in which no newline was found.
     private var scanned = 0
     private(set) var isReading = true
+    /// Whether its requests wait until everybody has been written to.
+    private var isPaused = false
     private var hasSeenEOF = false
 
     /// Whether it has a place; a connection that is turned away has none to give back.
@@ -155,7 +157,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         self.dropOutput()
         self.isBlocked = false
         self.isOpen = true
-        self.serve()
+        self.serve(isLast: true)
         self.lifecycle.becameInactive()
         self.dropOutput()
         self.server.remove(self)
@@ -169,22 +171,39 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
 
     // MARK: - Lines in
 
-    /// Deals with the requests that have arrived, as far as the client reads the answers.
-    func serve() {
-        guard self.isOpen else { return }
+    /// Deals with the requests that have arrived, as far as the client reads the answers, and other
+    /// clients can be told of the changes.
+    func serve(isLast: Bool = false) {
+        guard self.isOpen, !self.isPaused || isLast else { return }
         repeat {
-            while self.mayRead, self.lifecycle.isListening, let line = self.nextLine() {
+            while self.lifecycle.isListening,
+                isLast || (self.mayRead && !self.server.isAheadOfReaders),
+                let line = self.nextLine()
+            {
                 self.handle(line)
             }
             self.pump()
-            guard self.mayRead else {
+            guard isLast || self.mayRead else {
                 self.read(false)
+                return
+            }
+            if self.lifecycle.isListening, self.inbound.readableBytes > self.scanned, !isLast,
+                self.server.isAheadOfReaders
+            {
+                self.isPaused = true
+                self.server.pause(self)
                 return
             }
         } while self.lifecycle.isListening && self.hasLine
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
+    }
+
+    /// Everybody has been written to.
+    func goOn() {
+        self.isPaused = false
+        self.serve()
     }
 
     /// Whether the client has few enough answers to come: such that it has not read, and such that

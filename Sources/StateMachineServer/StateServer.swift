@@ -42,6 +42,10 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     private(set) var isClosing = false
 
     private var isFlushScheduled = false
+    /// The newest seq when everybody was last written to.
+    private var flushed: UInt64
+    /// The connections whose requests wait until everybody has been written to.
+    private var paused: [Connection<State>] = []
     private var admission: Admission
     private var lastNumber: UInt64 = 0
     private var allGone: EventLoopPromise<Void>?
@@ -56,6 +60,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.snapshot
         self.state = start.state
+        self.flushed = start.seq
         self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
         self.ring = ChangeRing(
             changes: limits.ringChanges,
@@ -72,6 +77,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         if receptionist.start.seq != start.seq {
             let start = receptionist.start
             self.state = start.state
+            self.flushed = start.seq
             self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
             self.ring = ChangeRing(
                 changes: limits.ringChanges,
@@ -158,10 +164,24 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         self.isFlushScheduled = true
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
+            self.flushed = self.ring.head
             for connection in self.connections.values where connection.hasOutput {
                 connection.flush()
             }
+            let paused = self.paused
+            self.paused = []
+            for connection in paused { connection.goOn() }
         }
+    }
+
+    /// Whether one turn of the loop has made so many changes that readers who read would lose some if
+    /// they were not written to before more are made.
+    var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.flushed) }
+
+    /// Has the connection go on with its requests once everybody has been written to.
+    func pause(_ connection: Connection<State>) {
+        self.paused.append(connection)
+        self.scheduleFlush()
     }
 
     // MARK: - Connections

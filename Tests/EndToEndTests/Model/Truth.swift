@@ -1,0 +1,103 @@
+import Foundation
+import TestSupport
+
+/// The states that a walk sets, by number: as they stand in lines, which is also how they are asked for.
+enum WalkState {
+    static let fragments: [String] =
+        [#""state":"ready","data":{"value":false}"#, #""state":"ready","data":{"value":true}"#]
+        + ["authentication", "dataRetrieval"].flatMap { name in
+            ["idle", "active", "success", "failure"].map {
+                #""state":"\#(name)","data":{"phase":"\#($0)"}"#
+            }
+        }
+
+    /// A list of patterns, and the numbers of the states that they match.
+    struct Patterns {
+        let json: [String]
+        let matches: Set<Int>
+    }
+
+    static let patterns = [
+        Patterns(json: [#""ready""#], matches: [0, 1]),
+        Patterns(
+            json: [#""authentication:phase=active""#, #""ready:value=true""#],
+            matches: [3, 1]
+        ),
+        Patterns(json: [#""dataRetrieval""#], matches: [6, 7, 8, 9]),
+        Patterns(
+            json: [#"{"state":"authentication","data":{"phase":"failure"}}"#],
+            matches: [5]
+        ),
+    ]
+
+    private static let numbers = Dictionary(
+        uniqueKeysWithValues: Self.fragments.enumerated().map { ($1, $0) }
+    )
+
+    /// The number of the state that stands first in a line: to the byte as it always stands.
+    static func number(in line: some StringProtocol) throws -> Int {
+        guard let start = line.range(of: #""state":"#)?.lowerBound,
+            let end = line[start...].firstIndex(of: "}"),
+            let number = Self.numbers[String(line[start...end])]
+        else { throw TestFailure("no state in \(line)") }
+        return number
+    }
+}
+
+/// What the daemon has done, as its most faithful reader was told; the order of all things.
+///
+/// A reader may be told of a change before the faithful one has read of it, so what it says is judged when
+/// both have come that far.
+struct Truth {
+    struct Change {
+        let state: Int
+        /// The number of the set that made it.
+        let set: Int?
+    }
+
+    /// Indexed by seq.
+    private(set) var changes = [Change(state: 0, set: nil)]
+    /// How often a reader was told that it had lost something.
+    var resyncs = 0
+    private var claims: [(seq: Int, judge: (Truth) throws -> Void)] = []
+
+    var head: Int { self.changes.count - 1 }
+
+    mutating func append(_ change: Change, seq: Int) throws {
+        guard seq == self.head + 1 else {
+            throw TestFailure("the reader that always reads was told \(seq) after \(self.head)")
+        }
+        self.changes.append(change)
+    }
+
+    /// Judges what depends on the changes up to `seq`, as soon as they are known.
+    mutating func claim(upTo seq: Int, _ judge: @escaping (Truth) throws -> Void) throws {
+        if seq <= self.head {
+            try judge(self)
+        } else {
+            self.claims.append((seq, judge))
+        }
+    }
+
+    mutating func settle() throws {
+        guard !self.claims.isEmpty else { return }
+        let due = self.claims.filter { $0.seq <= self.head }
+        self.claims = self.claims.filter { $0.seq > self.head }
+        for claim in due { try claim.judge(self) }
+    }
+
+    /// Whether everything that was claimed has been judged.
+    var isSettled: Bool { self.claims.isEmpty }
+
+    /// How many changes after `low` and before `high` lead to one of the states.
+    func count(of states: Set<Int>, after low: Int, before high: Int) -> Int {
+        guard low + 1 < high else { return 0 }
+        return self.changes[(low + 1)..<high].count { states.contains($0.state) }
+    }
+
+    func expect(_ state: Int, at seq: Int, _ line: String) throws {
+        guard self.changes[seq].state == state else {
+            throw TestFailure("seq \(seq) was another state: \(line)")
+        }
+    }
+}

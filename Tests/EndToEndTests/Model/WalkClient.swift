@@ -1,0 +1,153 @@
+import TestSupport
+
+/// One client of a walk: what it has asked for, and what it may therefore be told.
+final class WalkClient {
+    /// A request that is not answered yet.
+    enum Request {
+        /// `get` or `ping`.
+        case question
+        case set(SetVerdict)
+        case watch(WalkWatch)
+        case unwatch(WalkWatch)
+    }
+
+    let socket: LineSocket
+    let name: String
+    let maySet: Bool
+    private(set) var watches: [WalkWatch] = []
+    private var requests: [(id: Int, request: Request)] = []
+    var isReading = true
+    private(set) var hasEndedInput = false
+    private(set) var hasEnded = false
+    /// What it was told last, for whoever has to find out why a walk failed.
+    private(set) var tail: [String] = []
+    /// The sets that were answered without having changed anything.
+    private(set) var unmade: Set<Int> = []
+
+    init(_ socket: LineSocket, name: String, isWatching: Bool, ring: Int) {
+        self.socket = socket
+        self.name = name
+        self.maySet = !isWatching
+        guard isWatching else { return }
+        let watch = WalkWatch(
+            id: nil,
+            only: nil,
+            isLatest: false,
+            isPaced: false,
+            since: nil,
+            ring: ring
+        )
+        self.watches = [watch]
+    }
+
+    var unanswered: Int { self.requests.count }
+
+    /// Watches that were begun and whose end was not asked for.
+    var running: [WalkWatch] {
+        let ending = self.requests.compactMap { request -> WalkWatch? in
+            if case .unwatch(let watch) = request.request { watch } else { nil }
+        }
+        return self.watches.filter { watch in !ending.contains { $0 === watch } }
+    }
+
+    func send(_ id: Int, _ request: Request, _ keys: String) throws {
+        self.requests.append((id, request))
+        if case .watch(let watch) = request { self.watches.append(watch) }
+        try self.socket.send(#"{"id":\#(id),\#(keys)}"#)
+    }
+
+    /// Says that no more comes: what was asked for is still answered, the implicit watch ends.
+    func endInput() {
+        self.socket.endInput()
+        self.hasEndedInput = true
+    }
+
+    /// Reads again; it will be told once what it has missed.
+    func goOn() {
+        self.isReading = true
+        for watch in self.watches { watch.resyncs = 0 }
+    }
+
+    /// Whether nothing more is to come for it.
+    func isDone(_ truth: Truth) -> Bool {
+        guard !self.hasEnded else { return true }
+        guard self.requests.isEmpty else { return false }
+        let explicit = self.watches.filter { $0.id != nil }
+        if self.hasEndedInput, explicit.isEmpty { return false }
+        return (self.hasEndedInput ? explicit : self.watches).allSatisfy { watch in
+            let end = truth.head + 1
+            return truth.count(of: watch.wanted, after: watch.last, before: end) == 0
+        }
+    }
+
+    /// Reads what is there, if it reads at all.
+    func read(_ truth: inout Truth) throws {
+        guard self.isReading, !self.hasEnded else { return }
+        guard let lines = try self.socket.linesSoFar() else {
+            self.hasEnded = true
+            try self.expectEnd()
+            return
+        }
+        for line in lines { try self.heard(line, &truth) }
+    }
+
+    /// Guarantee 10.
+    private func expectEnd() throws {
+        guard self.hasEndedInput, self.requests.isEmpty, self.watches.allSatisfy({ $0.id == nil })
+        else { throw TestFailure("the daemon closed a connection that had not ended") }
+    }
+
+    private func heard(_ text: String, _ truth: inout Truth) throws {
+        self.tail = self.tail.suffix(7) + [text]
+        let line = try JSONLine(text)
+        guard let type = line.type else { throw TestFailure("no type: \(text)") }
+        if let seq = line.seq, line.has("data") {
+            let state = try WalkState.number(in: text)
+            try truth.claim(upTo: seq) { try $0.expect(state, at: seq, text) }
+        }
+        if type == "reply" {
+            try self.answered(line, &truth)
+            return
+        }
+        if let first = self.requests.first, case .watch(let watch) = first.request,
+            watch.id == line.int("id")
+        {
+            self.requests.removeFirst()
+        }
+        guard let seq = line.seq,
+            let watch = self.watches.first(where: { $0.id == line.int("id") }),
+            !self.requests.contains(where: { $0.request.begins(watch) })
+        else { throw TestFailure("of no watch: \(text)") }
+        try watch.heard(type, line, seq, &truth)
+    }
+
+    private func answered(_ line: JSONLine, _ truth: inout Truth) throws {
+        guard !self.requests.isEmpty, self.requests[0].id == line.int("id") else {
+            throw TestFailure("out of order: \(line)")
+        }
+        switch self.requests.removeFirst().request {
+        case .question:
+            guard line.ok == true else { throw TestFailure("refused: \(line)") }
+        case .set(let verdict):
+            try verdict.judge(line, &truth)
+            if line.bool("changed") != true { self.unmade.insert(verdict.number) }
+        case .watch:
+            throw TestFailure("a watch was refused: \(line)")
+        case .unwatch(let watch):
+            guard line.ok == true else { throw TestFailure("refused: \(line)") }
+            self.watches.removeAll { $0 === watch }
+        }
+        guard let seq = line.seq else { return }
+        // Guarantee 4. A watch whose beginning is still to come is behind the reply.
+        for watch in self.watches where !watch.isPaced {
+            if case .awaited = watch.phase { continue }
+            try watch.expectNothing(until: seq + 1, line, &truth)
+        }
+    }
+}
+
+extension WalkClient.Request {
+    fileprivate func begins(_ watch: WalkWatch) -> Bool {
+        if case .watch(let own) = self { own === watch } else { false }
+    }
+}
