@@ -127,7 +127,11 @@ extension StateMachine {
     private func lane(for context: any ExecutionContext, in holder: inout Holder) -> Lane<State> {
         let identity = context.identity
         if let lane = holder.lanes.first(where: { $0.context.identity == identity }) { return lane }
-        let lane = Lane(context: context, after: holder.tail) { [weak self] _ in
+        let lane = Lane(
+            context: context,
+            after: holder.tail,
+            limit: self.options.laneLimit
+        ) { [weak self] _ in
             _ = self?.holder.withLock { $0.removeMembers { $0.isGone } }
         }
         let isImmediateLast = holder.lanes.last?.context is ImmediateContext

@@ -1,12 +1,15 @@
-import Synchronization
+public import Synchronization
 
 /// One entry of the log that all lanes of a machine read, and a link to the next.
 ///
 /// Appending costs the same whoever reads. Following a link needs no lock. An entry lives as long as
 /// a reader has not passed it, and is freed by reference counting.
 ///
-/// Guarded state: `link` is written once, by the machine under its lock, and read by every lane.
-final class TransitionLogEntry<State: MachineState>: Sendable {
+/// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
+/// before any lane can see the entry. `@unchecked Sendable` for that.
+@usableFromInline
+final class TransitionLogEntry<State: MachineState>: @unchecked Sendable {
+    @usableFromInline
     enum Content: Sendable {
         /// What a log begins with.
         case beginning
@@ -19,25 +22,26 @@ final class TransitionLogEntry<State: MachineState>: Sendable {
     }
 
     /// 0, 1, 2 …: transitions, questions and marks alike.
-    let position: UInt64
-    let content: Content
+    @exclusivity(unchecked) @usableFromInline var position: UInt64 = 0
+    @usableFromInline let link = Atomic<Unmanaged<TransitionLogEntry>?>(nil)
     /// Who is told when every lane has passed; nil if nobody asked.
-    let passage: Passage?
+    @usableFromInline let passage: Passage?
+    @usableFromInline let content: Content
 
-    private let link = Atomic<Unmanaged<TransitionLogEntry>?>(nil)
-
-    init(_ content: Content, position: UInt64, passage: Passage? = nil) {
+    @inlinable
+    init(_ content: Content, passage: Passage? = nil) {
         self.content = content
-        self.position = position
         self.passage = passage
     }
 
-    var next: TransitionLogEntry? {
+    @inlinable var next: TransitionLogEntry? {
         self.link.load(ordering: .sequentiallyConsistent)?.takeUnretainedValue()
     }
 
     /// Makes `entry` the one that follows: once for each entry, under the machine's lock.
+    @inlinable
     func append(_ entry: TransitionLogEntry) {
+        entry.position = self.position + 1
         self.link.store(.passRetained(entry), ordering: .sequentiallyConsistent)
     }
 
@@ -57,16 +61,22 @@ final class TransitionLogEntry<State: MachineState>: Sendable {
 
 /// Counts the lanes that have yet to pass an entry; the last one calls `completed`, once, on its
 /// own context and under no lock.
+@usableFromInline
 final class Passage: Sendable {
     private let left: Atomic<Int>
     private let wasHeard = Atomic<Bool>(false)
     private let completed: @Sendable (_ wasHeard: Bool) -> Void
 
-    init(lanes: Int, completed: @escaping @Sendable (_ wasHeard: Bool) -> Void) {
+    init(lanes: Int = 0, completed: @escaping @Sendable (_ wasHeard: Bool) -> Void) {
         self.left = Atomic(lanes)
         self.completed = completed
     }
 
+    /// How many lanes have to pass; said before the first one can.
+    @usableFromInline
+    func expect(lanes: Int) { self.left.store(lanes, ordering: .sequentiallyConsistent) }
+
+    @usableFromInline
     func pass(hearing isHeard: Bool) {
         if isHeard { self.wasHeard.store(true, ordering: .sequentiallyConsistent) }
         guard self.left.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 else { return }
@@ -74,5 +84,6 @@ final class Passage: Sendable {
     }
 
     /// For an entry that no lane has to pass.
+    @usableFromInline
     func completeUnheard() { self.completed(false) }
 }
