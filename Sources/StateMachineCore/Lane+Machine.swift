@@ -38,11 +38,12 @@ extension Lane {
     ///
     /// What it skips is told as missed. Called by a setter, outside every lock.
     @usableFromInline
-    func skip(to entry: TransitionLogEntry<State>) {
+    func skip(to entry: LogEntry) {
         // Only a transition can be told as the newest; behind a mark the next one will do.
-        guard case .transition(let newest) = entry.content else { return }
+        guard entry.kind == .transition else { return }
+        let newest = self.transition(of: entry)
         // What is pushed out is let go of after the lock.
-        let (start, _) = self.turn.withLock { _ -> (TransitionLogEntry<State>?, Missed<State>?) in
+        let (start, _) = self.turn.withLock { _ -> (LogEntry?, Missed<State>?) in
             guard self.cursor.position < entry.position else { return (nil, nil) }
             let (passed, before) = (self.cursor, self.missed)
             self.cursor = entry
@@ -59,10 +60,10 @@ extension Lane {
     }
 
     /// Questions and marks have no seq; at most a few lie between two transitions.
-    private func firstSeq(after entry: TransitionLogEntry<State>) -> UInt64? {
+    private func firstSeq(after entry: LogEntry) -> UInt64? {
         var entry = entry
         while let next = entry.next {
-            if case .transition(let transition) = next.content { return transition.seq }
+            if next.kind == .transition { return self.transition(of: next).seq }
             entry = next
         }
         return nil

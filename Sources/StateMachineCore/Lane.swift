@@ -37,7 +37,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @usableFromInline let isNudged = Atomic<Bool>(false)
     let end = Atomic<UInt64>(.max)
 
-    @exclusivity(unchecked) @usableFromInline var cursor: TransitionLogEntry<State>
+    @exclusivity(unchecked) @usableFromInline var cursor: LogEntry
     @exclusivity(unchecked) var missed: Missed<State>?
     @exclusivity(unchecked) @usableFromInline var heard: [Member<State>] = []
     @exclusivity(unchecked) @usableFromInline var heardVersion = 0
@@ -51,7 +51,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
 
     init(
         context: any ExecutionContext,
-        after entry: TransitionLogEntry<State>,
+        after entry: LogEntry,
         limit: Int?,
         removeGone: @escaping @Sendable (Lane<State>) -> Void
     ) {
@@ -113,16 +113,16 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    @inlinable var position: TransitionLogEntry<State> {
+    @inlinable var position: LogEntry {
         self.limit == nil ? self.cursor : self.guardedPosition
     }
 
-    @usableFromInline var guardedPosition: TransitionLogEntry<State> {
+    @usableFromInline var guardedPosition: LogEntry {
         self.turn.withLock { _ in self.cursor }
     }
 
     @inlinable
-    func hasMore(after last: TransitionLogEntry<State>) -> Bool {
+    func hasMore(after last: LogEntry) -> Bool {
         // What a setter skipped meanwhile lies behind `last` too.
         last.next != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
     }
@@ -157,7 +157,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
 extension Lane {
     @usableFromInline
     enum Taken {
-        case entry(TransitionLogEntry<State>)
+        case entry(LogEntry)
         case missed(Missed<State>)
     }
 
@@ -175,7 +175,7 @@ extension Lane {
 
     @usableFromInline
     func takeGuarded() -> Taken? {
-        let (taken, _) = self.turn.withLock { _ -> (Taken?, passed: TransitionLogEntry<State>) in
+        let (taken, _) = self.turn.withLock { _ -> (Taken?, passed: LogEntry) in
             let passed = self.cursor
             if let missed = self.missed.take() { return (.missed(missed), passed) }
             guard let entry = passed.next else { return (nil, passed) }
@@ -186,6 +186,13 @@ extension Lane {
             self.progress.store(entry.position, ordering: .relaxed)
         }
         return taken
+    }
+
+    /// What an entry of that kind carries: the kind says so, and a cast that asks would cost more than
+    /// the call of a delegate.
+    @inlinable
+    func transition(of entry: LogEntry) -> Transition<State> {
+        unsafeDowncast(entry, to: TransitionEntry<State>.self).transition
     }
 
     /// Returns how many entries it has delivered.
@@ -207,10 +214,11 @@ extension Lane {
                 for member in self.heard { member.hearMissed(missed) }
             case .entry(let entry):
                 var isHeard = false
-                switch entry.content {
+                switch entry.kind {
                 case .beginning, .mark: break
-                case .transition(let transition):
+                case .transition:
                     hasDelivered = true
+                    let transition = self.transition(of: entry)
                     let position = entry.position
                     for member in self.heard where member.since < position {
                         if member.hear(transition) {
@@ -219,7 +227,7 @@ extension Lane {
                             hasGone = true
                         }
                     }
-                case .question(let ballot): self.ask(ballot, at: entry.position)
+                case .question: self.ask(entry)
                 }
                 if let passage = entry.passage {
                     self.pass(passage, at: entry.position, hearing: isHeard)
@@ -253,13 +261,15 @@ extension Lane {
     func sweep() { self.removeGone(self) }
 
     @usableFromInline
-    func ask(_ ballot: Ballot<State>, at position: UInt64) {
-        for member in self.heard where member.since < position { member.answer(ballot) }
+    func ask(_ entry: LogEntry) {
+        let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
+        for member in self.heard where member.since < entry.position { member.answer(ballot) }
     }
 
     /// An entry that nobody here will hear: its voters are waited for no longer.
-    func passUnheard(_ entry: TransitionLogEntry<State>) {
-        if case .question(let ballot) = entry.content {
+    func passUnheard(_ entry: LogEntry) {
+        if entry.kind == .question {
+            let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
             for member in self.members() { ballot.release(ObjectIdentifier(member)) }
         }
         guard let passage = entry.passage else { return }

@@ -5,14 +5,14 @@ extension StateMachine {
     /// a client's code run.
     @usableFromInline
     struct Appended: Sendable {
-        @usableFromInline let before: TransitionLogEntry<State>
-        @usableFromInline let tail: TransitionLogEntry<State>
+        @usableFromInline let before: LogEntry
+        @usableFromInline let tail: LogEntry
         @usableFromInline let lanes: [Lane<State>]
 
         @inlinable
         init(
-            before: TransitionLogEntry<State>,
-            tail: TransitionLogEntry<State>,
+            before: LogEntry,
+            tail: LogEntry,
             lanes: [Lane<State>]
         ) {
             self.before = before
@@ -54,8 +54,8 @@ extension StateMachine {
                 cause: cause,
                 by: by
             )
-            let entry = TransitionLogEntry(
-                .transition(transition),
+            let entry = TransitionEntry(
+                transition,
                 passage: self.options.unheard == nil ? nil : self.passage(of: transition)
             )
             let appended = self.holder.withLock { holder -> Appended? in

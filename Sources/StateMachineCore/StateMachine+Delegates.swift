@@ -127,7 +127,7 @@ extension StateMachine {
     private func lane(for context: any ExecutionContext, in holder: inout Holder) -> Lane<State> {
         let identity = context.identity
         if let lane = holder.lanes.first(where: { $0.context.identity == identity }) { return lane }
-        let lane = Lane(
+        let lane = Lane<State>(
             context: context,
             after: holder.tail,
             limit: self.options.laneLimit

@@ -200,8 +200,8 @@ extension StateMachine {
                 cause: cause,
                 by: by
             )
-            let entry = TransitionLogEntry(
-                .transition(transition),
+            let entry = TransitionEntry(
+                transition,
                 passage: self.passage(of: transition)
             )
             let appended = self.holder.withLock { holder -> Appended? in

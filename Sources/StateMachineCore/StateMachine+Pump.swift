@@ -203,7 +203,7 @@ extension StateMachine.Holder {
             )
             self.gate.poll = .open(ballot)
             let before = self.tail
-            self.append(TransitionLogEntry(.question(ballot)))
+            self.append(QuestionEntry(ballot))
             return .ask(
                 ballot,
                 question,
@@ -313,7 +313,7 @@ extension StateMachine.Holder {
         }
         return self.enter(
             transition.new,
-            as: TransitionLogEntry(.transition(transition), passage: passage),
+            as: TransitionEntry(transition, passage: passage),
             at: transition.at
         )
     }

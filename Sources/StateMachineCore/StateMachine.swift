@@ -11,9 +11,9 @@ public final class StateMachine<State: MachineState>: Sendable {
         @usableFromInline var seq: UInt64
         @usableFromInline var since: WallTime
         @usableFromInline var lanes: [Lane<State>] = []
-        @usableFromInline var tail: TransitionLogEntry<State>
+        @usableFromInline var tail: LogEntry
         /// The entry of the assignment that is about to be made, and its time.
-        @usableFromInline var prepared: TransitionLogEntry<State>?
+        @usableFromInline var prepared: LogEntry?
         @usableFromInline var preparedAt: WallTime
         /// Whether what is judged has to be committed elsewhere before it is assigned.
         let hasLog: Bool
@@ -35,7 +35,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         }
 
         @inlinable
-        mutating func append(_ entry: TransitionLogEntry<State>) {
+        mutating func append(_ entry: LogEntry) {
             entry.passage?.expect(lanes: self.lanes.count)
             self.tail.append(entry)
             self.tail = entry
@@ -48,7 +48,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         @inlinable
         mutating func enter(
             _ new: State,
-            as entry: TransitionLogEntry<State>,
+            as entry: LogEntry,
             at time: WallTime
         ) -> Appended {
             let before = self.tail
@@ -59,7 +59,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         }
 
         @inlinable
-        func appended(since before: TransitionLogEntry<State>) -> Appended {
+        func appended(since before: LogEntry) -> Appended {
             Appended(before: before, tail: self.tail, lanes: self.lanes)
         }
 
@@ -123,7 +123,7 @@ public final class StateMachine<State: MachineState>: Sendable {
             Holder(
                 seq: snapshot.seq,
                 since: snapshot.at,
-                tail: TransitionLogEntry(.beginning),
+                tail: LogEntry(.beginning),
                 preparedAt: snapshot.at,
                 hasLog: options.log != nil,
                 unheard: options.unheard,

@@ -5,47 +5,51 @@ public import Synchronization
 /// Appending costs the same whoever reads. Following a link needs no lock. An entry lives as long as
 /// a reader has not passed it, and is freed by reference counting.
 ///
+/// Not generic, and its subclasses only in what they carry: a generic class is freed by code that
+/// knows nothing of its parameters, which would be the greater part of a commit.
+///
 /// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
 /// before any lane can see the entry. `@unchecked Sendable` for that.
 @usableFromInline
-final class TransitionLogEntry<State: MachineState>: @unchecked Sendable {
+class LogEntry: @unchecked Sendable {
     @usableFromInline
-    enum Content: Sendable {
+    enum Kind: Sendable {
         /// What a log begins with.
         case beginning
-        /// The state was assigned.
-        case transition(Transition<State>)
-        /// Voters are asked; each has by then heard all that was committed before.
-        case question(Ballot<State>)
+        /// The state was assigned: a ``TransitionEntry``.
+        case transition
+        /// Voters are asked, each has by then heard all that was committed before: a
+        /// ``QuestionEntry``.
+        case question
         /// Somebody wants to know when every lane has come this far.
         case mark
     }
 
+    @usableFromInline final let kind: Kind
     /// 0, 1, 2 …: transitions, questions and marks alike.
-    @exclusivity(unchecked) @usableFromInline var position: UInt64 = 0
-    @usableFromInline let link = Atomic<Unmanaged<TransitionLogEntry>?>(nil)
+    @exclusivity(unchecked) @usableFromInline final var position: UInt64 = 0
+    @usableFromInline final let link = Atomic<Unmanaged<LogEntry>?>(nil)
     /// Who is told when every lane has passed; nil if nobody asked.
-    @usableFromInline let passage: Passage?
-    @usableFromInline let content: Content
+    @usableFromInline final let passage: Passage?
 
-    @inlinable
-    init(_ content: Content, passage: Passage? = nil) {
-        self.content = content
+    @usableFromInline
+    init(_ kind: Kind, passage: Passage? = nil) {
+        self.kind = kind
         self.passage = passage
     }
 
-    @inlinable var next: TransitionLogEntry? {
+    @inlinable final var next: LogEntry? {
         self.link.load(ordering: .sequentiallyConsistent)?.takeUnretainedValue()
     }
 
     /// Makes `entry` the one that follows: once for each entry, under the machine's lock.
     @inlinable
-    func append(_ entry: TransitionLogEntry) {
+    final func append(_ entry: LogEntry) {
         entry.position = self.position + 1
         self.link.store(.passRetained(entry), ordering: .sequentiallyConsistent)
     }
 
-    private func takeNext() -> TransitionLogEntry? {
+    private final func takeNext() -> LogEntry? {
         self.link.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }
 
@@ -56,6 +60,50 @@ final class TransitionLogEntry<State: MachineState>: @unchecked Sendable {
         while entry != nil, isKnownUniquelyReferenced(&entry) {
             entry = entry?.takeNext()
         }
+    }
+}
+
+/// The entry of a transition.
+@usableFromInline
+final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
+    // One by one, since a generic struct would be freed field by field through its description.
+    @usableFromInline let seq: UInt64
+    @usableFromInline let at: WallTime
+    @usableFromInline let cause: String?
+    @usableFromInline let by: Peer?
+    @usableFromInline let old: State
+    @usableFromInline let new: State
+
+    @inlinable
+    init(_ transition: Transition<State>, passage: Passage? = nil) {
+        self.seq = transition.seq
+        self.at = transition.at
+        self.cause = transition.cause
+        self.by = transition.by
+        self.old = transition.old
+        self.new = transition.new
+        super.init(.transition, passage: passage)
+    }
+
+    @inlinable var transition: Transition<State> {
+        Transition(
+            seq: self.seq,
+            old: self.old,
+            new: self.new,
+            at: self.at,
+            cause: self.cause,
+            by: self.by
+        )
+    }
+}
+
+/// The entry of a question.
+final class QuestionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
+    let ballot: Ballot<State>
+
+    init(_ ballot: Ballot<State>) {
+        self.ballot = ballot
+        super.init(.question)
     }
 }
 
