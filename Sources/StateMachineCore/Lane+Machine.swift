@@ -23,6 +23,9 @@ extension Lane {
         self.end.store(position, ordering: .sequentiallyConsistent)
     }
 
+    /// Called after ``retire(after:)``, under no lock: a retired lane is not counted among the sleepers.
+    func leave() { if self.rouse() { self.abandon() } }
+
     func members(where matches: (Member<State>) -> Bool = { _ in true }) -> [Member<State>] {
         self.members.withLock { $0 }.filter(matches)
     }

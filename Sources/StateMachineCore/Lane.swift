@@ -3,8 +3,8 @@ public import Synchronization
 /// One execution context's view of a machine: a cursor into the log, and who listens there.
 ///
 /// Guarded state:
-/// - `isScheduled`: up from the moment a drain is asked for until it has found nothing more. Whoever
-///   raised it owns the drain; there is one at a time, whatever the context is.
+/// - `wakefulness`: awake from the moment a drain is asked for until it has found nothing more. Whoever
+///   woke the lane owns the drain; there is one at a time, whatever the context is.
 /// - `cursor`, `missed`: the drain's own, unless the lane has a limit; then a setter that finds the
 ///   lane too far behind moves them, and both sides take `turn`, which nobody else contends for.
 /// - `progress`: the cursor's position, for that setter to see without the lock.
@@ -15,7 +15,7 @@ public import Synchronization
 /// - `heard`, `heardVersion`, `hearsBurstEnds`, `isDraining`: the drain's own.
 ///
 /// A drain takes no lock of the machine's. `@unchecked Sendable`: the drain's fields are handed from
-/// one drain to the next by `isScheduled`, whose operations order them. Their exclusivity is not
+/// one drain to the next by `wakefulness`, whose operations order them. Their exclusivity is not
 /// checked at run time for the same reason: no two drains overlap, and nothing is called while one
 /// of them is being changed.
 @usableFromInline
@@ -29,13 +29,15 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @usableFromInline let hasTurns: Bool
     @usableFromInline let lingers: Bool
 
-    @usableFromInline let isScheduled = Atomic<Bool>(false)
+    /// How many of the machine's lanes sleep; shared by all of them.
+    @usableFromInline let sleepers: LaneSleepers
+    @usableFromInline let wakefulness = Atomic<UInt8>(0)
     @usableFromInline let version = Atomic<Int>(0)
     let members = Lock<[Member<State>]>([])
     let turn = Lock<Void>(())
     @usableFromInline let progress: Atomic<UInt64>
     @usableFromInline let isNudged = Atomic<Bool>(false)
-    let end = Atomic<UInt64>(.max)
+    @usableFromInline let end = Atomic<UInt64>(.max)
 
     @exclusivity(unchecked) @usableFromInline var cursor: LogEntry
     @exclusivity(unchecked) var missed: Missed<State>?
@@ -53,6 +55,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         context: any ExecutionContext,
         after entry: LogEntry,
         limit: Int?,
+        sleepers: LaneSleepers,
         removeGone: @escaping @Sendable (Lane<State>) -> Void
     ) {
         self.context = context
@@ -60,6 +63,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.limit = limit.map { UInt64(clamping: $0) }
         self.hasTurns = !(context is any InlineRunning)
         self.lingers = context is DispatchQueueContext
+        self.sleepers = sleepers
         self.cursor = entry
         self.progress = Atomic(entry.position)
         self.removeGone = removeGone
@@ -69,8 +73,10 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @inlinable
     func wake() {
         // A load first: most lanes of a busy machine are awake already, and a load is shared.
-        guard !self.isScheduled.load(ordering: .sequentiallyConsistent) else { return }
-        guard !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        guard
+            self.wakefulness.load(ordering: .sequentiallyConsistent) != Self.awake,
+            self.rouse()
+        else { return }
         guard self.hasTurns else {
             self.drain()
             return
@@ -103,14 +109,44 @@ final class Lane<State: MachineState>: @unchecked Sendable {
                 self.enqueue { self.drain() }
                 return
             }
-            // Kept before the flag goes down: after that the cursor is the next drain's.
-            let last = self.position
-            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
-            guard
-                self.hasMore(after: last),
-                !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
-            else { return }
+            guard self.fallAsleep() else { return }
         }
+    }
+
+    /// Asleep, and counted as such.
+    @inlinable static var asleep: UInt8 { 0 }
+    @inlinable static var awake: UInt8 { 1 }
+    /// Asleep, but retired, so that no setter's entry matters to it.
+    @inlinable static var retired: UInt8 { 2 }
+
+    /// Wakes the lane and owns the drain, unless it is awake.
+    @inlinable
+    func rouse() -> Bool {
+        let before = self.wakefulness.exchange(Self.awake, ordering: .sequentiallyConsistent)
+        if before == Self.asleep {
+            self.sleepers.leaves()
+        }
+        return before != Self.awake
+    }
+
+    /// Ends the drain, and returns whether it has to go on all the same.
+    @inlinable
+    func fallAsleep() -> Bool {
+        // Kept before the lane sleeps: after that the cursor is the next drain's.
+        let last = self.position
+        let isRetired = self.isRetired
+        // Counted before it sleeps and before the second look: a setter that finds nobody asleep has
+        // appended before that look.
+        if !isRetired { self.sleepers.comes() }
+        self.wakefulness.store(
+            isRetired ? Self.retired : Self.asleep,
+            ordering: .sequentiallyConsistent
+        )
+        return (self.hasMore(after: last) || isRetired != self.isRetired) && self.rouse()
+    }
+
+    @inlinable var isRetired: Bool {
+        self.end.load(ordering: .sequentiallyConsistent) != .max
     }
 
     @inlinable var position: LogEntry {
@@ -136,19 +172,15 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         _ = self.deliver(atMost: .max)
     }
 
-    /// The context has ended: passes what is there, so that nobody waits for it, and tells nobody.
-    private func abandon() {
+    /// The context has ended, or nobody is left on it: passes what is there, so that nobody waits for
+    /// it, and tells nobody. Only by whoever owns the drain.
+    func abandon() {
         while true {
             while let taken = self.take() {
                 if case .entry(let entry) = taken { self.passUnheard(entry) }
             }
             self.isNudged.store(false, ordering: .sequentiallyConsistent)
-            let last = self.position
-            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
-            guard
-                self.hasMore(after: last),
-                !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
-            else { return }
+            guard self.fallAsleep() else { return }
         }
     }
 }

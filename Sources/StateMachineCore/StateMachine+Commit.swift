@@ -80,6 +80,8 @@ extension StateMachine {
     /// Tells the lanes; `.immediate` is the last of them.
     @inlinable
     func announce(_ appended: Appended) {
+        // Looked at after the entry was appended: whoever falls asleep later sees the entry first.
+        if self.sleepers.isEmpty, self.options.laneLimit == nil, !appended.lanes.isEmpty { return }
         for lane in appended.lanes {
             if lane.isTooFarBehind(appended.tail.position) { lane.skip(to: appended.tail) }
             lane.wake()

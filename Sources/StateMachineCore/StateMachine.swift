@@ -110,6 +110,7 @@ public final class StateMachine<State: MachineState>: Sendable {
 
     @usableFromInline let holder: Lock<Holder>
     @usableFromInline let options: Options
+    @usableFromInline let sleepers = LaneSleepers()
 
     /// A machine in that state, with nobody told.
     public convenience init(_ initial: State = .initial, options: Options = Options()) {

@@ -49,6 +49,14 @@ func queueDelegates(_ count: Int, sharing: Bool) -> Double {
         "machine: \(count) delegates on \(kind)",
         settle: { waitForAll(queues) }
     ) { machine.state = states($0) }
+    let isTold = DispatchSemaphore(value: 0)
+    Task.detached {
+        await machine.flush()
+        isTold.signal()
+    }
+    isTold.wait()
+    // A commit that told nobody would be the fastest.
+    precondition(delegates.allSatisfy { $0.count == 7 * rounds }, "somebody was not told of all")
     withExtendedLifetime(delegates) {}
     return result
 }
