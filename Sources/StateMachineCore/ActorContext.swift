@@ -33,7 +33,6 @@ extension Actor {
 final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecked Sendable {
     private weak let actor: A?
     private let strong: A?
-    private let interests: Set<State.Name>?
     private let body: @Sendable (isolated A, Transition<State>) -> Void
 
     init(
@@ -43,16 +42,14 @@ final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecke
         body: @escaping @Sendable (isolated A, Transition<State>) -> Void
     ) {
         self.actor = actor
-        self.interests = names
         self.body = body
         self.strong =
             switch holding {
             case .weak: nil
             case .strong: actor
             }
+        super.init(of: names)
     }
-
-    override var names: Set<State.Name>? { self.interests }
 
     override var isGone: Bool { self.actor == nil }
 

@@ -1,4 +1,4 @@
-import Synchronization
+public import Synchronization
 
 /// Whether calls may begin, and who waits for the running one to end.
 ///
@@ -6,12 +6,13 @@ import Synchronization
 /// time: a lane sees to that.
 ///
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
+@usableFromInline
 struct Claim: ~Copyable, Sendable {
-    private let state = Atomic<UInt8>(0)
-    private let waiters = Lock<[@Sendable () -> Void]>([])
+    @usableFromInline let state = Atomic<UInt8>(0)
+    let waiters = Lock<[@Sendable () -> Void]>([])
 
-    private static var running: UInt8 { 1 }
-    private static var cancelled: UInt8 { 2 }
+    @inlinable static var running: UInt8 { 1 }
+    @inlinable static var cancelled: UInt8 { 2 }
 
     var isCancelled: Bool {
         self.state.load(ordering: .sequentiallyConsistent) & Self.cancelled != 0
@@ -37,6 +38,7 @@ struct Claim: ~Copyable, Sendable {
     }
 
     /// Runs `body` unless cancelled; returns what it returned, else false.
+    @inlinable
     func run(_ body: () -> Bool) -> Bool {
         guard
             self.state.compareExchange(
@@ -46,13 +48,23 @@ struct Claim: ~Copyable, Sendable {
             ).exchanged
         else { return false }
         let result = body()
-        let after = self.state.bitwiseAnd(~Self.running, ordering: .sequentiallyConsistent).newValue
-        guard after & Self.cancelled != 0 else { return result }
+        let isStillOurs = self.state.compareExchange(
+            expected: Self.running,
+            desired: 0,
+            ordering: .sequentiallyConsistent
+        ).exchanged
+        if !isStillOurs { self.endCancelled() }
+        return result
+    }
+
+    /// The call that has ended was cancelled meanwhile.
+    @usableFromInline
+    func endCancelled() {
+        self.state.bitwiseAnd(~Self.running, ordering: .sequentiallyConsistent)
         let waiters = self.waiters.withLock { waiters in
             defer { waiters = [] }
             return waiters
         }
         for quiet in waiters { quiet() }
-        return result
     }
 }

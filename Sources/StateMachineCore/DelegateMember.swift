@@ -1,24 +1,25 @@
 /// A delegate as a member, held weakly or strongly.
 ///
+/// Generic over the delegate: calling an existential would cost twice as much.
+///
 /// `@unchecked Sendable`: `weak` is never reassigned.
-final class DelegateMember<State: MachineState>: Member<State>, @unchecked Sendable {
+final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>: Member<State>,
+    @unchecked Sendable
+{
     private let identifier: ObjectIdentifier
-    private let interests: Set<State.Name>?
-    private let strong: (any StateDelegate<State>)?
-    private weak var weak: (any StateDelegate<State>)?
+    private let strong: Delegate?
+    private weak let weak: Delegate?
 
-    init(_ delegate: any StateDelegate<State>, of names: Set<State.Name>?, holding: Holding) {
+    init(_ delegate: Delegate, of names: Set<State.Name>?, holding: Holding) {
         self.identifier = ObjectIdentifier(delegate)
-        self.interests = names
         self.weak = delegate
         self.strong =
             switch holding {
             case .weak: nil
             case .strong: delegate
             }
+        super.init(of: names)
     }
-
-    override var names: Set<State.Name>? { self.interests }
 
     override func represents(_ object: AnyObject) -> Bool {
         self.identifier == ObjectIdentifier(object) && self.weak === object
@@ -41,15 +42,12 @@ final class DelegateMember<State: MachineState>: Member<State>, @unchecked Senda
 
 /// A closure as a member.
 final class ObserverMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    private let interests: Set<State.Name>?
     private let body: @Sendable (Transition<State>) -> Void
 
     init(of names: Set<State.Name>?, _ body: @escaping @Sendable (Transition<State>) -> Void) {
-        self.interests = names
         self.body = body
+        super.init(of: names)
     }
-
-    override var names: Set<State.Name>? { self.interests }
 
     override func receive(_ transition: Transition<State>) -> Bool {
         self.body(transition)

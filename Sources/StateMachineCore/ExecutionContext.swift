@@ -31,8 +31,11 @@ protocol RefusingContext: ExecutionContext {
     func accepts(_ job: @escaping @Sendable () -> Void) -> Bool
 }
 
+/// A context that runs what it is given before it returns.
+protocol InlineRunning: ExecutionContext {}
+
 /// The thread that set the state, after the machine's lock has been released.
-public final class ImmediateContext: ExecutionContext {
+public final class ImmediateContext: ExecutionContext, InlineRunning {
     /// The one instance that all machines share.
     fileprivate static let shared = ImmediateContext()
 

@@ -5,6 +5,7 @@ import Glibc
 /// Part of what the machine's lock guards. Decides what is to be done next and does nothing itself:
 /// ``StateMachine/pump()`` asks for one step after the other and performs it under no lock. There is
 /// one pump at a time.
+@usableFromInline
 struct Gate<State: MachineState>: Sendable {
     typealias Answer = Result<StateMachine<State>.Acceptance, TransitionError<State>>
 
@@ -83,6 +84,8 @@ struct Gate<State: MachineState>: Sendable {
     /// Goes up whenever a voter comes.
     var votersVersion = 0
     var pending: [Pending] = []
+    /// Those that ask nobody, of a machine with a log: they wait for no voter, and so go first.
+    var assignments: [Pending] = []
     var poll = Poll.none
     /// Judged while a group is being committed; the next group.
     var gathering: [Judged] = []

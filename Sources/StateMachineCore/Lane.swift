@@ -1,66 +1,87 @@
-import Synchronization
+public import Synchronization
 
 /// One execution context's view of a machine: a cursor into the log, and who listens there.
 ///
 /// Guarded state:
-/// - `isScheduled`: up from the moment a drain is asked for until it has found nothing more. Whoever
-///   raised it owns the drain; there is one at a time, whatever the context is.
-/// - `reader`: the cursor and what it was too late for, behind a lock that nobody contends for but a
-///   setter that finds the lane too far behind.
+/// - `wakefulness`: awake from the moment a drain is asked for until it has found nothing more. Whoever
+///   woke the lane owns the drain; there is one at a time, whatever the context is.
+/// - `cursor`, `missed`: the drain's own, unless the lane has a limit; then a setter that finds the
+///   lane too far behind moves them, and both sides take `turn`, which nobody else contends for.
 /// - `progress`: the cursor's position, for that setter to see without the lock.
 /// - `isNudged`: whether the members are to be nudged at the end of the next drain.
 /// - `end`: the last entry that counts on this lane to pass it.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
-/// - `heard`, `heardVersion`, `isDraining`: the drain's own.
+/// - `heard`, `heardVersion`, `hearsBurstEnds`, `isDraining`: the drain's own.
 ///
 /// A drain takes no lock of the machine's. `@unchecked Sendable`: the drain's fields are handed from
-/// one drain to the next by `isScheduled`, whose operations order them.
+/// one drain to the next by `wakefulness`, whose operations order them. Their exclusivity is not
+/// checked at run time for the same reason: no two drains overlap, and nothing is called while one
+/// of them is being changed.
+@usableFromInline
 final class Lane<State: MachineState>: @unchecked Sendable {
-    private struct Reader: Sendable {
-        var cursor: TransitionLogEntry<State>
-        var missed: Missed<State>?
-    }
-
     let context: any ExecutionContext
     private let refusing: (any RefusingContext)?
     private let removeGone: @Sendable (Lane<State>) -> Void
+    /// Entries that the lane may be late; nil: any number.
+    @usableFromInline let limit: UInt64?
+    /// Whether a drain may be continued in a later turn of the context, which an inline one has not.
+    @usableFromInline let hasTurns: Bool
+    @usableFromInline let lingers: Bool
 
-    private let isScheduled = Atomic<Bool>(false)
-    private let version = Atomic<Int>(0)
-    private let members = Lock<[Member<State>]>([])
-    private let reader: Lock<Reader>
-    private let progress: Atomic<UInt64>
-    private let isNudged = Atomic<Bool>(false)
-    private let end = Atomic<UInt64>(.max)
+    /// How many of the machine's lanes sleep; shared by all of them.
+    @usableFromInline let sleepers: LaneSleepers
+    @usableFromInline let wakefulness = Atomic<UInt8>(0)
+    @usableFromInline let version = Atomic<Int>(0)
+    let members = Lock<[Member<State>]>([])
+    let turn = Lock<Void>(())
+    @usableFromInline let progress: Atomic<UInt64>
+    @usableFromInline let isNudged = Atomic<Bool>(false)
+    @usableFromInline let end = Atomic<UInt64>(.max)
 
-    private var heard: [Member<State>] = []
-    private var heardVersion = 0
-    private var isDraining = false
+    @exclusivity(unchecked) @usableFromInline var cursor: LogEntry
+    @exclusivity(unchecked) var missed: Missed<State>?
+    @exclusivity(unchecked) @usableFromInline var heard: [Member<State>] = []
+    @exclusivity(unchecked) @usableFromInline var heardVersion = 0
+    @exclusivity(unchecked) @usableFromInline var hearsBurstEnds = false
+    @exclusivity(unchecked) @usableFromInline var isDraining = false
 
     /// Entries that one drain delivers before it lets the context's other work have its turn.
     ///
     /// 256: a burst of a busy machine, and well below a millisecond of work. Not tuned.
-    private static var drainLimit: Int { 256 }
+    @inlinable static var drainLimit: Int { 256 }
 
     init(
         context: any ExecutionContext,
-        after entry: TransitionLogEntry<State>,
+        after entry: LogEntry,
+        limit: Int?,
+        sleepers: LaneSleepers,
         removeGone: @escaping @Sendable (Lane<State>) -> Void
     ) {
         self.context = context
         self.refusing = context as? any RefusingContext
-        self.reader = Lock(Reader(cursor: entry))
+        self.limit = limit.map { UInt64(clamping: $0) }
+        self.hasTurns = !(context is any InlineRunning)
+        self.lingers = context is DispatchQueueContext
+        self.sleepers = sleepers
+        self.cursor = entry
         self.progress = Atomic(entry.position)
         self.removeGone = removeGone
     }
 
     /// Called after something was appended, outside every lock.
+    @inlinable
     func wake() {
         // A load first: most lanes of a busy machine are awake already, and a load is shared.
-        guard !self.isScheduled.load(ordering: .sequentiallyConsistent) else { return }
-        guard !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent) else { return }
-        self.enqueueDrain()
+        guard
+            self.wakefulness.load(ordering: .sequentiallyConsistent) != Self.awake,
+            self.rouse()
+        else { return }
+        guard self.hasTurns else {
+            self.drain()
+            return
+        }
+        self.enqueue { self.drain() }
     }
 
     /// Has every member called on the context though nothing was appended.
@@ -69,27 +90,77 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.wake()
     }
 
-    private func enqueueDrain() {
+    @usableFromInline
+    func enqueue(_ drain: @escaping @Sendable () -> Void) {
         guard let refusing = self.refusing else {
-            self.context.enqueue { self.drain() }
+            self.context.enqueue(drain)
             return
         }
-        if !refusing.accepts({ self.drain() }) { self.abandon() }
+        if !refusing.accepts(drain) { self.abandon() }
     }
 
-    private func drain() {
-        repeat {
-            guard self.deliver(atMost: Self.drainLimit) else {
-                self.enqueueDrain()
+    @inlinable
+    func drain() {
+        while true {
+            let count = self.deliver(atMost: self.hasTurns ? Self.drainLimit : .max)
+            // A lane that found several entries is on a busy machine: it looks once more at its next
+            // turn before it sleeps, so that the wake-up costs the context and not each setter.
+            if self.hasTurns, count >= Self.drainLimit || count > 1 && self.lingers {
+                self.enqueue { self.drain() }
                 return
             }
-            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
-        } while self.hasMore && !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
+            guard self.fallAsleep() else { return }
+        }
     }
 
-    private var hasMore: Bool {
-        self.isNudged.load(ordering: .sequentiallyConsistent)
-            || self.reader.withLock { $0.missed != nil || $0.cursor.next != nil }
+    /// Asleep, and counted as such.
+    @inlinable static var asleep: UInt8 { 0 }
+    @inlinable static var awake: UInt8 { 1 }
+    /// Asleep, but retired, so that no setter's entry matters to it.
+    @inlinable static var retired: UInt8 { 2 }
+
+    /// Wakes the lane and owns the drain, unless it is awake.
+    @inlinable
+    func rouse() -> Bool {
+        let before = self.wakefulness.exchange(Self.awake, ordering: .sequentiallyConsistent)
+        if before == Self.asleep {
+            self.sleepers.leaves()
+        }
+        return before != Self.awake
+    }
+
+    /// Ends the drain, and returns whether it has to go on all the same.
+    @inlinable
+    func fallAsleep() -> Bool {
+        // Kept before the lane sleeps: after that the cursor is the next drain's.
+        let last = self.position
+        let isRetired = self.isRetired
+        // Counted before it sleeps and before the second look: a setter that finds nobody asleep has
+        // appended before that look.
+        if !isRetired { self.sleepers.comes() }
+        self.wakefulness.store(
+            isRetired ? Self.retired : Self.asleep,
+            ordering: .sequentiallyConsistent
+        )
+        return (self.hasMore(after: last) || isRetired != self.isRetired) && self.rouse()
+    }
+
+    @inlinable var isRetired: Bool {
+        self.end.load(ordering: .sequentiallyConsistent) != .max
+    }
+
+    @inlinable var position: LogEntry {
+        self.limit == nil ? self.cursor : self.guardedPosition
+    }
+
+    @usableFromInline var guardedPosition: LogEntry {
+        self.turn.withLock { _ in self.cursor }
+    }
+
+    @inlinable
+    func hasMore(after last: LogEntry) -> Bool {
+        // What a setter skipped meanwhile lies behind `last` too.
+        last.next != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
     }
 
     /// Delivers what has been committed so far, now.
@@ -101,34 +172,46 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         _ = self.deliver(atMost: .max)
     }
 
-    /// The context has ended: passes what is there, so that nobody waits for it, and tells nobody.
-    private func abandon() {
-        repeat {
+    /// The context has ended, or nobody is left on it: passes what is there, so that nobody waits for
+    /// it, and tells nobody. Only by whoever owns the drain.
+    func abandon() {
+        while true {
             while let taken = self.take() {
-                if case .entry(let entry) = taken { self.pass(entry, hearing: false) }
+                if case .entry(let entry) = taken { self.passUnheard(entry) }
             }
             self.isNudged.store(false, ordering: .sequentiallyConsistent)
-            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
-        } while self.hasMore && !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
+            guard self.fallAsleep() else { return }
+        }
     }
 }
 
 // What the drain does.
 extension Lane {
-    private enum Taken {
-        case entry(TransitionLogEntry<State>)
+    @usableFromInline
+    enum Taken {
+        case entry(LogEntry)
         case missed(Missed<State>)
     }
 
-    private func take() -> Taken? {
-        // The passed entry is let go after the lock: with it a state may go, and run a client's
-        // code.
-        let (taken, _) = self.reader.withLock {
-            reader -> (Taken?, passed: TransitionLogEntry<State>) in
-            let passed = reader.cursor
-            if let missed = reader.missed.take() { return (.missed(missed), passed) }
+    @inlinable
+    func take() -> Taken? {
+        guard self.limit == nil else { return self.takeGuarded() }
+        guard let entry = self.cursor.next else { return nil }
+        // The passed entry goes after the cursor has moved: with it a state may go, and run a
+        // client's code.
+        let passed = self.cursor
+        self.cursor = entry
+        withExtendedLifetime(passed) {}
+        return .entry(entry)
+    }
+
+    @usableFromInline
+    func takeGuarded() -> Taken? {
+        let (taken, _) = self.turn.withLock { _ -> (Taken?, passed: LogEntry) in
+            let passed = self.cursor
+            if let missed = self.missed.take() { return (.missed(missed), passed) }
             guard let entry = passed.next else { return (nil, passed) }
-            reader.cursor = entry
+            self.cursor = entry
             return (.entry(entry), passed)
         }
         if case .entry(let entry)? = taken {
@@ -137,134 +220,107 @@ extension Lane {
         return taken
     }
 
-    /// Returns false if the limit was reached before the end of the log.
-    private func deliver(atMost limit: Int) -> Bool {
+    /// What an entry of that kind carries: the kind says so, and a cast that asks would cost more than
+    /// the call of a delegate.
+    @inlinable
+    func transition(of entry: LogEntry) -> Transition<State> {
+        unsafeDowncast(entry, to: TransitionEntry<State>.self).transition
+    }
+
+    /// Returns how many entries it has delivered.
+    @inlinable
+    func deliver(atMost limit: Int) -> Int {
         self.isDraining = true
         defer { self.isDraining = false }
-        var left = limit
+        var count = 0
         var hasDelivered = false
         var hasGone = false
-        while let taken = self.take() {
-            self.refreshHeard()
+        while count < limit, let taken = self.take() {
+            count += 1
+            if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
+                self.refreshHeard()
+            }
             switch taken {
             case .missed(let missed):
                 hasDelivered = true
                 for member in self.heard { member.hearMissed(missed) }
             case .entry(let entry):
                 var isHeard = false
-                switch entry.content {
+                switch entry.kind {
                 case .beginning, .mark: break
-                case .transition(let transition):
+                case .transition:
                     hasDelivered = true
-                    for member in self.heard where member.since < entry.position {
+                    let transition = self.transition(of: entry)
+                    let position = entry.position
+                    for member in self.heard where member.since < position {
                         if member.hear(transition) {
                             isHeard = true
                         } else if member.isGone {
                             hasGone = true
                         }
                     }
-                case .question(let ballot):
-                    for member in self.heard where member.since < entry.position {
-                        member.answer(ballot)
-                    }
+                case .question: self.ask(entry)
                 }
-                self.pass(entry, hearing: isHeard)
+                if let passage = entry.passage {
+                    self.pass(passage, at: entry.position, hearing: isHeard)
+                }
             }
-            left -= 1
-            guard left > 0 else { return false }
         }
-        if hasDelivered {
-            for member in self.heard { member.endBurst() }
-        }
-        if self.isNudged.load(ordering: .sequentiallyConsistent),
-            self.isNudged.exchange(false, ordering: .sequentiallyConsistent)
-        {
-            self.refreshHeard()
-            for member in self.heard { member.nudge() }
-        }
-        if hasGone { self.removeGone(self) }
-        return true
+        if count < limit { self.endTurn(afterDelivery: hasDelivered) }
+        if hasGone { self.sweep() }
+        return count
     }
 
-    private func pass(_ entry: TransitionLogEntry<State>, hearing isHeard: Bool) {
-        guard let passage = entry.passage,
-            entry.position <= self.end.load(ordering: .sequentiallyConsistent)
-        else { return }
+    @inlinable
+    func endTurn(afterDelivery hasDelivered: Bool) {
+        if hasDelivered, self.hearsBurstEnds { self.endBurst() }
+        if self.isNudged.load(ordering: .sequentiallyConsistent) { self.nudgeMembers() }
+    }
+
+    @usableFromInline
+    func endBurst() {
+        for member in self.heard where member.hearsBurstEnds { member.endBurst() }
+    }
+
+    @usableFromInline
+    func nudgeMembers() {
+        guard self.isNudged.exchange(false, ordering: .sequentiallyConsistent) else { return }
+        self.refreshHeard()
+        for member in self.heard { member.nudge() }
+    }
+
+    @usableFromInline
+    func sweep() { self.removeGone(self) }
+
+    @usableFromInline
+    func ask(_ entry: LogEntry) {
+        let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
+        for member in self.heard where member.since < entry.position { member.answer(ballot) }
+    }
+
+    /// An entry that nobody here will hear: its voters are waited for no longer.
+    func passUnheard(_ entry: LogEntry) {
+        if entry.kind == .question {
+            let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
+            for member in self.members() { ballot.release(ObjectIdentifier(member)) }
+        }
+        guard let passage = entry.passage else { return }
+        self.pass(passage, at: entry.position, hearing: false)
+    }
+
+    @usableFromInline
+    func pass(_ passage: Passage, at position: UInt64, hearing isHeard: Bool) {
+        guard position <= self.end.load(ordering: .sequentiallyConsistent) else { return }
         passage.pass(hearing: isHeard)
     }
 
-    private func refreshHeard() {
-        let version = self.version.load(ordering: .sequentiallyConsistent)
-        guard version != self.heardVersion else { return }
-        self.heardVersion = version
+    @usableFromInline
+    func refreshHeard() {
+        self.heardVersion = self.version.load(ordering: .sequentiallyConsistent)
+        // Whoever has left is let go of after the field has changed.
+        let left = self.heard
         self.heard = self.members.withLock { $0 }
-    }
-}
-
-// What a machine does with a lane.
-extension Lane {
-    /// Called under the machine's lock, so that a drain that reads a later entry sees the member.
-    func add(_ member: Member<State>) {
-        self.members.withLock { $0.append(member) }
-        self.version.add(1, ordering: .sequentiallyConsistent)
-    }
-
-    /// Called under the machine's lock; returns whether nobody is left.
-    func remove(where isLeaving: (Member<State>) -> Bool) -> Bool {
-        let isEmpty = self.members.withLock { members in
-            members.removeAll(where: isLeaving)
-            return members.isEmpty
-        }
-        self.version.add(1, ordering: .sequentiallyConsistent)
-        return isEmpty
-    }
-
-    /// Called under the machine's lock: entries after this one do not count on the lane.
-    func retire(after position: UInt64) {
-        self.end.store(position, ordering: .sequentiallyConsistent)
-    }
-
-    func members(where matches: (Member<State>) -> Bool = { _ in true }) -> [Member<State>] {
-        self.members.withLock { $0 }.filter(matches)
-    }
-
-    func isBehind(_ position: UInt64, by limit: UInt64) -> Bool {
-        let progress = self.progress.load(ordering: .relaxed)
-        return position > progress && position - progress > limit
-    }
-
-    /// Moves the cursor to `entry`, so that a context that does nothing keeps no memory.
-    ///
-    /// What it skips is told as missed. Called by a setter, outside every lock.
-    func skip(to entry: TransitionLogEntry<State>) {
-        // Only a transition can be told as the newest; behind a mark the next one will do.
-        guard case .transition(let newest) = entry.content else { return }
-        let passed = self.reader.withLock { reader -> TransitionLogEntry<State>? in
-            guard reader.cursor.position < entry.position else { return nil }
-            let passed = reader.cursor
-            reader.cursor = entry
-            let first = reader.missed?.first ?? self.firstSeq(after: passed)
-            if let first { reader.missed = Missed(first: first, newest: newest) }
-            return passed
-        }
-        guard var passed else { return }
-        self.progress.store(entry.position, ordering: .relaxed)
-        while passed !== entry, let next = passed.next {
-            if case .question(let ballot) = next.content {
-                for member in self.members() { ballot.release(ObjectIdentifier(member)) }
-            }
-            self.pass(next, hearing: false)
-            passed = next
-        }
-    }
-
-    /// Questions and marks have no seq; at most a few lie between two transitions.
-    private func firstSeq(after entry: TransitionLogEntry<State>) -> UInt64? {
-        var entry = entry
-        while let next = entry.next {
-            if case .transition(let transition) = next.content { return transition.seq }
-            entry = next
-        }
-        return nil
+        self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)
+        withExtendedLifetime(left) {}
     }
 }

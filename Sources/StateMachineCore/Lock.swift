@@ -1,4 +1,4 @@
-import Glibc
+public import Glibc
 
 /// A value that one thread at a time may touch.
 ///
@@ -11,9 +11,10 @@ import Glibc
 /// it and reports races in correct programs.
 ///
 /// `@unchecked Sendable`: `value` is only touched between locking and unlocking `mutex`.
+@usableFromInline
 struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let value: UnsafeMutablePointer<Value>
+    @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    @usableFromInline let value: UnsafeMutablePointer<Value>
 
     init(_ value: consuming Value) {
         self.mutex = .allocate(capacity: 1)
@@ -34,6 +35,7 @@ struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
         self.mutex.deallocate()
     }
 
+    @inlinable
     borrowing func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

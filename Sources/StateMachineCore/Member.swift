@@ -3,16 +3,25 @@
 /// Guarded state:
 /// - `since`, `sinceSeq`: written once, under the machine's lock, before the lane can see the member.
 /// - `claim`: taken for every call, by the lane, one call at a time.
+@usableFromInline
 class Member<State: MachineState>: @unchecked Sendable {
     /// Hears the entries after this one.
-    private(set) var since: UInt64 = 0
+    @exclusivity(unchecked) @usableFromInline final var since: UInt64 = 0
     /// The machine's seq at the time.
-    private(set) var sinceSeq: UInt64 = 0
+    private final var sinceSeq: UInt64 = 0
 
-    private let claim = Claim()
+    @usableFromInline final let claim = Claim()
 
     /// The states whose transitions it is told of; nil: all.
-    var names: Set<State.Name>? { nil }
+    @usableFromInline final let names: Set<State.Name>?
+
+    /// Whether ``burstEnded()`` does anything; claiming for nothing would cost every delegate.
+    @usableFromInline final let hearsBurstEnds: Bool
+
+    init(of names: Set<State.Name>? = nil, hearingBurstEnds hearsBurstEnds: Bool = false) {
+        self.names = names
+        self.hearsBurstEnds = hearsBurstEnds
+    }
 
     /// Called under the machine's lock, before the lane can see the member.
     final func begin(after position: UInt64, at snapshot: Snapshot<State>) {
@@ -33,11 +42,13 @@ class Member<State: MachineState>: @unchecked Sendable {
     final var isCancelled: Bool { self.claim.isCancelled }
 
     /// Returns whether anything was told.
+    @inlinable
     final func hear(_ transition: Transition<State>) -> Bool {
         if let names = self.names, !names.contains(transition.new.name) { return false }
         return self.claim.run { self.receive(transition) }
     }
 
+    @usableFromInline
     final func hearMissed(_ missed: Missed<State>) {
         let first = max(missed.first, self.sinceSeq + 1)
         guard first <= missed.newest.seq else { return }
@@ -47,8 +58,8 @@ class Member<State: MachineState>: @unchecked Sendable {
         }
     }
 
+    @usableFromInline
     final func endBurst() {
-        guard self.hearsBurstEnds else { return }
         _ = self.claim.run {
             self.burstEnded()
             return true
@@ -63,6 +74,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     }
 
     /// Asks, if this is a voter; a cancelled one has been released from the ballot by its cancelling.
+    @usableFromInline
     final func answer(_ ballot: Ballot<State>) {
         _ = self.claim.run {
             self.receive(ballot)
@@ -74,18 +86,16 @@ class Member<State: MachineState>: @unchecked Sendable {
     func represents(_ object: AnyObject) -> Bool { false }
 
     /// Whether it can never hear anything again, so that it may be removed.
-    var isGone: Bool { false }
+    @usableFromInline var isGone: Bool { false }
 
     /// Returns whether anybody was told.
+    @usableFromInline
     func receive(_ transition: Transition<State>) -> Bool { false }
 
     /// The lane fell behind its limit; `count` transitions are lost to it, `newest` the last of them.
     func receiveMissed(_ count: Int, newest: Transition<State>) {}
 
     func receive(_ ballot: Ballot<State>) {}
-
-    /// Whether ``burstEnded()`` does anything; claiming for nothing would cost every delegate.
-    var hearsBurstEnds: Bool { false }
 
     /// Called on the context when nothing more is in the log, after at least one transition.
     func burstEnded() {}
@@ -95,6 +105,7 @@ class Member<State: MachineState>: @unchecked Sendable {
 }
 
 /// Transitions that a lane was too late for: from which seq on, and the last of them.
+@usableFromInline
 struct Missed<State: MachineState>: Sendable {
     var first: UInt64
     var newest: Transition<State>

@@ -50,6 +50,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         self.init(refused: refused, ended: DispatchSemaphore(value: 0))
         let start = ThreadStart(name: name) {
             self.mail.withLock { $0.thread = pthread_self() }
+            ThreadSeat.take(self)
             self.run()
             self.ended?.signal()
         }
@@ -70,15 +71,20 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
 
     /// The calling thread, whose context this is from now on.
     ///
-    /// Adopting it twice makes two contexts, each with its own descriptor.
+    /// Adopting it again gives the same context, for as long as that one lives and has not been
+    /// stopped. The context does not outlive its last owner: the thread itself does not keep it.
     ///
-    /// - Parameter refused: as with a thread of its own.
+    /// - Parameter refused: as with a thread of its own; the first adoption's counts.
     /// - Returns: the context; somebody has to call ``run()`` or ``drain()`` on this thread.
     public static func adoptingCurrentThread(
         refused: @escaping @Sendable (Int) -> Void = { _ in }
     ) -> NotificationThread {
+        if let present = ThreadSeat.taken, !present.mail.withLock({ $0.isStopped }) {
+            return present
+        }
         let context = NotificationThread(refused: refused, ended: nil)
         context.mail.withLock { $0.thread = pthread_self() }
+        ThreadSeat.take(context)
         return context
     }
 

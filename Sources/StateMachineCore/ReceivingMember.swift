@@ -18,6 +18,7 @@ final class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>
         self.desk = desk
         self.select = select
         self.start = start
+        super.init(hearingBurstEnds: true)
     }
 
     override func began(at snapshot: Snapshot<State>) {
@@ -46,8 +47,6 @@ final class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>
         self.desk.lost(count - 1, from: newest.seq - UInt64(count - 1))
         _ = self.receive(newest)
     }
-
-    override var hearsBurstEnds: Bool { true }
 
     override func burstEnded() { self.desk.burstEnded() }
 
@@ -143,6 +142,6 @@ final class TurnMember<State: MachineState>: Member<State>, @unchecked Sendable 
 }
 
 /// A context like `.immediate`, but a place of its own: nothing there waits for another's delegates.
-final class InlineContext: ExecutionContext {
+final class InlineContext: ExecutionContext, InlineRunning {
     func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
 }

@@ -165,14 +165,13 @@ private final class EachMember<State: MachineState>: Member<State>, @unchecked S
     ) {
         self.task = task
         self.afterBurst = afterBurst
+        super.init(hearingBurstEnds: true)
     }
 
     override func receive(_ transition: Transition<State>) -> Bool {
         self.task(transition)
         return true
     }
-
-    override var hearsBurstEnds: Bool { true }
 
     override func burstEnded() { self.afterBurst() }
 }

@@ -5,9 +5,11 @@ extension StateMachine {
     /// Sets the state without asking a voter, unless that is illegal from here or the machine has
     /// moved on.
     ///
-    /// It commits before it returns. On a machine with a write-ahead log it takes its turn behind
-    /// earlier proposals and waits for the log, on the calling thread; called by what the gate itself
-    /// calls it would wait for itself, and throws ``TransitionError/wouldWait(current:)``.
+    /// It commits before it returns. On a machine with a write-ahead log it waits for the log, on the
+    /// calling thread, but for no voter: it goes past proposals that wait for one, and makes a
+    /// question that is open stale. Called where it would wait for itself, by what the gate calls or
+    /// where the log works (``WriteAheadLog/isCurrent``), it throws
+    /// ``TransitionError/wouldWait(current:)``.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
@@ -17,6 +19,7 @@ extension StateMachine {
     ///   - by: who, if not the process itself.
     /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
+    @inlinable
     @discardableResult
     public func assign(
         _ new: State,
@@ -25,18 +28,60 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        let straight = try self.straight(
+        guard self.options.log == nil else {
+            return try self.assignThroughLog(
+                new,
+                ifSeq: seq,
+                reenter: reenter,
+                cause: cause,
+                by: by
+            )
+        }
+        let entered = try self.enter(
             new,
             expecting: { seq == nil || $0.seq == seq },
             reenter: reenter,
             cause: cause,
-            by: by,
-            under: nil
+            by: by
         )
-        if let straight { return straight }
-        guard !self.holder.withLock({ $0.gate.isPumpedHere }) else {
-            throw .wouldWait(current: self.snapshot)
+        switch entered {
+        case .committed(let transition): return .committed(transition)
+        case .unchanged(let snapshot): return .unchanged(snapshot)
         }
+    }
+
+    /// The setter of `state`, which cannot throw.
+    @inlinable
+    func assignOrTrap(_ new: State) {
+        guard self.options.log == nil else {
+            self.assignThroughLogOrTrap(new)
+            return
+        }
+        do {
+            _ = try self.enter(
+                new,
+                expecting: { _ in true },
+                reenter: false,
+                cause: nil,
+                by: nil
+            )
+        } catch {
+            Self.trap(new, error)
+        }
+    }
+
+    @usableFromInline
+    func assignThroughLog(
+        _ new: State,
+        ifSeq seq: UInt64?,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?
+    ) throws(TransitionError<State>) -> Acceptance {
+        guard
+            self.options.log?.isCurrent != true,
+            !self.holder.withLock({ $0.gate.isPumpedHere })
+        else { throw .wouldWait(current: self.snapshot) }
         let mailbox = Mailbox<Gate<State>.Answer>()
         self.enqueue(
             self.unasked(
@@ -50,10 +95,10 @@ extension StateMachine {
         return try mailbox.wait().get()
     }
 
-    /// The setter of `state`, which cannot throw.
-    func assignOrTrap(_ new: State) {
+    @usableFromInline
+    func assignThroughLogOrTrap(_ new: State) {
         do {
-            try self.assign(new)
+            _ = try self.assignThroughLog(new, ifSeq: nil, reenter: false, cause: nil, by: nil)
         } catch .wouldWait {
             self.enqueue(
                 self.unasked(new, { _ in true }, reenter: false, cause: nil, by: nil) { answer in
@@ -65,7 +110,8 @@ extension StateMachine {
         }
     }
 
-    private static func trap(_ new: State, _ error: TransitionError<State>) {
+    @usableFromInline
+    static func trap(_ new: State, _ error: TransitionError<State>) -> Never {
         preconditionFailure("\(new) was assigned to a machine that refuses it: \(error)")
     }
 

@@ -3,51 +3,100 @@ extension StateMachine {
     ///
     /// `before` keeps the entry that was the tail until the lock is open: with it a state may go, and
     /// a client's code run.
+    @usableFromInline
     struct Appended: Sendable {
-        let before: TransitionLogEntry<State>
-        let tail: TransitionLogEntry<State>
-        let lanes: [Lane<State>]
+        @usableFromInline let before: LogEntry
+        @usableFromInline let tail: LogEntry
+        @usableFromInline let lanes: [Lane<State>]
+
+        @inlinable
+        init(
+            before: LogEntry,
+            tail: LogEntry,
+            lanes: [Lane<State>]
+        ) {
+            self.before = before
+            self.tail = tail
+            self.lanes = lanes
+        }
+    }
+
+    /// What became of an assignment that asks nobody.
+    @usableFromInline
+    enum Entered {
+        case committed(Transition<State>)
+        case unchanged(Snapshot<State>)
+    }
+
+    /// Assigns `new` without asking anybody, unless it is refused; only without a write-ahead log.
+    ///
+    /// Judged, and its entry built, outside the lock, since that runs client code; under the lock it
+    /// is committed if nothing has moved meanwhile, and judged again if something has. The time is
+    /// read after the base, so a later seq never has an earlier reading.
+    @inlinable
+    func enter(
+        _ new: State,
+        expecting isExpected: (Snapshot<State>) -> Bool,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?
+    ) throws(TransitionError<State>) -> Entered {
+        while true {
+            let base = self.snapshot
+            guard
+                try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
+            else { return .unchanged(base) }
+            let transition = Transition(
+                seq: base.seq + 1,
+                old: base.state,
+                new: new,
+                at: .now,
+                cause: cause,
+                by: by
+            )
+            let entry = TransitionEntry(
+                transition,
+                passage: self.options.unheard == nil ? nil : self.passage(of: transition)
+            )
+            let appended = self.holder.withLock { holder -> Appended? in
+                guard holder.seq == base.seq else { return nil }
+                return holder.enter(new, as: entry, at: transition.at)
+            }
+            if let appended {
+                self.announce(appended)
+                return .committed(transition)
+            }
+        }
+    }
+
+    /// Reports the transition when every lane has passed it and nobody heard it.
+    @usableFromInline
+    func passage(of transition: Transition<State>) -> Passage? {
+        self.options.unheard.map { unheard in
+            Passage { wasHeard in if !wasHeard { unheard(transition) } }
+        }
     }
 
     /// Tells the lanes; `.immediate` is the last of them.
+    @inlinable
     func announce(_ appended: Appended) {
-        let limit = UInt64(clamping: self.options.laneLimit)
+        // Looked at after the entry was appended: whoever falls asleep later sees the entry first.
+        if self.sleepers.isEmpty, self.options.laneLimit == nil, !appended.lanes.isEmpty { return }
         for lane in appended.lanes {
-            if lane.isBehind(appended.tail.position, by: limit) { lane.skip(to: appended.tail) }
+            if lane.isTooFarBehind(appended.tail.position) { lane.skip(to: appended.tail) }
             lane.wake()
         }
-        guard appended.lanes.isEmpty else { return }
+        if appended.lanes.isEmpty, self.options.unheard != nil || appended.tail.passage != nil {
+            self.completeUnheard(appended)
+        }
+    }
+
+    @usableFromInline
+    func completeUnheard(_ appended: Appended) {
         var entry = appended.before
         while let next = entry.next, next.position <= appended.tail.position {
             next.passage?.completeUnheard()
             entry = next
         }
-    }
-
-    /// Waits, without a thread, until every context has passed what was committed before the call.
-    ///
-    /// A context that never runs anything is waited for, unless it has ended.
-    public func flush() async {
-        await withCheckedContinuation { continuation in
-            let appended = self.holder.withLock { holder -> Appended in
-                let before = holder.tail
-                holder.append(
-                    .mark,
-                    passage: Passage(lanes: holder.lanes.count) { _ in continuation.resume() }
-                )
-                return holder.appended(since: before)
-            }
-            self.announce(appended)
-        }
-    }
-}
-
-extension StateMachine.Holder {
-    func appended(since before: TransitionLogEntry<State>) -> StateMachine<State>.Appended {
-        StateMachine<State>.Appended(
-            before: before,
-            tail: self.tail,
-            lanes: self.lanes
-        )
     }
 }

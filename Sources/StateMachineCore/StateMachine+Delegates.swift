@@ -110,7 +110,7 @@ extension StateMachine {
 
     private func end(_ member: Member<State>) {
         member.cancel()
-        let (ballot, _) = self.holder.withLock { holder -> (Ballot<State>?, [Lane<State>]) in
+        let (ballot, left) = self.holder.withLock { holder -> (Ballot<State>?, [Lane<State>]) in
             let left = holder.removeMembers { $0 === member }
             guard let voter = member as? VoterMember<State> else { return (nil, left) }
             holder.gate.voters.removeAll { $0 === voter }
@@ -119,6 +119,7 @@ extension StateMachine {
             case .none, .awaitingQuiet, .decided: return (nil, left)
             }
         }
+        for lane in left { lane.leave() }
         ballot?.release(ObjectIdentifier(member))
     }
 
@@ -127,9 +128,16 @@ extension StateMachine {
     private func lane(for context: any ExecutionContext, in holder: inout Holder) -> Lane<State> {
         let identity = context.identity
         if let lane = holder.lanes.first(where: { $0.context.identity == identity }) { return lane }
-        let lane = Lane(context: context, after: holder.tail) { [weak self] _ in
-            _ = self?.holder.withLock { $0.removeMembers { $0.isGone } }
+        let lane = Lane<State>(
+            context: context,
+            after: holder.tail,
+            limit: self.options.laneLimit,
+            sleepers: self.sleepers
+        ) { [weak self] _ in
+            let left = self?.holder.withLock { $0.removeMembers { $0.isGone } } ?? []
+            for lane in left { lane.leave() }
         }
+        self.sleepers.comes()
         let isImmediateLast = holder.lanes.last?.context is ImmediateContext
         holder.lanes.insert(
             lane,

@@ -140,10 +140,17 @@ extension StateMachine {
 
     func enqueue(_ pending: Gate<State>.Pending) {
         let refused = self.holder.withLock { holder -> Snapshot<State>? in
-            guard holder.gate.pending.count < self.options.proposalLimit else {
+            guard
+                holder.gate.pending.count + holder.gate.assignments.count
+                    < self.options.proposalLimit
+            else {
                 return holder.snapshot
             }
-            holder.gate.pending.append(pending)
+            if pending.question == nil {
+                holder.gate.assignments.append(pending)
+            } else {
+                holder.gate.pending.append(pending)
+            }
             return nil
         }
         if let refused {
@@ -160,7 +167,7 @@ extension StateMachine {
         reenter: Bool,
         cause: String?,
         by: Peer?,
-        under question: Question?
+        under question: Question
     ) throws(TransitionError<State>) -> Acceptance? {
         guard self.options.log == nil else { return nil }
         while true {
@@ -169,35 +176,43 @@ extension StateMachine {
             let (base, voters, version, isFree) = self.holder.withLock { holder in
                 (
                     holder.snapshot,
-                    question == nil ? [] : holder.gate.voters,
+                    holder.gate.voters,
                     holder.gate.votersVersion,
                     holder.gate.pending.isEmpty
                 )
             }
-            guard isFree || question == nil else { return nil }
+            guard isFree else { return nil }
             guard
                 try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
             else { return .unchanged(base) }
-            if let question {
-                if !voters.isEmpty {
-                    let proposal = Proposal(current: base, proposed: new, cause: cause, by: by)
-                    guard !voters.contains(where: { $0.isAsked(proposal) }) else { return nil }
-                }
-                if let denials = question.denialsWithoutVoters {
-                    throw .denied(by: denials, current: base)
-                }
+            if !voters.isEmpty {
+                let proposal = Proposal(current: base, proposed: new, cause: cause, by: by)
+                guard !voters.contains(where: { $0.isAsked(proposal) }) else { return nil }
             }
-            let committed = self.holder.withLock { holder -> (Transition<State>, Appended)? in
-                guard holder.seq == base.seq else { return nil }
+            if let denials = question.denialsWithoutVoters {
+                throw .denied(by: denials, current: base)
+            }
+            let transition = Transition(
+                seq: base.seq + 1,
+                old: base.state,
+                new: new,
+                at: .now,
+                cause: cause,
+                by: by
+            )
+            let entry = TransitionEntry(
+                transition,
+                passage: self.passage(of: transition)
+            )
+            let appended = self.holder.withLock { holder -> Appended? in
                 guard
-                    question == nil
-                        || holder.gate.votersVersion == version && holder.gate.pending.isEmpty
+                    holder.seq == base.seq,
+                    holder.gate.votersVersion == version,
+                    holder.gate.pending.isEmpty
                 else { return nil }
-                let before = holder.tail
-                let transition = holder.assign(new, cause: cause, by: by)
-                return (transition, holder.appended(since: before))
+                return holder.enter(new, as: entry, at: transition.at)
             }
-            if let (transition, appended) = committed {
+            if let appended {
                 self.announce(appended)
                 return .committed(transition)
             }

@@ -85,6 +85,7 @@ extension StateMachine {
     }
 
     /// Whether assigning `new` to a machine at `base` makes a transition.
+    @inlinable
     func changes(
         _ base: Snapshot<State>,
         to new: State,
@@ -130,8 +131,15 @@ extension StateMachine.Holder {
             if self.gate.isQuiet { self.gate.poll = .none }
         case .open: break
         case .decided(let ballot, let verdict):
+            // Whether an assignment that is on its way makes it stale is seen when that has ended.
+            guard self.seq != ballot.proposal.current.seq || self.isWhereItWillBe else { break }
             self.gate.poll = .none
             return self.close(ballot, with: verdict)
+        }
+        if let first = self.gate.assignments.first,
+            self.gate.gathering.count < Gate<State>.groupLimit
+        {
+            return .judge(first, base: self.ahead, voters: [])
         }
         if case .none = self.gate.poll, let first = self.gate.pending.first,
             self.gate.gathering.count < Gate<State>.groupLimit
@@ -158,6 +166,9 @@ extension StateMachine.Holder {
         guard let last = self.gate.lastJudged else { return self.snapshot }
         return Snapshot(seq: last.seq, state: last.new, at: last.at)
     }
+
+    /// Whether nothing that was judged has yet to happen.
+    private var isWhereItWillBe: Bool { self.gate.lastJudged == nil }
 
     /// Files the decision on the first proposal, unless the machine has moved meanwhile.
     fileprivate mutating func settle(
@@ -192,7 +203,7 @@ extension StateMachine.Holder {
             )
             self.gate.poll = .open(ballot)
             let before = self.tail
-            self.append(.question(ballot))
+            self.append(QuestionEntry(ballot))
             return .ask(
                 ballot,
                 question,
@@ -202,11 +213,19 @@ extension StateMachine.Holder {
         }
     }
 
+    private mutating func leaveQueue(_ pending: Gate<State>.Pending) {
+        if pending.question == nil {
+            self.gate.assignments.removeFirst()
+        } else {
+            self.gate.pending.removeFirst()
+        }
+    }
+
     private mutating func answer(
         _ pending: Gate<State>.Pending,
         _ answer: Gate<State>.Answer
     ) -> Step {
-        self.gate.pending.removeFirst()
+        self.leaveQueue(pending)
         guard self.gate.isQuiet else {
             self.gate.gathering.append(
                 Gate.Judged(pending: pending, transition: nil, answer: answer)
@@ -218,15 +237,7 @@ extension StateMachine.Holder {
 
     private mutating func enter(_ pending: Gate<State>.Pending, from base: Snapshot<State>) -> Step
     {
-        self.gate.pending.removeFirst()
-        guard self.hasLog else {
-            let before = self.tail
-            let transition = self.assign(pending.new, cause: pending.cause, by: pending.by)
-            return .tell(
-                self.appended(since: before),
-                [(pending, .success(.committed(transition)))]
-            )
-        }
+        self.leaveQueue(pending)
         let transition = Transition(
             seq: base.seq + 1,
             old: base.state,
@@ -235,6 +246,9 @@ extension StateMachine.Holder {
             cause: pending.cause,
             by: pending.by
         )
+        guard self.hasLog else {
+            return .tell(self.enter(transition), [(pending, .success(.committed(transition)))])
+        }
         self.gate.gathering.append(
             Gate.Judged(
                 pending: pending,
@@ -269,11 +283,7 @@ extension StateMachine.Holder {
     private mutating func finish(_ judged: [Gate<State>.Judged], failure: String?) -> Step {
         guard let failure else {
             let before = self.tail
-            for transition in judged.lazy.compactMap(\.transition) {
-                self.stamp = transition.at
-                _ = self.assign(transition.new, cause: transition.cause, by: transition.by)
-            }
-            self.stamp = nil
+            for transition in judged.lazy.compactMap(\.transition) { _ = self.enter(transition) }
             return .tell(
                 self.appended(since: before),
                 judged.map { ($0.pending, $0.answer) }
@@ -282,7 +292,9 @@ extension StateMachine.Holder {
         // What was refused or judged against a state that will not be is judged again.
         let again = judged.filter { $0.transition == nil } + self.gate.gathering
         self.gate.gathering = []
-        self.gate.pending.insert(contentsOf: again.map(\.pending), at: 0)
+        let pending = again.map(\.pending)
+        self.gate.assignments.insert(contentsOf: pending.filter { $0.question == nil }, at: 0)
+        self.gate.pending.insert(contentsOf: pending.filter { $0.question != nil }, at: 0)
         if case .awaitingQuiet = self.gate.poll { self.gate.poll = .none }
         let answer = Gate<State>.Answer.failure(
             .notCommitted(why: failure, current: self.snapshot)
@@ -293,14 +305,16 @@ extension StateMachine.Holder {
         )
     }
 
-    /// Assigns, under the lock; the observer of `state` does the rest.
-    mutating func assign(_ new: State, cause: String?, by: Peer?) -> Transition<State> {
-        self.cause = cause
-        self.by = by
-        self.state = new
-        guard case .transition(let transition) = self.tail.content else {
-            preconditionFailure("an assignment of \(new) was not appended to the log")
+    /// Enters the state that a transition leads to, under the lock; the observer of `state` does the
+    /// rest.
+    private mutating func enter(_ transition: Transition<State>) -> StateMachine<State>.Appended {
+        let passage = self.unheard.map { unheard in
+            Passage { wasHeard in if !wasHeard { unheard(transition) } }
         }
-        return transition
+        return self.enter(
+            transition.new,
+            as: TransitionEntry(transition, passage: passage),
+            at: transition.at
+        )
     }
 }

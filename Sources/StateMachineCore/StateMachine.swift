@@ -6,58 +6,64 @@
 /// Guarded state: all of it is in `Holder`, behind `holder`.
 public final class StateMachine<State: MachineState>: Sendable {
     /// What the lock guards.
+    @usableFromInline
     struct Holder: Sendable {
-        var seq: UInt64
-        var since: WallTime
-        var lanes: [Lane<State>] = []
-        var tail = TransitionLogEntry<State>(.beginning, position: 0)
-        var gate = Gate<State>()
-        /// Who wants to hear of transitions that nobody heard.
-        let unheard: (@Sendable (Transition<State>) -> Void)?
+        @usableFromInline var seq: UInt64
+        @usableFromInline var since: WallTime
+        @usableFromInline var lanes: [Lane<State>] = []
+        @usableFromInline var tail: LogEntry
+        /// The entry of the assignment that is about to be made, and its time.
+        @usableFromInline var prepared: LogEntry?
+        @usableFromInline var preparedAt: WallTime
         /// Whether what is judged has to be committed elsewhere before it is assigned.
         let hasLog: Bool
-        /// Of the assignment that is about to be made: why, by whom, and when if that is decided.
-        var cause: String?
-        var by: Peer?
-        var stamp: WallTime?
+        /// Who wants to hear of transitions that nobody heard.
+        let unheard: (@Sendable (Transition<State>) -> Void)?
+        var gate = Gate<State>()
 
-        var state: State {
+        @usableFromInline var state: State {
+            // The only way out: an assignment that has no entry does not happen. It does nothing but
+            // link, since what is built of a state is built before the lock.
             didSet {
+                guard let entry = self.prepared.take() else {
+                    preconditionFailure("a state was assigned without a transition")
+                }
                 self.seq += 1
-                self.since = self.stamp ?? .now
-                let transition = Transition(
-                    seq: self.seq,
-                    old: oldValue,
-                    new: self.state,
-                    at: self.since,
-                    cause: self.cause,
-                    by: self.by
-                )
-                self.append(
-                    .transition(transition),
-                    passage: self.unheard.map { unheard in
-                        Passage(lanes: self.lanes.count) { wasHeard in
-                            if !wasHeard { unheard(transition) }
-                        }
-                    }
-                )
+                self.since = self.preparedAt
+                self.append(entry)
             }
         }
 
-        mutating func append(
-            _ content: TransitionLogEntry<State>.Content,
-            passage: Passage? = nil
-        ) {
-            let entry = TransitionLogEntry(
-                content,
-                position: self.tail.position + 1,
-                passage: passage
-            )
+        @inlinable
+        mutating func append(_ entry: LogEntry) {
+            entry.passage?.expect(lanes: self.lanes.count)
             self.tail.append(entry)
             self.tail = entry
         }
 
-        var snapshot: Snapshot<State> {
+        /// Enters a state, under the lock; `entry` is its transition, from the state as it is.
+        ///
+        /// Whoever calls keeps the former state and tail until the lock is open: with them a state may
+        /// go, and a client's code run.
+        @inlinable
+        mutating func enter(
+            _ new: State,
+            as entry: LogEntry,
+            at time: WallTime
+        ) -> Appended {
+            let before = self.tail
+            self.prepared = entry
+            self.preparedAt = time
+            self.state = new
+            return self.appended(since: before)
+        }
+
+        @inlinable
+        func appended(since before: LogEntry) -> Appended {
+            Appended(before: before, tail: self.tail, lanes: self.lanes)
+        }
+
+        @inlinable var snapshot: Snapshot<State> {
             Snapshot(seq: self.seq, state: self.state, at: self.since)
         }
     }
@@ -75,11 +81,13 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// What becomes of an equal assignment.
         public var assigningEqual = Equal.ignored
 
-        /// Entries of the log that a context may be late before what it has not heard is let go.
+        /// Entries of the log that a context may be late before what it has not heard is let go, and
+        /// its delegates are told how many that were; nil: any number.
         ///
-        /// 65,536: eleven minutes at a hundred transitions a second, and some ten megabytes. Not
-        /// tuned.
-        public var laneLimit = 65_536
+        /// Nil unless it is asked for: every delegate hears every transition. What that costs is
+        /// memory, some 150 bytes and the state's own for each transition that a stuck context has
+        /// not heard; a machine whose delegates may block for hours should have a limit.
+        public var laneLimit: Int?
 
         /// Proposals that may wait their turn before the next one is refused.
         ///
@@ -100,8 +108,9 @@ public final class StateMachine<State: MachineState>: Sendable {
         public init() {}
     }
 
-    let holder: Lock<Holder>
-    let options: Options
+    @usableFromInline let holder: Lock<Holder>
+    @usableFromInline let options: Options
+    @usableFromInline let sleepers = LaneSleepers()
 
     /// A machine in that state, with nobody told.
     public convenience init(_ initial: State = .initial, options: Options = Options()) {
@@ -115,8 +124,10 @@ public final class StateMachine<State: MachineState>: Sendable {
             Holder(
                 seq: snapshot.seq,
                 since: snapshot.at,
-                unheard: options.unheard,
+                tail: LogEntry(.beginning),
+                preparedAt: snapshot.at,
                 hasLog: options.log != nil,
+                unheard: options.unheard,
                 state: snapshot.state
             )
         )
@@ -128,15 +139,17 @@ public final class StateMachine<State: MachineState>: Sendable {
     /// asks no voter, so an illegal successor is a programming error and ends the process. What may
     /// be refused goes through ``assign(_:ifSeq:reenter:cause:by:)`` or the gate.
     ///
-    /// On a machine with a write-ahead log setting waits for the log. Set by what the gate itself
-    /// calls, by an `.immediate` delegate of such a machine for one, it is queued and happens later.
-    public var state: State {
-        get { self.snapshot.state }
+    /// On a machine with a write-ahead log setting waits for the log, on the calling thread, but for
+    /// no voter. Set where that would be to wait for oneself it is queued and happens later: by what
+    /// the gate calls, an `.immediate` delegate of such a machine for one, and where the log itself
+    /// works (``WriteAheadLog/isCurrent``).
+    @inlinable public var state: State {
+        get { self.holder.withLock { $0.state } }
         set { self.assignOrTrap(newValue) }
     }
 
     /// The state and its seq, read together.
-    public var snapshot: Snapshot<State> {
+    @inlinable public var snapshot: Snapshot<State> {
         self.holder.withLock { $0.snapshot }
     }
 }

@@ -16,6 +16,7 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
     public let by: Peer?
 
     /// A change as it was written down before.
+    @inlinable
     public init(
         seq: UInt64,
         old: State,
@@ -43,6 +44,7 @@ public struct Snapshot<State: MachineState>: Hashable, Sendable {
     public let at: WallTime
 
     /// A place in the order, as it was written down before.
+    @inlinable
     public init(seq: UInt64, state: State, at: WallTime) {
         self.seq = seq
         self.state = state

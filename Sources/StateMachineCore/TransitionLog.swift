@@ -1,47 +1,55 @@
-import Synchronization
+public import Synchronization
 
 /// One entry of the log that all lanes of a machine read, and a link to the next.
 ///
 /// Appending costs the same whoever reads. Following a link needs no lock. An entry lives as long as
 /// a reader has not passed it, and is freed by reference counting.
 ///
-/// Guarded state: `link` is written once, by the machine under its lock, and read by every lane.
-final class TransitionLogEntry<State: MachineState>: Sendable {
-    enum Content: Sendable {
+/// Not generic, and its subclasses only in what they carry: a generic class is freed by code that
+/// knows nothing of its parameters, which would be the greater part of a commit.
+///
+/// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
+/// before any lane can see the entry. `@unchecked Sendable` for that.
+@usableFromInline
+class LogEntry: @unchecked Sendable {
+    @usableFromInline
+    enum Kind: Sendable {
         /// What a log begins with.
         case beginning
-        /// The state was assigned.
-        case transition(Transition<State>)
-        /// Voters are asked; each has by then heard all that was committed before.
-        case question(Ballot<State>)
+        /// The state was assigned: a ``TransitionEntry``.
+        case transition
+        /// Voters are asked, each has by then heard all that was committed before: a
+        /// ``QuestionEntry``.
+        case question
         /// Somebody wants to know when every lane has come this far.
         case mark
     }
 
+    @usableFromInline final let kind: Kind
     /// 0, 1, 2 …: transitions, questions and marks alike.
-    let position: UInt64
-    let content: Content
+    @exclusivity(unchecked) @usableFromInline final var position: UInt64 = 0
+    @usableFromInline final let link = Atomic<Unmanaged<LogEntry>?>(nil)
     /// Who is told when every lane has passed; nil if nobody asked.
-    let passage: Passage?
+    @usableFromInline final let passage: Passage?
 
-    private let link = Atomic<Unmanaged<TransitionLogEntry>?>(nil)
-
-    init(_ content: Content, position: UInt64, passage: Passage? = nil) {
-        self.content = content
-        self.position = position
+    @usableFromInline
+    init(_ kind: Kind, passage: Passage? = nil) {
+        self.kind = kind
         self.passage = passage
     }
 
-    var next: TransitionLogEntry? {
+    @inlinable final var next: LogEntry? {
         self.link.load(ordering: .sequentiallyConsistent)?.takeUnretainedValue()
     }
 
     /// Makes `entry` the one that follows: once for each entry, under the machine's lock.
-    func append(_ entry: TransitionLogEntry) {
+    @inlinable
+    final func append(_ entry: LogEntry) {
+        entry.position = self.position + 1
         self.link.store(.passRetained(entry), ordering: .sequentiallyConsistent)
     }
 
-    private func takeNext() -> TransitionLogEntry? {
+    private final func takeNext() -> LogEntry? {
         self.link.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }
 
@@ -55,18 +63,68 @@ final class TransitionLogEntry<State: MachineState>: Sendable {
     }
 }
 
+/// The entry of a transition.
+@usableFromInline
+final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
+    // One by one, since a generic struct would be freed field by field through its description.
+    @usableFromInline let seq: UInt64
+    @usableFromInline let at: WallTime
+    @usableFromInline let cause: String?
+    @usableFromInline let by: Peer?
+    @usableFromInline let old: State
+    @usableFromInline let new: State
+
+    @inlinable
+    init(_ transition: Transition<State>, passage: Passage? = nil) {
+        self.seq = transition.seq
+        self.at = transition.at
+        self.cause = transition.cause
+        self.by = transition.by
+        self.old = transition.old
+        self.new = transition.new
+        super.init(.transition, passage: passage)
+    }
+
+    @inlinable var transition: Transition<State> {
+        Transition(
+            seq: self.seq,
+            old: self.old,
+            new: self.new,
+            at: self.at,
+            cause: self.cause,
+            by: self.by
+        )
+    }
+}
+
+/// The entry of a question.
+final class QuestionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
+    let ballot: Ballot<State>
+
+    init(_ ballot: Ballot<State>) {
+        self.ballot = ballot
+        super.init(.question)
+    }
+}
+
 /// Counts the lanes that have yet to pass an entry; the last one calls `completed`, once, on its
 /// own context and under no lock.
+@usableFromInline
 final class Passage: Sendable {
     private let left: Atomic<Int>
     private let wasHeard = Atomic<Bool>(false)
     private let completed: @Sendable (_ wasHeard: Bool) -> Void
 
-    init(lanes: Int, completed: @escaping @Sendable (_ wasHeard: Bool) -> Void) {
+    init(lanes: Int = 0, completed: @escaping @Sendable (_ wasHeard: Bool) -> Void) {
         self.left = Atomic(lanes)
         self.completed = completed
     }
 
+    /// How many lanes have to pass; said before the first one can.
+    @usableFromInline
+    func expect(lanes: Int) { self.left.store(lanes, ordering: .sequentiallyConsistent) }
+
+    @usableFromInline
     func pass(hearing isHeard: Bool) {
         if isHeard { self.wasHeard.store(true, ordering: .sequentiallyConsistent) }
         guard self.left.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 else { return }
@@ -74,5 +132,6 @@ final class Passage: Sendable {
     }
 
     /// For an entry that no lane has to pass.
+    @usableFromInline
     func completeUnheard() { self.completed(false) }
 }

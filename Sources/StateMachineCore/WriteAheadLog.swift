@@ -5,6 +5,14 @@ public protocol WriteAheadLog<State>: AnyObject, Sendable {
     /// The state whose transitions it keeps.
     associatedtype State: MachineState
 
+    /// Whether the calling code runs where the log commits, on its queue for one; false unless the log
+    /// says otherwise.
+    ///
+    /// What assigns there must not wait for the log: ``StateMachine/assign(_:ifSeq:reenter:cause:by:)``
+    /// throws, and setting ``StateMachine/state`` is queued. A log that works on a thread or queue of
+    /// its own and calls others' code there has to say so, else such code waits for ever.
+    var isCurrent: Bool { get }
+
     /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere.
     ///
     /// One group at a time: the next one gathers meanwhile, judged against the state as it will be,
@@ -18,4 +26,9 @@ public protocol WriteAheadLog<State>: AnyObject, Sendable {
         _ group: [Transition<State>],
         done: @escaping @Sendable (_ failure: String?) -> Void
     )
+}
+
+extension WriteAheadLog {
+    /// False.
+    public var isCurrent: Bool { false }
 }

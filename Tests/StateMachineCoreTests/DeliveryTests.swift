@@ -108,6 +108,72 @@ import Testing
         #expect(stuck.seqs.count <= 10)
     }
 
+    @Test func aStuckContextLosesNothingUnlessALimitIsAskedFor() async {
+        let machine = StateMachine<AppState>()
+        let gate = Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let stuck = Listener()
+        machine.addDelegate(stuck, on: .queue(queue))
+        machine.churn(70_000)
+        gate.open()
+        await machine.flush()
+        #expect(stuck.seqs == Array(1...70_000))
+        #expect(stuck.missed.heard.isEmpty)
+    }
+
+    @Test func anImmediateDelegateIsToldByTheThreadThatIsTellingAlready() async {
+        let machine = StateMachine<AppState>()
+        let gate = Gate()
+        let telling = Recorder<Void>()
+        let listener = Listener { transition in
+            guard transition.seq == 1 else { return }
+            telling.record(())
+            gate.pass()
+        }
+        machine.addDelegate(listener)
+        let first = DispatchQueue(label: "first")
+        first.async { machine.state = .authentication(.active) }
+        await telling.wait(for: 1)
+        machine.state = .ready(true)
+        // The first exception of point 6: it has returned, and its transition is not told yet.
+        #expect(listener.seqs == [1])
+        gate.open()
+        await listener.heard.wait(for: 2)
+        #expect(listener.seqs == [1, 2])
+    }
+
+    @Test func anAssignmentInAnImmediateCallbackIsToldAfterIt() {
+        let machine = StateMachine<AppState>()
+        let order = Recorder<String>()
+        let listener = Listener { transition in
+            order.record("told \(transition.seq)")
+            guard transition.seq == 1 else { return }
+            machine.state = .ready(true)
+            order.record("assigned 2")
+        }
+        machine.addDelegate(listener)
+        machine.state = .authentication(.active)
+        #expect(order.heard == ["told 1", "assigned 2", "told 2"])
+    }
+
+    @Test func aBoundedFlushGivesUpOnAContextThatNeverRuns() async {
+        var options = StateMachine<AppState>.Options()
+        let clock = ManualClock()
+        options.clock = clock
+        let machine = StateMachine<AppState>(options: options)
+        let gate = Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        machine.addObserver(on: .queue(queue)) { _ in }
+        async let hasPassed = machine.flush(atMost: .seconds(1))
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(1))
+        #expect(await hasPassed == false)
+        gate.open()
+        #expect(await machine.flush(atMost: .seconds(1)))
+    }
+
     @Test func flushWaitsForEveryContext() async {
         let machine = StateMachine<AppState>()
         let listeners = (0..<8).map { index in

@@ -112,12 +112,35 @@ import Testing
         await onThreads(1) { _ in
             let first = NotificationThread.adoptingCurrentThread()
             let second = NotificationThread.adoptingCurrentThread()
+            #expect(first === second)
             first.enqueue { heard.record(1) }
             second.enqueue { heard.record(2) }
             second.drain()
             first.drain()
         }
-        #expect(heard.heard == [2, 1])
+        #expect(heard.heard == [1, 2])
+    }
+
+    @Test func aThreadWhoseContextWasStoppedIsAdoptedAnew() async {
+        let heard = Recorder<Int>()
+        await onThreads(1) { _ in
+            let first = NotificationThread.adoptingCurrentThread()
+            first.stop()
+            let second = NotificationThread.adoptingCurrentThread()
+            #expect(first !== second)
+            second.enqueue { heard.record(1) }
+            second.drain()
+        }
+        #expect(heard.heard == [1])
+    }
+
+    @Test func aVoterOnAStoppedThreadIsNotWaitedFor() async throws {
+        let thread = NotificationThread(name: "voters")
+        let machine = StateMachine<AppState>()
+        machine.addVoter(label: "gone", on: thread) { _ in Issue.record("it was asked") }
+        thread.stop()
+        try await machine.propose(.ready(true), asking: Question(deadline: nil))
+        #expect(machine.state == .ready(true))
     }
 
     @Test func whatWasSentBeforeTheStopStillRuns() async {

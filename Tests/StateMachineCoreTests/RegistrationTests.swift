@@ -60,6 +60,9 @@ import Testing
         queue.async { gate.pass() }
         let listener = Listener()
         let registration = machine.addDelegate(listener, on: .queue(queue))
+        // Another listener keeps the lane: the cancelled one is still in front of what it missed.
+        let other = Listener()
+        machine.addDelegate(other, on: .queue(queue))
         machine.churn(10)
         registration.cancel()
         registration.cancel()
@@ -67,6 +70,19 @@ import Testing
         await machine.flush()
         queue.sync {}
         #expect(listener.seqs.isEmpty)
+        #expect(other.seqs.count == 10)
+    }
+
+    @Test func whoIsCancelledByTheOneBeforeItIsNotToldOfTheSameTransition() {
+        let machine = StateMachine<AppState>()
+        let later = Recorder<Registration>()
+        let first = Listener { _ in for registration in later.heard { registration.cancel() } }
+        let second = Listener()
+        machine.addDelegate(first)
+        later.record(machine.addDelegate(second))
+        machine.churn(2)
+        #expect(first.seqs == [1, 2])
+        #expect(second.seqs.isEmpty)
     }
 
     @Test func afterCancelAndWaitNoCallIsRunning() async {
@@ -176,16 +192,14 @@ import Testing
     }
 
     @Test func manyUnreadEntriesAreReleasedWithoutRecursion() async {
-        var options = StateMachine<AppState>.Options()
-        options.laneLimit = .max
         let gate = Gate()
         let queue = DispatchQueue(label: "stuck")
         queue.async { gate.pass() }
         let heard = Recorder<Void>()
         do {
-            let machine = StateMachine<AppState>(options: options)
+            let machine = StateMachine<AppState>()
             let registration = machine.addObserver(on: .queue(queue)) { _ in heard.record(()) }
-            machine.churn(100_000)
+            machine.churn(1_000_000)
             registration.cancel()
         }
         gate.open()

@@ -24,7 +24,14 @@ private final class SlowLog: WriteAheadLog {
 /// A log that commits at once, on a queue of its own.
 private final class QueueLog: WriteAheadLog {
     private let queue = DispatchQueue(label: "log")
+    private let place: DispatchQueueContext
     let seqs = Recorder<UInt64>()
+
+    init() { self.place = .queue(self.queue) }
+
+    var isCurrent: Bool { self.place.isCurrent == true }
+
+    func perform(_ body: @escaping @Sendable () -> Void) { self.queue.async(execute: body) }
 
     func commit(
         _ group: [Transition<AppState>],
@@ -168,6 +175,70 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         #expect(log.seqs.heard == Array(1...machine.snapshot.seq))
     }
 
+    @Test func anAssignmentWaitsForTheLogButForNoVoter() async throws {
+        let log = QueueLog()
+        var options = StateMachine<AppState>.Options()
+        options.log = log
+        let machine = StateMachine(.initial, options: options)
+        let asks = Recorder<Ask<AppState>>()
+        machine.addVoter(
+            label: "silent",
+            on: .immediate,
+            before: Self.authenticates
+        ) { asks.record($0) }
+        let outcomes = self.outcomes
+        machine.propose(.authentication(.idle), asking: Question(deadline: nil)) {
+            outcomes.record($0)
+        }
+        #expect(asks.heard.count == 1)
+        await onThreads(1) { _ in machine.state = .ready(true) }
+        #expect(machine.state == .ready(true))
+        asks.heard[0].vote(.yes)
+        #expect(await outcomes.wait(for: 1) == [.failure(.stale(current: machine.snapshot))])
+    }
+
+    @Test func aVoteWhileAnAssignmentIsOnItsWayWaitsForHowThatEnds() async {
+        let asks = Recorder<Ask<AppState>>()
+        self.machine.addVoter(
+            label: "v",
+            on: .immediate,
+            before: Self.authenticates
+        ) { asks.record($0) }
+        self.propose(.authentication(.idle))
+        let machine = self.machine
+        let refused = Recorder<Bool>()
+        async let assigned: Void = onThreads(1) { _ in
+            refused.record(Result { try machine.assign(.ready(true)) }.isFailure)
+        }
+        await self.log.groups.wait(for: 1)
+        asks.heard[0].vote(.yes)
+        #expect(self.outcomes.heard.isEmpty)
+        // The assignment did not happen, so what was voted on is not stale.
+        self.log.finish(0, failure: "the disk is full")
+        await assigned
+        #expect(refused.heard == [true])
+        await self.log.groups.wait(for: 2)
+        self.log.finish(1)
+        #expect(self.committed == [1])
+    }
+
+    @Test func whatAssignsWhereTheLogWorksDoesNotWaitForIt() async {
+        let log = QueueLog()
+        var options = StateMachine<AppState>.Options()
+        options.log = log
+        let machine = StateMachine(.initial, options: options)
+        let listener = Listener()
+        machine.addDelegate(listener)
+        let refusals = Recorder<Bool>()
+        log.perform {
+            refusals.record(Result { try machine.assign(.dataRetrieval(.idle)) }.isWouldWait)
+            machine.state = .authentication(.active)
+        }
+        await listener.heard.wait(for: 1)
+        #expect(machine.state == .authentication(.active))
+        #expect(refusals.heard == [true])
+    }
+
     @Test func aStateSetByWhatTheGateCallsIsQueued() async {
         let log = QueueLog()
         var options = StateMachine<AppState>.Options()
@@ -188,6 +259,13 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
 }
 
 extension Result where Failure == any Error {
+    fileprivate var isFailure: Bool {
+        switch self {
+        case .success: false
+        case .failure: true
+        }
+    }
+
     fileprivate var isWouldWait: Bool {
         switch self {
         case .success: return false

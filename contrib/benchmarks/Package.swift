@@ -10,13 +10,15 @@ let package = Package(
         .package(url: "https://github.com/OpenCombine/OpenCombine", from: "0.14.0"),
     ],
     targets: [
+        .target(name: "CAllocations"),
         .executableTarget(
             name: "CoreBenchmark",
             dependencies: [
+                "CAllocations",
                 .product(name: "OpenCombine", package: "OpenCombine"),
                 .product(name: "StateMachineCore", package: "statemachine"),
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]
-        )
+        ),
     ]
 )

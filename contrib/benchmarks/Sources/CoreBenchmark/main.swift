@@ -1,3 +1,4 @@
+import CAllocations
 import Dispatch
 import Foundation
 import OpenCombine
@@ -24,7 +25,9 @@ func measure(_ name: String, settle: () -> Void = {}, _ body: (Int) -> Void) -> 
         let microseconds = Double(each.components.attoseconds) / 1e12
         best = min(best, microseconds)
     }
-    print("\(name.padding(toLength: 54, withPad: " ", startingAt: 0)) \(String(format: "%8.3f", best)) µs")
+    print(
+        "\(name.padding(toLength: 54, withPad: " ", startingAt: 0)) \(String(format: "%8.3f", best)) µs"
+    )
     return best
 }
 
@@ -46,6 +49,14 @@ func queueDelegates(_ count: Int, sharing: Bool) -> Double {
         "machine: \(count) delegates on \(kind)",
         settle: { waitForAll(queues) }
     ) { machine.state = states($0) }
+    let isTold = DispatchSemaphore(value: 0)
+    Task.detached {
+        await machine.flush()
+        isTold.signal()
+    }
+    isTold.wait()
+    // A commit that told nobody would be the fastest.
+    precondition(delegates.allSatisfy { $0.count == 7 * rounds }, "somebody was not told of all")
     withExtendedLifetime(delegates) {}
     return result
 }
@@ -120,6 +131,47 @@ func asyncStreams(_ count: Int) -> Double {
     return result
 }
 
+/// What the setting thread allocates for one commit: exact, whatever else the machine is doing.
+func allocations(of machine: StateMachine<AppState>) -> Double {
+    let count = 1000
+    // The first commits fill caches.
+    for round in 0..<count { machine.state = states(round) }
+    let before = allocations_of_this_thread()
+    for round in 0..<count { machine.state = states(round) }
+    return Double(allocations_of_this_thread() - before) / Double(count)
+}
+
+/// On one queue that is busy all the while, so that no commit has to wake it.
+func allocationsBesideQueue(_ delegates: Int) -> Double {
+    let machine = StateMachine<AppState>()
+    let queue = DispatchQueue(label: "busy")
+    let isMeasured = DispatchSemaphore(value: 0)
+    queue.async { isMeasured.wait() }
+    let counters = (0..<delegates).map { _ in Counter() }
+    for counter in counters { machine.addDelegate(counter, on: .queue(queue)) }
+    let result = allocations(of: machine)
+    isMeasured.signal()
+    queue.sync {}
+    withExtendedLifetime(counters) {}
+    return result
+}
+
+func allocationsWithImmediate(_ delegates: Int) -> Double {
+    let machine = StateMachine<AppState>()
+    let counters = (0..<delegates).map { _ in Counter() }
+    for counter in counters { machine.addDelegate(counter) }
+    let result = allocations(of: machine)
+    withExtendedLifetime(counters) {}
+    return result
+}
+
+let allocated = [0, 8, 64].map { count in
+    let (immediate, queued) = (allocationsWithImmediate(count), allocationsBesideQueue(count))
+    print("allocations of a commit with \(count): immediate \(immediate), on a queue \(queued)")
+    return (immediate: immediate, queued: queued)
+}
+print("")
+
 let queues8 = queueDelegates(8, sharing: false)
 let queues64 = queueDelegates(64, sharing: false)
 let shared8 = queueDelegates(8, sharing: true)
@@ -139,3 +191,9 @@ verdict("… and at most a fifth of queue.async for each", queues8 <= async8 / 5
 verdict("8 immediate delegates cost no more than NotificationCenter's 8", immediate8 <= center8)
 verdict("64 delegates on one queue cost at most twice 8", shared64 <= 2 * shared8)
 verdict("64 delegates on queues of their own cost at most twice 8", queues64 <= 2 * queues8)
+verdict(
+    "no allocation for a delegate: as many with 64 as with none",
+    allocated.allSatisfy {
+        $0.immediate == allocated[0].immediate && $0.queued == allocated[0].queued
+    }
+)

@@ -1,0 +1,74 @@
+public import Synchronization
+
+// What a machine does with a lane.
+extension Lane {
+    /// Called under the machine's lock, so that a drain that reads a later entry sees the member.
+    func add(_ member: Member<State>) {
+        self.members.withLock { $0.append(member) }
+        self.version.add(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Called under the machine's lock; returns whether nobody is left.
+    func remove(where isLeaving: (Member<State>) -> Bool) -> Bool {
+        let isEmpty = self.members.withLock { members in
+            members.removeAll(where: isLeaving)
+            return members.isEmpty
+        }
+        self.version.add(1, ordering: .sequentiallyConsistent)
+        return isEmpty
+    }
+
+    /// Called under the machine's lock: entries after this one do not count on the lane.
+    func retire(after position: UInt64) {
+        self.end.store(position, ordering: .sequentiallyConsistent)
+    }
+
+    /// Called after ``retire(after:)``, under no lock: a retired lane is not counted among the sleepers.
+    func leave() { if self.rouse() { self.abandon() } }
+
+    func members(where matches: (Member<State>) -> Bool = { _ in true }) -> [Member<State>] {
+        self.members.withLock { $0 }.filter(matches)
+    }
+
+    @inlinable
+    func isTooFarBehind(_ position: UInt64) -> Bool {
+        guard let limit = self.limit else { return false }
+        let progress = self.progress.load(ordering: .relaxed)
+        return position > progress && position - progress > limit
+    }
+
+    /// Moves the cursor to `entry`, so that a context that does nothing keeps no memory.
+    ///
+    /// What it skips is told as missed. Called by a setter, outside every lock.
+    @usableFromInline
+    func skip(to entry: LogEntry) {
+        // Only a transition can be told as the newest; behind a mark the next one will do.
+        guard entry.kind == .transition else { return }
+        let newest = self.transition(of: entry)
+        // What is pushed out is let go of after the lock.
+        let (start, _) = self.turn.withLock { _ -> (LogEntry?, Missed<State>?) in
+            guard self.cursor.position < entry.position else { return (nil, nil) }
+            let (passed, before) = (self.cursor, self.missed)
+            self.cursor = entry
+            let first = before?.first ?? self.firstSeq(after: passed)
+            if let first { self.missed = Missed(first: first, newest: newest) }
+            return (passed, before)
+        }
+        guard var passed = start else { return }
+        self.progress.store(entry.position, ordering: .relaxed)
+        while passed !== entry, let next = passed.next {
+            self.passUnheard(next)
+            passed = next
+        }
+    }
+
+    /// Questions and marks have no seq; at most a few lie between two transitions.
+    private func firstSeq(after entry: LogEntry) -> UInt64? {
+        var entry = entry
+        while let next = entry.next {
+            if next.kind == .transition { return self.transition(of: next).seq }
+            entry = next
+        }
+        return nil
+    }
+}

@@ -1,0 +1,19 @@
+public import Synchronization
+
+/// How many of a machine's lanes sleep, so that a setter on a busy machine looks at one number and not
+/// at every lane.
+///
+/// Never less than there are: a lane counts itself before it sleeps, and is counted off after it was
+/// woken. Retired lanes do not count.
+@usableFromInline
+final class LaneSleepers: Sendable {
+    @usableFromInline let count = Atomic<Int>(0)
+
+    @inlinable var isEmpty: Bool { self.count.load(ordering: .sequentiallyConsistent) == 0 }
+
+    @inlinable
+    func comes() { self.count.add(1, ordering: .sequentiallyConsistent) }
+
+    @inlinable
+    func leaves() { self.count.subtract(1, ordering: .sequentiallyConsistent) }
+}

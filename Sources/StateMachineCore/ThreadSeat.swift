@@ -1,0 +1,43 @@
+import Glibc
+
+/// Where a thread remembers which context it is, weakly; it goes with the thread.
+///
+/// Kept with the thread and not in a table, since the kernel gives a thread's identity to another one
+/// later.
+final class ThreadSeat {
+    private weak var context: NotificationThread?
+
+    private init() {}
+
+    /// The key under which every thread finds its own seat; nil if the process has no key left, and
+    /// then no thread remembers anything.
+    private static let key: pthread_key_t? = {
+        var key = pthread_key_t()
+        let error = pthread_key_create(&key) { seat in
+            guard let seat else { return }
+            Unmanaged<ThreadSeat>.fromOpaque(seat).release()
+        }
+        return error == 0 ? key : nil
+    }()
+
+    private static var own: ThreadSeat? {
+        guard let key, let seat = pthread_getspecific(key) else { return nil }
+        return Unmanaged<ThreadSeat>.fromOpaque(seat).takeUnretainedValue()
+    }
+
+    /// The calling thread's context, if it has one.
+    static var taken: NotificationThread? { self.own?.context }
+
+    /// Makes `context` the calling thread's.
+    static func take(_ context: NotificationThread) {
+        if let own {
+            own.context = context
+            return
+        }
+        guard let key else { return }
+        let seat = ThreadSeat()
+        seat.context = context
+        let kept = Unmanaged.passRetained(seat)
+        if pthread_setspecific(key, kept.toOpaque()) != 0 { kept.release() }
+    }
+}

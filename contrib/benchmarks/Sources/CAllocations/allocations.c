@@ -1,0 +1,39 @@
+// Stands in front of glibc's allocator, which exports itself under these names too.
+#include <errno.h>
+#include <stddef.h>
+#include "allocations.h"
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+
+static _Thread_local unsigned long count __attribute__((tls_model("initial-exec")));
+
+unsigned long allocations_of_this_thread(void) { return count; }
+
+void *malloc(size_t size) {
+    count++;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size) {
+    count++;
+    return __libc_calloc(number, size);
+}
+
+void *realloc(void *old, size_t size) {
+    count++;
+    return __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    count++;
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **result, size_t alignment, size_t size) {
+    count++;
+    *result = __libc_memalign(alignment, size);
+    return *result == NULL ? ENOMEM : 0;
+}
