@@ -57,6 +57,7 @@ struct WatchCommand: AsyncParsableCommand {
                     case .state, .change: shown += 1
                     case .reply, .live, .ask, .beat, .bye, .other: break
                     }
+                case .reached: return
                 case .interrupted(let error, let attempt, _):
                     if case .dismissed(let farewell) = error, self.options.json {
                         try StandardOutput.write(farewell.text)
