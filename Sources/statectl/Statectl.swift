@@ -25,13 +25,19 @@ struct Statectl: AsyncParsableCommand {
             IsCommand.self,
             DescribeCommand.self,
             PingCommand.self,
+            HistoryCommand.self,
+            StatsCommand.self,
+            ReleaseCommand.self,
         ]
     )
 
     @OptionGroup var options: SharedOptions
 
     func run() async throws {
-        throw ValidationError("name a command: get, set, watch, wait, is, describe or ping")
+        throw ValidationError(
+            "name a command: get, set, watch, wait, is, describe, ping, history, stats or "
+                + "release"
+        )
     }
 
     static func main() async {
