@@ -14,7 +14,7 @@ struct Statectl: AsyncParsableCommand {
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
-            permitted; 124 timeout.
+            permitted; 124 timeout. hold ends as its command does.
             """,
         version: "0.1.0",
         subcommands: [
@@ -27,7 +27,9 @@ struct Statectl: AsyncParsableCommand {
             PingCommand.self,
             HistoryCommand.self,
             StatsCommand.self,
+            HoldCommand.self,
             ReleaseCommand.self,
+            GuardCommand.self,
         ]
     )
 
@@ -35,8 +37,8 @@ struct Statectl: AsyncParsableCommand {
 
     func run() async throws {
         throw ValidationError(
-            "name a command: get, set, watch, wait, is, describe, ping, history, stats or "
-                + "release"
+            "name a command: get, set, watch, wait, is, describe, ping, history, stats, hold, "
+                + "release or guard"
         )
     }
 
@@ -53,6 +55,8 @@ struct Statectl: AsyncParsableCommand {
             } else {
                 try command.run()
             }
+        } catch let end as ProcessEnd {
+            end.perform()
         } catch {
             Glibc.exit(ExitStatus.reporting(error).rawValue)
         }
