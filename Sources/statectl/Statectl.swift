@@ -42,6 +42,23 @@ struct Statectl: AsyncParsableCommand {
         )
     }
 
+    /// The words of a command line as the parser can tell them apart.
+    ///
+    /// Of a command that takes any number of patterns it cannot tell where another list begins;
+    /// after `watch`, `--` is taken for `--exec`.
+    static func words(_ arguments: some Sequence<String>) -> [String] {
+        var words = Array(arguments)
+        guard let terminator = words.firstIndex(of: "--") else { return words }
+        let names = self.configuration.subcommands.map { $0._commandName }
+        guard words[..<terminator].first(where: names.contains) == "watch" else { return words }
+        if words[terminator - 1] == "--exec" {
+            words.remove(at: terminator)
+        } else if !words[..<terminator].contains("--exec") {
+            words[terminator] = "--exec"
+        }
+        return words
+    }
+
     static func main() async {
         // A reader that is gone shows as an error of write(2), which knows what to do; a signal
         // would end the process with a code that says something else.
@@ -49,7 +66,7 @@ struct Statectl: AsyncParsableCommand {
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
         do {
-            var command = try self.parseAsRoot()
+            var command = try self.parseAsRoot(self.words(CommandLine.arguments.dropFirst()))
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
