@@ -14,12 +14,12 @@ public struct Request: Hashable, Sendable {
         for member in members { self.add(member.key, member.value) }
     }
 
-    private mutating func add(_ key: String, _ value: JSON?) {
+    mutating func add(_ key: String, _ value: JSON?) {
         guard let value else { return }
         self.members.append(JSONMember(key, value.value))
     }
 
-    private mutating func add(_ key: String, _ patterns: [JSON]) {
+    mutating func add(_ key: String, _ patterns: [JSON]) {
         guard !patterns.isEmpty else { return }
         self.add(key, .array(patterns))
     }
@@ -47,6 +47,8 @@ extension Request {
     public static let unwatch = Request("unwatch")
     /// Asks for the states, operations and limits.
     public static let describe = Request("describe")
+    /// Asks for the counters and the connections.
+    public static let stats = Request("stats")
     /// Asks for a sign of life.
     public static let ping = Request("ping")
     /// Asks for a short text for people.
@@ -80,19 +82,6 @@ extension Request {
         return request
     }
 
-    /// Asks for every change.
-    ///
-    /// - Parameters:
-    ///   - since: the cursor of the last line that was seen; later changes are replayed.
-    ///   - only: patterns, strings or objects; none means every state.
-    /// - Returns: the request.
-    public static func watch(since: String? = nil, only: [JSON] = []) -> Request {
-        var request = Request("watch")
-        request.add("since", since.map { .string($0) })
-        request.add("only", only)
-        return request
-    }
-
     /// Asks for an answer once a state is reached.
     ///
     /// - Parameters:
@@ -113,17 +102,5 @@ extension Request {
         request.add("since", since.map { .string($0) })
         request.add("timeoutMs", timeout.map { .integer($0.wholeMilliseconds) })
         return request
-    }
-}
-
-extension Duration {
-    /// Milliseconds as a request has them: rounded up, so that no wait ends early; 0 if negative.
-    var wholeMilliseconds: Int64 {
-        guard self > .zero else { return 0 }
-        let (seconds, attoseconds) = self.components
-        let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-        // The protocol's integers stay below 2^53; so many milliseconds are 285,000 years.
-        let bound = Int64(RequestLimits.integerBound) - 1
-        return seconds >= bound / 1000 ? bound : seconds * 1000 + fraction
     }
 }

@@ -8,89 +8,72 @@ public struct Watch: AsyncSequence, Sendable {
     public enum Event: Hashable, Sendable {
         /// A line of the watch.
         case line(Line)
+        /// A state was reached that the watch was to end with; the last event. The line is the
+        /// daemon's reply to a wait, none of the watch's own.
+        case reached(Line)
         /// There is no connection; the next attempt, counted from 1, follows after that pause.
         ///
         /// If the daemon said farewell, the error is ``ClientError/dismissed(_:)`` with its line.
         case interrupted(ClientError, attempt: Int, retryingIn: Duration)
     }
 
+    /// What the wait for the end is called beside the watch, which has no name.
+    private static let endID: JSON = "until"
+
     let client: Client
     let since: String?
     let only: [JSON]
+    let pace: Pace
+    let end: [JSON]
     let isPatient: Bool
     let clock: any Clock<Duration>
 
     /// Begins a subscription with the first call of `next()`.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+    @Sendable private func requests(since cursor: String?) -> [Request] {
+        let watch = Request.watch(since: cursor, only: self.only, pace: self.pace)
+        guard !self.end.isEmpty else { return [watch] }
+        // The watch first: a reply follows what the watch has to say up to it.
+        return [watch, .wait(until: self.end, since: cursor).called(Self.endID)]
+    }
+
     /// One subscription.
     public struct Iterator: AsyncIteratorProtocol {
-        private enum Stage {
-            case disconnected
-            case pausing(Duration)
-            case subscribed(Dialogue)
-            case ended
-        }
-
-        private let watch: Watch
-        private var resumption: Resumption
-        private var stage = Stage.disconnected
-        private var random = SystemRandomNumberGenerator()
+        private var subscription: Subscription
 
         fileprivate init(_ watch: Watch) {
-            self.watch = watch
-            self.resumption = Resumption(since: watch.since, isPatient: watch.isPatient)
+            self.subscription = Subscription(
+                watch.client,
+                clock: watch.clock,
+                resumption: Resumption(since: watch.since, isPatient: watch.isPatient),
+                requests: watch.requests
+            )
         }
 
-        /// The next event; never nil.
+        /// The next event; nil only after ``Watch/Event/reached(_:)``.
         ///
         /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the watch,
         ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
         ///   if the task is cancelled.
         public mutating func next() async throws -> Event? {
-            while true {
-                do {
-                    switch self.stage {
-                    case .ended:
-                        return nil
-                    case .pausing(let pause):
-                        try await self.watch.clock.sleep(for: pause)
-                        self.stage = .disconnected
-                    case .disconnected:
-                        let dialogue = try await self.watch.client.dialogue(isReading: true)
-                        try await dialogue.send(
-                            .watch(since: self.resumption.cursor, only: self.watch.only)
-                        )
-                        self.stage = .subscribed(dialogue)
-                    case .subscribed(let dialogue):
-                        let line = try await dialogue.next()
-                        // Only a refusal is a reply here.
-                        guard line.kind != .reply else { throw ClientError.refused(line) }
-                        self.resumption.lineReceived(line)
-                        return .line(line)
+            while var event = try await self.subscription.next() {
+                if case .line(let line, _) = event, line.kind == .reply {
+                    if line.isOK == true, line.id == Watch.endID {
+                        self.subscription.end()
+                        return .reached(line)
                     }
-                } catch let error as ClientError {
-                    if let event = try self.connectionFailed(error) { return event }
-                } catch {
-                    self.stage = .ended
-                    throw error
+                    // A daemon that goes down ends the wait first and then says farewell.
+                    if line.error == .shuttingDown, line.id == Watch.endID { continue }
+                    event = try self.subscription.failed(.refused(line))
+                }
+                switch event {
+                case .line(let line, _): return .line(line)
+                case .interrupted(let error, let attempt, let pause):
+                    return .interrupted(error, attempt: attempt, retryingIn: pause)
                 }
             }
-        }
-
-        private mutating func connectionFailed(_ error: ClientError) throws -> Event? {
-            switch self.resumption.connectionFailed(error, using: &self.random) {
-            case .giveUp:
-                self.stage = .ended
-                throw error
-            case .retry(let pause):
-                self.stage = .pausing(pause)
-                return .interrupted(
-                    error,
-                    attempt: self.resumption.attempts,
-                    retryingIn: pause
-                )
-            }
+            return nil
         }
     }
 }
@@ -101,15 +84,28 @@ extension Client {
     /// - Parameters:
     ///   - since: the cursor of the last line that was seen; later changes are replayed.
     ///   - only: patterns, strings or objects; none means every state.
+    ///   - pace: how often there are lines.
+    ///   - end: patterns of states that end the watch once one is, or since the cursor was, reached;
+    ///     none means that it does not end. Lines that are held back by `pace` are not waited for.
     ///   - isPatient: whether to wait for a daemon that is not there to begin with.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the watch; each iteration over it subscribes anew.
     public func watch(
         since: String? = nil,
         only: [JSON] = [],
+        pace: Pace = Pace(),
+        until end: [JSON] = [],
         isPatient: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> Watch {
-        Watch(client: self, since: since, only: only, isPatient: isPatient, clock: clock)
+        Watch(
+            client: self,
+            since: since,
+            only: only,
+            pace: pace,
+            end: end,
+            isPatient: isPatient,
+            clock: clock
+        )
     }
 }

@@ -31,6 +31,13 @@ enum ExitStatus: Int32, Error {
         }
     }
 
+    init(_ error: CursorFile.Failure) {
+        switch error {
+        case .nonsense: self = .usage
+        case .unreadable, .unwritable: self = .no
+        }
+    }
+
     init(_ code: RefusalCode) {
         switch code {
         case .unknownState, .badData, .badRequest, .badJSON, .unknownOperation: self = .usage
@@ -53,6 +60,9 @@ enum ExitStatus: Int32, Error {
             StandardError.write("statectl: cannot write: \(String(cString: strerror(code)))")
             return .no
         case let error as ClientError:
+            StandardError.write("statectl: \(error.description.printable)")
+            return ExitStatus(error)
+        case let error as CursorFile.Failure:
             StandardError.write("statectl: \(error.description.printable)")
             return ExitStatus(error)
         default:

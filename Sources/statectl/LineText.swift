@@ -52,6 +52,7 @@ struct LineText {
             parts.append(self.aside("was \(from.text)".padded(to: width)))
         }
         parts += origin
+        if let skipped = line.skipped { parts.append(self.aside("\(skipped) skipped")) }
         if let notice = self.notice(line) { parts.append(self.style.text(notice, as: .notice)) }
         return parts
     }
@@ -67,7 +68,7 @@ struct LineText {
     }
 
     /// What a reader should know who believes that nothing is missing.
-    private func notice(_ line: Line) -> String? {
+    func notice(_ line: Line) -> String? {
         let count = line.missed.map { ", \($0) missed" } ?? "; changes may have been missed"
         return switch line.resync {
         case nil: nil
@@ -79,7 +80,7 @@ struct LineText {
         }
     }
 
-    private func aside(_ text: String) -> String { self.style.text(text, as: .aside) }
+    func aside(_ text: String) -> String { self.style.text(text, as: .aside) }
 
     /// `authentication(phase: active)`, filled up to that width.
     func state(_ state: NamedState, width: Int = 0) -> String {

@@ -42,6 +42,11 @@ enum StandardError {
         // There is no other place to complain to.
         _ = bytes.withUnsafeBytes { $0.write(to: STDERR_FILENO) }
     }
+
+    /// Passes on what another process said.
+    static func pass(_ bytes: [UInt8]) {
+        _ = bytes.withUnsafeBytes { $0.write(to: STDERR_FILENO) }
+    }
 }
 
 extension UnsafeRawBufferPointer {

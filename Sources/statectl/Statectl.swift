@@ -14,7 +14,7 @@ struct Statectl: AsyncParsableCommand {
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
-            permitted; 124 timeout.
+            permitted; 124 timeout. hold ends as its command does.
             """,
         version: "0.1.0",
         subcommands: [
@@ -25,13 +25,38 @@ struct Statectl: AsyncParsableCommand {
             IsCommand.self,
             DescribeCommand.self,
             PingCommand.self,
+            HistoryCommand.self,
+            StatsCommand.self,
+            HoldCommand.self,
+            ReleaseCommand.self,
+            GuardCommand.self,
         ]
     )
 
     @OptionGroup var options: SharedOptions
 
     func run() async throws {
-        throw ValidationError("name a command: get, set, watch, wait, is, describe or ping")
+        throw ValidationError(
+            "name a command: get, set, watch, wait, is, describe, ping, history, stats, hold, "
+                + "release or guard"
+        )
+    }
+
+    /// The words of a command line as the parser can tell them apart.
+    ///
+    /// Of a command that takes any number of patterns it cannot tell where another list begins;
+    /// after `watch`, `--` is taken for `--exec`.
+    static func words(_ arguments: some Sequence<String>) -> [String] {
+        var words = Array(arguments)
+        guard let terminator = words.firstIndex(of: "--") else { return words }
+        let names = self.configuration.subcommands.map { $0._commandName }
+        guard words[..<terminator].first(where: names.contains) == "watch" else { return words }
+        if words[terminator - 1] == "--exec" {
+            words.remove(at: terminator)
+        } else if !words[..<terminator].contains("--exec") {
+            words[terminator] = "--exec"
+        }
+        return words
     }
 
     static func main() async {
@@ -41,12 +66,14 @@ struct Statectl: AsyncParsableCommand {
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
         do {
-            var command = try self.parseAsRoot()
+            var command = try self.parseAsRoot(self.words(CommandLine.arguments.dropFirst()))
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
                 try command.run()
             }
+        } catch let end as ProcessEnd {
+            end.perform()
         } catch {
             Glibc.exit(ExitStatus.reporting(error).rawValue)
         }

@@ -5,9 +5,19 @@ struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
         abstract: "Show the state and every change as it happens.",
+        usage: """
+            statectl watch [PATTERN …] [--count N] [--since CURSOR] [--cursor-file FILE] [--latest] \
+            [--every SECONDS] [--beat SECONDS] [--until PATTERN …] [--exec COMMAND … | -- COMMAND …]
+            """,
         discussion: """
             Goes on by itself when the daemon restarts, and ends when its reader does. What was \
             missed meanwhile is said in the line that follows.
+
+            A command is run for each line instead of showing it, one at a time; of the lines that \
+            come while it runs only the newest counts. It has the line on its standard input and \
+            STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _CURSOR and _RESYNC in its \
+            environment. If it fails, that is said, and the watch goes on. SIGINT and SIGTERM end \
+            the watch once the command that runs has ended; a second signal does not wait.
             """
     )
 
@@ -24,58 +34,70 @@ struct WatchCommand: AsyncParsableCommand {
     )
     var since: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Go on from the cursor in this file, if it is there, and keep it up to date.",
+            valueName: "file"
+        )
+    )
+    var cursorFile: String?
+
+    @Flag(help: "Leave out changes that are not the newest any more.")
+    var latest = false
+
+    @Option(help: ArgumentHelp("At most one change in so much time.", valueName: "seconds"))
+    var every: Seconds?
+
+    @Option(help: ArgumentHelp("A line after so much silence, too.", valueName: "seconds"))
+    var beat: Seconds?
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp("End, with exit code 0, once in this state.", valueName: "pattern")
+    )
+    var until: [String] = []
+
+    @Option(
+        parsing: .remaining,
+        help: ArgumentHelp("Run this for each line; the last option.", valueName: "command")
+    )
+    var exec: [String] = []
+
     func validate() throws {
         guard self.count.map({ $0 > 0 }) ?? true else {
             throw ValidationError("--count must be at least 1")
         }
+        guard self.cursorFile != "" else {
+            throw ValidationError("--cursor-file is empty; name the file")
+        }
     }
 
     func run() async throws {
+        let file = self.cursorFile.map { CursorFile(path: $0) }
         let watch = try self.options.client.watch(
-            since: self.since,
-            only: self.patterns.map { TypedValues.pattern($0) }
+            since: try file?.read() ?? self.since,
+            only: self.patterns.map { TypedValues.pattern($0) },
+            pace: Pace(
+                isLatest: self.latest,
+                every: self.every?.duration,
+                beat: self.beat?.duration
+            ),
+            until: self.until.map { TypedValues.pattern($0) }
         )
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.show(watch) }
-            group.addTask {
-                await ReaderWatch.readerIsGone()
-                throw OutputError.readerGone
-            }
-            defer { group.cancelAll() }
-            try await group.next()
+        let keeper = file.map { CursorKeeper($0) }
+        let queue = ChildCommand(self.exec).map { command in
+            CommandQueue(
+                command,
+                complain: { StandardError.write("statectl: \($0)") },
+                done: { keeper?.note($0.cursor) }
+            )
         }
-    }
-
-    private func show(_ watch: Watch) async throws {
-        var shown = 0
+        var run = WatchRun(watch: watch, options: self.options)
+        (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
         do {
-            for try await event in watch {
-                switch event {
-                case .line(let line):
-                    try self.show(line)
-                    switch line.kind {
-                    case .state, .change: shown += 1
-                    case .reply, .live, .ask, .beat, .bye, .other: break
-                    }
-                case .interrupted(let error, let attempt, _):
-                    if case .dismissed(let farewell) = error, self.options.json {
-                        try StandardOutput.write(farewell.text)
-                    }
-                    guard attempt == 1 else { continue }
-                    StandardError.write("statectl: \(error.description.printable); reconnecting")
-                }
-                if shown == self.count { return }
-            }
+            try await run.run()
         } catch ClientError.refused(let reply) {
             try self.options.refuse(reply)
-        }
-    }
-
-    private func show(_ line: Line) throws {
-        if self.options.json {
-            try StandardOutput.write(line.text)
-        } else if let text = self.options.text.event(line) {
-            try StandardOutput.write(text)
         }
     }
 }

@@ -48,7 +48,7 @@ import Testing
     @Test func aMissingCommandIsAUsageError() async throws {
         let root = try #require(try Statectl.parseAsRoot([]) as? Statectl)
         let error = await #expect(throws: ValidationError.self) { try await root.run() }
-        #expect(error?.message.contains("get, set, watch, wait, is, describe or ping") == true)
+        #expect(error?.message.contains("ping, history, stats, hold, release or guard") == true)
     }
 
     @Test func aBareValueIsRefusedWithTheRightSpelling() {

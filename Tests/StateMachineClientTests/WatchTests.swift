@@ -17,6 +17,7 @@ import Testing
         for try await event in watch {
             switch event {
             case .line(let line): events.append(line.text + "\n")
+            case .reached(let line): events.append("reached " + line.text + "\n")
             case .interrupted(_, let attempt, _): events.append("interrupted \(attempt)")
             }
             if events.count == count { break }

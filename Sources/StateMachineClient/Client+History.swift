@@ -1,0 +1,34 @@
+import NIOCore
+
+extension Client {
+    /// The changes that the daemon still has, oldest first.
+    ///
+    /// - Parameters:
+    ///   - since: only those after this cursor.
+    ///   - limit: at most so many; the daemon has a limit of its own.
+    ///   - only: patterns, strings or objects; none means every state.
+    ///   - body: called with each change as it comes, in order.
+    /// - Returns: the reply that ends the list, whatever it says: ``Line/count``, ``Line/hasMore``,
+    ///   and ``Line/resync`` if the cursor could not be used.
+    /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
+    public func history(
+        since: String? = nil,
+        limit: Int? = nil,
+        only: [JSON] = [],
+        _ body: (Line) throws -> Void
+    ) async throws -> Line {
+        let dialogue = try await self.dialogue(isReading: true)
+        let deadline = dialogue.connection.expectAnswer(within: Self.answerLimit)
+        defer { deadline.cancel() }
+        try await dialogue.send(.history(since: since, limit: limit, only: only))
+        while true {
+            let line = try await dialogue.next()
+            deadline.cancel()
+            guard line.kind != .reply else {
+                await dialogue.connection.close()
+                return line
+            }
+            if line.kind == .change { try body(line) }
+        }
+    }
+}

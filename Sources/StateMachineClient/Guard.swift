@@ -1,0 +1,111 @@
+/// Questions whether states may be entered, for as long as an iteration over this goes on.
+///
+/// A lost connection is made again with growing pauses, for ever, and the guard registered anew:
+/// until then nobody asks it, and what it was asked counts as allowed.
+public struct Guard: AsyncSequence, Sendable {
+    /// What happens to the guard.
+    public enum Event: Sendable {
+        /// From here on it is asked; the number is another on each connection.
+        case registered(UInt64)
+        /// A set waits for a vote.
+        case asked(Question)
+        /// Nobody asks; the next attempt, counted from 1, follows after that pause.
+        case interrupted(ClientError, attempt: Int, retryingIn: Duration)
+    }
+
+    /// Whether a state may be entered.
+    public struct Question: Sendable {
+        /// The line that asks: the state as it is, ``Line/destination``, ``Line/by``,
+        /// ``Line/cause`` and ``Line/timeLeft``.
+        public let line: Line
+        /// The question's number.
+        public let number: UInt64
+        let connection: Connection
+
+        /// Answers; a vote that comes too late, or twice, does nothing.
+        ///
+        /// - Parameters:
+        ///   - allow: whether the state may be entered.
+        ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
+        /// - Throws: ``ClientError/lost(path:)`` if the connection that asked is closed.
+        public func vote(allow: Bool, why: String? = nil) async throws(ClientError) {
+            let request = Request.vote(self.number, allow: allow, why: why)
+            try await self.connection.send(request.called(Guard.voteID))
+        }
+    }
+
+    /// What votes are called, so that the answers to them are told from the registration's.
+    private static let voteID: JSON = "vote"
+
+    let client: Client
+    let request: Request
+    let clock: any Clock<Duration>
+
+    /// Registers the guard with the first call of `next()`.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// One guard.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var subscription: Subscription
+
+        fileprivate init(_ guarding: Guard) {
+            self.subscription = Subscription(
+                guarding.client,
+                clock: guarding.clock,
+                resumption: Resumption(since: nil, isPatient: false),
+                limit: Client.answerLimit
+            ) { _ in [guarding.request] }
+        }
+
+        /// The next event; never nil.
+        ///
+        /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the guard,
+        ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
+        ///   if the task is cancelled.
+        public mutating func next() async throws -> Event? {
+            while var event = try await self.subscription.next() {
+                if case .line(let line, let connection) = event {
+                    if line.kind == .ask, let number = line.ask {
+                        return .asked(
+                            Question(line: line, number: number, connection: connection)
+                        )
+                    }
+                    guard line.kind == .reply, line.id != Guard.voteID else { continue }
+                    if line.isOK == true, let number = line.guard { return .registered(number) }
+                    event = try self.subscription.failed(.refused(line))
+                }
+                if case .interrupted(let error, let attempt, let pause) = event {
+                    return .interrupted(error, attempt: attempt, retryingIn: pause)
+                }
+            }
+            return nil
+        }
+    }
+}
+
+extension Client {
+    /// A guard before the states that match one of the patterns.
+    ///
+    /// - Parameters:
+    ///   - before: patterns, strings or objects.
+    ///   - timeout: how long the daemon waits for a vote.
+    ///   - onTimeout: what silence counts as; nil leaves it to the daemon, whose default is a yes.
+    ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
+    ///   - clock: what the pauses between attempts are measured with.
+    /// - Returns: the guard; each iteration over it registers one.
+    public func `guard`(
+        before: [JSON],
+        timeout: Duration? = nil,
+        onTimeout: Request.Silence? = nil,
+        why: String? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) -> Guard {
+        let request = Request.guard(
+            before: before,
+            timeout: timeout,
+            onTimeout: onTimeout,
+            why: why
+        )
+        return Guard(client: self, request: request, clock: clock)
+    }
+}

@@ -1,0 +1,75 @@
+/// States that are not entered for as long as an iteration over this goes on.
+///
+/// A lost connection is made again with growing pauses, for ever, and the hold is taken anew: until
+/// then nothing is held. The hold ends when the iteration does, or its task is cancelled.
+public struct Hold: AsyncSequence, Sendable {
+    /// What happens to the hold.
+    public enum Event: Hashable, Sendable {
+        /// From here on the states are held; the number is another on each connection.
+        case taken(UInt64)
+        /// Nothing is held; the next attempt, counted from 1, follows after that pause.
+        case interrupted(ClientError, attempt: Int, retryingIn: Duration)
+    }
+
+    let client: Client
+    let request: Request
+    let clock: any Clock<Duration>
+
+    /// Takes the hold with the first call of `next()`.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// One hold.
+    public struct Iterator: AsyncIteratorProtocol {
+        private var subscription: Subscription
+
+        fileprivate init(_ hold: Hold) {
+            self.subscription = Subscription(
+                hold.client,
+                clock: hold.clock,
+                resumption: Resumption(since: nil, isPatient: false),
+                limit: Client.answerLimit
+            ) { _ in [hold.request] }
+        }
+
+        /// The next event; never nil.
+        ///
+        /// - Throws: ``ClientError`` where trying again cannot help: the daemon refuses the hold,
+        ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
+        ///   if the task is cancelled.
+        public mutating func next() async throws -> Event? {
+            while var event = try await self.subscription.next() {
+                if case .line(let line, _) = event {
+                    guard line.kind == .reply else { continue }
+                    if line.isOK == true, let number = line.hold { return .taken(number) }
+                    event = try self.subscription.failed(.refused(line))
+                }
+                if case .interrupted(let error, let attempt, let pause) = event {
+                    return .interrupted(error, attempt: attempt, retryingIn: pause)
+                }
+            }
+            return nil
+        }
+    }
+}
+
+extension Client {
+    /// A hold on the states that match one of the patterns.
+    ///
+    /// - Parameters:
+    ///   - before: patterns, strings or objects.
+    ///   - mode: what happens to a set; nil leaves it to the daemon, whose default is to refuse it.
+    ///   - limit: how long a set is delayed at most; only for ``Request/HoldMode/delay``.
+    ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
+    ///   - clock: what the pauses between attempts are measured with.
+    /// - Returns: the hold; each iteration over it takes one.
+    public func hold(
+        before: [JSON],
+        mode: Request.HoldMode? = nil,
+        limit: Duration? = nil,
+        why: String? = nil,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) -> Hold {
+        let request = Request.hold(before: before, mode: mode, limit: limit, why: why)
+        return Hold(client: self, request: request, clock: clock)
+    }
+}

@@ -1,0 +1,113 @@
+import NIOCore
+
+/// What is asked for once and lasts as long as its connection: asked for again over as many
+/// connections as it takes.
+struct Subscription {
+    /// What happens to it.
+    enum Event {
+        /// A line that is not a farewell.
+        case line(Line, Connection)
+        /// There is no connection; the next attempt, counted from 1, follows after that pause.
+        case interrupted(ClientError, attempt: Int, retryingIn: Duration)
+    }
+
+    private enum Stage {
+        case disconnected
+        case pausing(Duration)
+        case asked(Dialogue, Scheduled<Void>?)
+        case answered(Dialogue)
+        case ended
+    }
+
+    private let client: Client
+    private let clock: any Clock<Duration>
+    private let requests: @Sendable (_ since: String?) -> [Request]
+    /// How long the first line may take; nil means for ever.
+    private let limit: Duration?
+    private var resumption: Resumption
+    private var stage = Stage.disconnected
+    private var random = SystemRandomNumberGenerator()
+
+    /// - Parameters:
+    ///   - client: whose doors are used.
+    ///   - clock: what the pauses between attempts are measured with.
+    ///   - resumption: where to begin.
+    ///   - limit: how long a connection's first line may take; nil means for ever.
+    ///   - requests: what is sent on each connection, given the cursor of the last line.
+    init(
+        _ client: Client,
+        clock: any Clock<Duration>,
+        resumption: Resumption,
+        limit: Duration? = nil,
+        requests: @escaping @Sendable (_ since: String?) -> [Request]
+    ) {
+        self.client = client
+        self.clock = clock
+        self.resumption = resumption
+        self.limit = limit
+        self.requests = requests
+    }
+
+    /// The next event; nil once it has ended.
+    ///
+    /// - Throws: ``ClientError`` where trying again cannot help, or `CancellationError`.
+    mutating func next() async throws -> Event? {
+        while true {
+            do {
+                switch self.stage {
+                case .ended:
+                    return nil
+                case .pausing(let pause):
+                    try await self.clock.sleep(for: pause)
+                    self.stage = .disconnected
+                case .disconnected:
+                    self.stage = try await self.connect()
+                case .asked(let dialogue, let deadline):
+                    defer { deadline?.cancel() }
+                    let line = try await dialogue.next()
+                    self.stage = .answered(dialogue)
+                    return self.event(line, dialogue)
+                case .answered(let dialogue):
+                    return self.event(try await dialogue.next(), dialogue)
+                }
+            } catch let error as ClientError {
+                return try self.failed(error)
+            } catch {
+                self.stage = .ended
+                throw error
+            }
+        }
+    }
+
+    /// The daemon refused what was asked for; the connection is dropped.
+    ///
+    /// - Throws: the error, unless trying again may help.
+    mutating func failed(_ error: ClientError) throws -> Event {
+        switch self.resumption.connectionFailed(error, using: &self.random) {
+        case .giveUp:
+            self.stage = .ended
+            throw error
+        case .retry(let pause):
+            self.stage = .pausing(pause)
+            return .interrupted(error, attempt: self.resumption.attempts, retryingIn: pause)
+        }
+    }
+
+    /// There will be no more events; the connection is dropped.
+    mutating func end() { self.stage = .ended }
+
+    private func connect() async throws -> Stage {
+        let requests = self.requests(self.resumption.cursor)
+        let isReading = requests.allSatisfy(\.isReading)
+        let dialogue = try await self.client.dialogue(isReading: isReading)
+        let deadline = self.limit.map { dialogue.connection.expectAnswer(within: $0) }
+        for request in requests { try await dialogue.send(request) }
+        return .asked(dialogue, deadline)
+    }
+
+    private mutating func event(_ line: Line, _ dialogue: Dialogue) -> Event {
+        // A refusal is no sign that there is anything to go on with.
+        if line.isOK != false { self.resumption.lineReceived(line) }
+        return .line(line, dialogue.connection)
+    }
+}

@@ -1,0 +1,148 @@
+import Glibc
+import Subprocess
+import SystemPackage
+
+/// A command as it stands on the command line: a program and its arguments, no shell.
+struct ChildCommand: Sendable {
+    /// How long a command that was told to end may take before it is killed.
+    ///
+    /// 10 s: the time that container runtimes give.
+    static let grace = Duration.seconds(10)
+
+    /// The program, looked up in PATH unless it has a slash, and its arguments.
+    let words: [String]
+
+    /// Nil without any word.
+    init?(_ words: [String]) {
+        guard !words.isEmpty else { return nil }
+        self.words = words
+    }
+
+    /// Runs it to its end, with this process's output and errors.
+    ///
+    /// If the task is cancelled, the command gets SIGTERM.
+    ///
+    /// - Parameters:
+    ///   - environment: what it has besides this process's; nil takes a variable away.
+    ///   - input: its standard input; nil leaves it this process's own.
+    ///   - patience: how long after SIGTERM it is killed.
+    /// - Returns: how it ended.
+    func run(
+        environment: [String: String?] = [:],
+        input: String? = nil,
+        patience: Duration = grace
+    ) async -> Ending {
+        await self.ending { configuration in
+            let result = try await Subprocess.run(
+                configuration,
+                input: try Self.standardInput(input),
+                output: .currentStandardOutput,
+                error: .currentStandardError
+            )
+            return result.terminationStatus
+        } of: {
+            self.configuration(environment, patience)
+        }
+    }
+
+    /// Runs it to its end as ``run(environment:input:patience:)`` does, and keeps the first line of
+    /// what it says on standard error, which is passed on.
+    func runKeepingComplaint(
+        environment: [String: String?],
+        input: String,
+        patience: Duration = grace
+    ) async -> (ending: Ending, complaint: String?) {
+        var complaint = FirstLine()
+        let ending = await self.ending { configuration in
+            let result = try await Subprocess.run(
+                configuration,
+                input: try Self.standardInput(input),
+                output: .currentStandardOutput,
+                error: .sequence
+            ) { execution in
+                var line = FirstLine()
+                do {
+                    for try await buffer in execution.standardError {
+                        let bytes = buffer.withUnsafeBytes { Array($0) }
+                        StandardError.pass(bytes)
+                        line.append(bytes)
+                    }
+                } catch {
+                    // The command has ended and left the pipe to a process of its own.
+                }
+                return line
+            }
+            complaint = result.closureResult
+            return result.terminationStatus
+        } of: {
+            self.configuration(environment, patience)
+        }
+        return (ending, complaint.text)
+    }
+
+    private func ending(
+        _ run: (Configuration) async throws -> TerminationStatus,
+        of configuration: () -> Configuration
+    ) async -> Ending {
+        do {
+            switch try await run(configuration()) {
+            case .exited(let code): return .exited(code)
+            case .signaled(let signal): return .signalled(signal)
+            }
+        } catch let error as SubprocessError where error.code == .executableNotFound {
+            return .notFound
+        } catch {
+            return .notStarted("\(error)")
+        }
+    }
+
+    private func configuration(
+        _ environment: [String: String?],
+        _ patience: Duration
+    ) -> Configuration {
+        var options = PlatformOptions()
+        options.teardownSequence = [
+            .send(signal: .terminate, allowedDurationToNextStep: patience)
+        ]
+        let program = self.words[0]
+        let updates = environment.map { (Environment.Key(stringLiteral: $0.key), $0.value) }
+        return Configuration(
+            executable: program.contains("/") ? .path(FilePath(program)) : .name(program),
+            arguments: Arguments(Array(self.words.dropFirst())),
+            environment: .inherit.updating(Dictionary(uniqueKeysWithValues: updates)),
+            platformOptions: options
+        )
+    }
+
+    /// A pipe with all of `text` in it: the command need not read it, and nobody waits until it does.
+    private static func standardInput(_ text: String?) throws -> FileDescriptorInput {
+        guard let text else { return .currentStandardInput }
+        let (readEnd, writeEnd) = try FileDescriptor.pipe()
+        do {
+            try writeEnd.closeAfter {
+                try writeEnd.hold(text.utf8.count)
+                try writeEnd.writeAll(text.utf8)
+            }
+        } catch {
+            try readEnd.close()
+            throw error
+        }
+        return .fileDescriptor(readEnd, closeAfterSpawningProcess: true)
+    }
+}
+
+extension FileDescriptor {
+    /// What a pipe holds unasked, by pipe(7).
+    private static let pipeBytes = 65536
+    /// F_SETPIPE_SZ of fcntl(2), which Glibc's module leaves out.
+    private static let setPipeSize: CInt = 1031
+
+    /// Makes a pipe so large that so many bytes can be written although nobody reads.
+    fileprivate func hold(_ count: Int) throws {
+        guard count > Self.pipeBytes else { return }
+        // Any user may have 1 MiB, which is as long as a line may be.
+        guard fcntl(self.rawValue, Self.setPipeSize, CInt(count)) >= count else {
+            throw Errno(rawValue: errno)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import SystemPackage
+
+/// A file that holds the cursor of the last line that was dealt with.
+struct CursorFile: Sendable {
+    /// Longer than any cursor that a daemon gives out.
+    ///
+    /// 256: an epoch and a number have less than forty.
+    private static let limit = 256
+
+    let path: String
+
+    /// Why it is of no use.
+    enum Failure: Error, Equatable {
+        /// What is in it is no cursor.
+        case nonsense(String, path: String)
+        case unreadable(path: String, reason: String)
+        case unwritable(path: String, reason: String)
+    }
+
+    /// The cursor; nil if there is no such file.
+    func read() throws(Failure) -> String? {
+        let text: String
+        do {
+            let file = try FileDescriptor.open(
+                FilePath(self.path),
+                .readOnly,
+                options: .closeOnExec
+            )
+            text = try file.closeAfter {
+                var buffer = [UInt8](repeating: 0, count: Self.limit)
+                let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
+                return String(decoding: buffer[..<count], as: UTF8.self)
+            }
+        } catch Errno.noSuchFileOrDirectory {
+            return nil
+        } catch {
+            throw .unreadable(path: self.path, reason: "\(error)")
+        }
+        let cursor = text.hasSuffix("\n") ? String(text.dropLast()) : text
+        // Cursors are the daemon's own affair; but what has not even their shape was never one.
+        guard cursor.wholeMatch(of: /[!-9;-~]+:[0-9]+/) != nil else {
+            throw .nonsense(text, path: self.path)
+        }
+        return cursor
+    }
+
+    /// Replaces the file as a whole: whoever reads it sees the old cursor or the new one.
+    func write(_ cursor: String) throws(Failure) {
+        let temporary = "\(self.path).\(getpid()).tmp"
+        do {
+            let file = try FileDescriptor.open(
+                FilePath(temporary),
+                .writeOnly,
+                options: [.create, .truncate, .closeOnExec],
+                permissions: [.ownerReadWrite, .groupRead, .otherRead]
+            )
+            try file.closeAfter {
+                try file.writeAll("\(cursor)\n".utf8)
+                // Without this a power failure may leave an empty file under the new name.
+                guard fdatasync(file.rawValue) == 0 else { throw Errno(rawValue: errno) }
+            }
+            guard rename(temporary, self.path) == 0 else { throw Errno(rawValue: errno) }
+        } catch {
+            unlink(temporary)
+            throw .unwritable(path: self.path, reason: "\(error)")
+        }
+    }
+}
+
+extension CursorFile.Failure: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .nonsense(let text, let path):
+            "the cursor file \(path) holds \"\(text)\", which is no cursor; "
+                + "delete it to begin with the current state"
+        case .unreadable(let path, let reason):
+            "the cursor file \(path) cannot be read: \(reason)"
+        case .unwritable(let path, let reason):
+            "the cursor file \(path) cannot be written: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Synchronization
+
+/// Writes the newest cursor into its file: soon, but not for every line.
+///
+/// Guarded state: `cursors`, behind its lock. The file is written by one task at a time: by ``run``,
+/// and by whoever calls ``write()`` once that has ended.
+final class CursorKeeper: Sendable {
+    /// The shortest time between two writes.
+    ///
+    /// 1 s: of a watch that is killed, so much is shown again.
+    static let interval = Duration.seconds(1)
+
+    private struct Cursors {
+        var newest: String?
+        var written: String?
+    }
+
+    private let file: CursorFile
+    private let cursors = Mutex(Cursors())
+    private let wishes: AsyncStream<Void>
+    private let wish: AsyncStream<Void>.Continuation
+
+    init(_ file: CursorFile) {
+        self.file = file
+        (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// A line with that cursor was dealt with.
+    func note(_ cursor: String?) {
+        guard let cursor else { return }
+        self.cursors.withLock { $0.newest = cursor }
+        self.wish.yield()
+    }
+
+    /// Writes what is noted, until the task is cancelled.
+    func run(clock: some Clock<Duration> = ContinuousClock()) async throws {
+        for await _ in self.wishes {
+            try self.write()
+            try await clock.sleep(for: Self.interval)
+        }
+    }
+
+    /// Writes what is not written yet.
+    func write() throws(CursorFile.Failure) {
+        let newest = self.cursors.withLock { $0.newest == $0.written ? nil : $0.newest }
+        guard let newest else { return }
+        try self.file.write(newest)
+        self.cursors.withLock { $0.written = newest }
+    }
+}

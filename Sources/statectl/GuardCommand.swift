@@ -1,0 +1,68 @@
+import ArgumentParser
+import StateMachineClient
+
+struct GuardCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "guard",
+        abstract: "Let a command decide whether states may be entered.",
+        usage: """
+            statectl guard --before PATTERN … [--timeout SECONDS] [--on-timeout allow|deny] \
+            [--why TEXT] -- COMMAND …
+            """,
+        discussion: """
+            For each question COMMAND is run with the daemon's line on its standard input and \
+            STATEMACHINE_STATE, _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _CAUSE and _LEFT_MS in its \
+            environment. Exit code 0 allows; any other denies, with the first line of its standard \
+            error as the reason, or else --why. A command that takes longer than the daemon waits \
+            gets SIGTERM. SIGINT and SIGTERM end the guard, and a command that runs with it.
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp("States to be asked about.", valueName: "pattern")
+    )
+    var before: [String] = []
+
+    @Option(
+        help: ArgumentHelp("How long the daemon waits (default: 1).", valueName: "seconds")
+    )
+    var timeout: Seconds?
+
+    @Option(help: "What no answer in time counts as (default: allow).")
+    var onTimeout: Silence?
+
+    @Option(help: ArgumentHelp("The reason where the command gives none.", valueName: "text"))
+    var why: String?
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("What decides.", valueName: "command")
+    )
+    var command: [String] = []
+
+    func validate() throws {
+        guard !self.before.isEmpty, !self.command.isEmpty else {
+            throw ValidationError(
+                "name the states and the command: statectl guard --before PATTERN … -- COMMAND …"
+            )
+        }
+    }
+
+    func run() async throws {
+        guard let command = ChildCommand(self.command) else { return }
+        let guarding = try self.options.client.guard(
+            before: self.before.map { TypedValues.pattern($0) },
+            timeout: self.timeout?.duration,
+            onTimeout: self.onTimeout?.meaning,
+            why: self.why
+        )
+        do {
+            try await GuardRun(guarding: guarding, command: command, why: self.why).run()
+        } catch ClientError.refused(let reply) {
+            try self.options.refuse(reply)
+        }
+    }
+}

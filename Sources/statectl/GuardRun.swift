@@ -1,0 +1,100 @@
+import StateMachineClient
+
+/// A guard whose votes are a command's exit codes.
+struct GuardRun: Sendable {
+    private struct Verdict: Sendable {
+        let isAllowed: Bool
+        let why: String?
+    }
+
+    let guarding: Guard
+    let command: ChildCommand
+    /// The reason of a no that the command gives none for.
+    let why: String?
+    /// Told what does not go as it should.
+    var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
+
+    /// Answers questions until there is a signal, or nothing to hope for.
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.answerAll() }
+            group.addTask {
+                for await number in Signals.stream(Signals.ending) {
+                    throw ProcessEnd.signal(number)
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Answers questions until the task is cancelled.
+    ///
+    /// The daemon asks one question after the other, but not before it has given up the last; the
+    /// command of that one may be about to end.
+    func answerAll() async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            for try await event in self.guarding {
+                switch event {
+                case .registered: break
+                case .asked(let question): group.addTask { await self.answer(question) }
+                case .interrupted(let error, let attempt, _):
+                    guard attempt == 1 else { continue }
+                    self.complain("\(error.description.printable); reconnecting, nobody is asked")
+                }
+            }
+        }
+    }
+
+    private func answer(_ question: Guard.Question) async {
+        guard let verdict = await self.verdict(on: question.line) else { return }
+        do {
+            try await question.vote(allow: verdict.isAllowed, why: verdict.why)
+        } catch {
+            // Who asked is gone and has let the state in; the iteration tells of the connection.
+        }
+    }
+
+    /// What the command says; nil if it did not say it in time.
+    private func verdict(on line: Line) async -> Verdict? {
+        let verdict = await withTaskGroup(of: Verdict?.self) { group in
+            group.addTask { await self.ask(line) }
+            if let left = line.timeLeft {
+                group.addTask {
+                    do {
+                        try await Task.sleep(for: left)
+                    } catch {
+                        // The command was faster.
+                    }
+                    return nil
+                }
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+        // A command that was told to end has not decided anything.
+        if Task.isCancelled { return nil }
+        if verdict == nil {
+            let name = self.command.words[0].printable
+            self.complain("\(name) took longer than the daemon waits; it was told to end")
+        }
+        return verdict
+    }
+
+    private func ask(_ line: Line) async -> Verdict {
+        let (ending, complaint) = await self.command.runKeepingComplaint(
+            environment: LineEnvironment.question(line),
+            input: line.text + "\n"
+        )
+        switch ending {
+        case .exited(0): return Verdict(isAllowed: true, why: nil)
+        case .exited: break
+        case .signalled, .notFound, .notStarted:
+            // Cancellation shows as a signal; whose it was does not matter any more then.
+            if !Task.isCancelled, let words = ending.complaint(about: self.command) {
+                self.complain(words)
+            }
+        }
+        return Verdict(isAllowed: false, why: complaint ?? self.why)
+    }
+}

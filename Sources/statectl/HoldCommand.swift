@@ -1,0 +1,74 @@
+import ArgumentParser
+import StateMachineClient
+
+struct HoldCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hold",
+        abstract: "Keep states from being entered while a command runs.",
+        usage: """
+            statectl hold --before PATTERN … [--mode block|delay] [--max SECONDS] [--why TEXT] \
+            [-- COMMAND …]
+            """,
+        discussion: """
+            Ends with the command's exit code, or 128 and the signal's number. Without a command \
+            the hold lasts until this is interrupted. SIGTERM is passed on to the command; SIGINT, \
+            which a terminal gives to both, is left to it. If the daemon is lost meanwhile, the \
+            command goes on, and the hold is taken anew.
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp("States that are not to be entered.", valueName: "pattern")
+    )
+    var before: [String] = []
+
+    @Option(help: "Whether a set is refused or has to wait (default: block).")
+    var mode: Mode?
+
+    @Option(help: ArgumentHelp("With delay: how long a set waits.", valueName: "seconds"))
+    var max: Seconds?
+
+    @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "text"))
+    var why: String?
+
+    @Flag(help: "Say on standard error when the hold is taken.")
+    var verbose = false
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("What is run meanwhile.", valueName: "command")
+    )
+    var command: [String] = []
+
+    func validate() throws {
+        guard !self.before.isEmpty else {
+            throw ValidationError("name the states: statectl hold --before PATTERN … -- COMMAND …")
+        }
+    }
+
+    func run() async throws {
+        let hold = try self.options.client.hold(
+            before: self.before.map { TypedValues.pattern($0) },
+            mode: self.mode?.meaning,
+            limit: self.max?.duration,
+            why: self.why
+        )
+        var run = HoldRun(hold: hold)
+        if self.verbose { run.report = { StandardError.write("statectl: \($0)") } }
+        do {
+            guard let command = ChildCommand(self.command) else { return try await run.keep() }
+            let ending = try await run.keep(during: command)
+            switch ending {
+            case .exited, .signalled: break
+            case .notFound, .notStarted:
+                if let complaint = ending.complaint(about: command) { run.complain(complaint) }
+            }
+            throw ProcessEnd.status(ending.status)
+        } catch ClientError.refused(let reply) {
+            try self.options.refuse(reply)
+        }
+    }
+}

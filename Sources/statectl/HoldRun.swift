@@ -1,0 +1,79 @@
+import Glibc
+import StateMachineClient
+
+/// A hold and what is done while it lasts.
+struct HoldRun: Sendable {
+    let hold: Hold
+    /// Told what goes as it should.
+    var report: @Sendable (String) -> Void = { _ in }
+    /// Told what does not.
+    var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
+
+    /// Keeps the hold until the task is cancelled.
+    func keep() async throws { try await self.keep {} }
+
+    /// Takes the hold, runs the command, and gives the hold back.
+    ///
+    /// - Returns: how the command ended.
+    /// - Throws: why there was no hold to begin with; the command is not run then.
+    func keep(during command: ChildCommand) async throws -> ChildCommand.Ending {
+        let (taken, take) = AsyncStream.makeStream(of: Void.self)
+        return try await withThrowingTaskGroup(of: ChildCommand.Ending?.self) { group in
+            group.addTask {
+                var isTaken = false
+                do {
+                    try await self.keep {
+                        isTaken = true
+                        take.finish()
+                    }
+                } catch let error as ClientError where isTaken {
+                    self.complain("\(error.description.printable); going on without the hold")
+                }
+                return nil
+            }
+            group.addTask {
+                for await _ in taken {}
+                try Task.checkCancellation()
+                return await Self.runPassingOnSignals(command)
+            }
+            defer { group.cancelAll() }
+            while let ending = try await group.next() {
+                if let ending { return ending }
+            }
+            throw CancellationError()
+        }
+    }
+
+    private func keep(_ taken: () -> Void) async throws {
+        for try await event in self.hold {
+            switch event {
+            case .taken(let number):
+                self.report("hold \(number) is taken")
+                taken()
+            case .interrupted(let error, let attempt, _):
+                guard attempt == 1 else { continue }
+                self.complain("\(error.description.printable); reconnecting, nothing is held")
+            }
+        }
+    }
+
+    private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {
+        // SIGINT is caught and dropped: a terminal gives it to the command as well, and the hold is
+        // to last until the command has drawn its consequences.
+        let signals = Signals.stream(Signals.ending)
+        return await withTaskGroup(of: ChildCommand.Ending?.self) { group in
+            // Once told to end, the command may take the time that it needs.
+            group.addTask { await command.run(patience: .seconds(1_000_000_000)) }
+            group.addTask {
+                for await number in signals where number == SIGTERM { break }
+                return nil
+            }
+            var ending: ChildCommand.Ending?
+            for await part in group {
+                ending = part ?? ending
+                group.cancelAll()
+            }
+            return ending ?? .notStarted("interrupted")
+        }
+    }
+}

@@ -1,0 +1,17 @@
+import Glibc
+
+/// An end of this process that is another's.
+enum ProcessEnd: Error, Equatable {
+    /// With the status of the command that it ran.
+    case status(Int32)
+    /// By a signal that came meanwhile.
+    case signal(CInt)
+
+    /// Ends this process.
+    func perform() -> Never {
+        switch self {
+        case .status(let code): Glibc.exit(code)
+        case .signal(let number): Signals.end(by: number)
+        }
+    }
+}

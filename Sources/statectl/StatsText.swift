@@ -1,0 +1,71 @@
+import StateMachineClient
+
+/// The reply to `stats` as people are shown it.
+struct StatsText {
+    private static let columns = [
+        "watches", "waits", "holds", "guards", "lag", "resyncs", "bytes",
+    ]
+    private static let names = [
+        "accepted": "connections accepted", "turnedAway": "connections turned away",
+        "bytes": "bytes sent",
+    ]
+
+    let style: Style
+    let userName: (UInt32) -> String?
+
+    /// Several lines, without the last one's newline.
+    func text(_ reply: Line) -> String {
+        var lines = self.connections(reply["connections"]?.elements ?? [])
+        let counters = (reply["counters"]?.members ?? []).map { member in
+            (Self.names[member.key] ?? member.key.printable, member.value.shortText)
+        }
+        let width = counters.map(\.0.count).max() ?? 0
+        let digits = counters.map(\.1.count).max() ?? 0
+        lines.append("")
+        for (name, value) in counters {
+            let padding = String(repeating: " ", count: digits - value.count)
+            let label = self.style.text(name.padded(to: width), as: .label)
+            lines.append("\(label)   \(padding)\(value)")
+        }
+        lines.append("")
+        lines.append(self.style.text(self.age(reply), as: .aside))
+        return lines.joined(separator: "\n")
+    }
+
+    private func connections(_ rows: [JSON]) -> [String] {
+        let head = ["who", "door"] + Self.columns
+        let cells = rows.map { row in
+            [self.peer(row), row["door"]?.shortText ?? "?"]
+                + Self.columns.map { row[$0]?.shortText ?? "?" }
+        }
+        let widths = head.indices.map { column in
+            ([head] + cells).map { $0[column].count }.max() ?? 0
+        }
+        func line(_ cells: [String]) -> String {
+            cells.enumerated().map { column, cell in
+                let padding = String(repeating: " ", count: widths[column] - cell.count)
+                // Names begin in one column, numbers end in one.
+                return column < 2 ? cell + padding : padding + cell
+            }.joined(separator: "  ")
+        }
+        return [self.style.text(line(head), as: .label)] + cells.map(line)
+    }
+
+    private func peer(_ row: JSON) -> String {
+        let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
+        let name = uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
+        return "\(name) (\(row["pid"]?.shortText ?? "?"))"
+    }
+
+    private func age(_ reply: Line) -> String {
+        let seconds = (reply["uptimeMs"]?.integer ?? 0) / 1000
+        let time =
+            switch seconds {
+            case ..<120: "\(seconds) s"
+            case ..<7200: "\(seconds / 60) min"
+            case ..<172_800: "\(seconds / 3600) h"
+            default: "\(seconds / 86400) days"
+            }
+        return "up \(time), #\(reply.seq.map(String.init) ?? "?")"
+    }
+}
