@@ -13,7 +13,7 @@ struct Admission {
 
     private let limits: ServerLimits
     private let ownUid: UInt32
-    private var total = 0
+    private(set) var total = 0
     private var users: [UInt32: User] = [:]
 
     /// What one user has taken, kept for as long as it says anything.

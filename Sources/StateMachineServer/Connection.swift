@@ -112,9 +112,13 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
                 writer.number("max", places)
                 writer.number("retryMs", 1000)
             }
+            self.isOpen = true
             self.pump()
-            // Nothing that it may have sent is worth a place in the meantime.
-            self.channel.close(promise: nil)
+            if self.server.mayLinger {
+                self.finish()
+            } else {
+                self.channel.close(promise: nil)
+            }
         }
         context.fireChannelActive()
     }

@@ -198,6 +198,11 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         return self.lastNumber
     }
 
+    /// Whether a connection that is turned away may stay until its client has read why.
+    ///
+    /// 64 at a time: enough for those who come by mistake, and a crowd takes no more descriptors.
+    var mayLinger: Bool { self.connections.count - self.admission.total <= 64 }
+
     /// Whether a user's connection has a place, and from when on.
     func admit(_ uid: UInt32) -> Admission.Decision {
         let now = Int64(NIODeadline.now().uptimeNanoseconds)

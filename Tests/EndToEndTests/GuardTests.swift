@@ -44,7 +44,7 @@ struct GuardTests {
     func aSilentGuardDelaysItsSetAndThoseBehindItButNoReader() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)
-            _ = try await voter.guard("g", "authentication", #""timeoutMs":1500"#)
+            _ = try await voter.guard("g", "authentication", #""timeoutMs":4000"#)
             let setter = try daemon.connect(\.control)
             let reader = try daemon.connect(\.control)
             var text = #"{"op":"set","id":"1","state":"authentication","data":{"phase":"idle"}}"#

@@ -22,7 +22,7 @@ struct ModelTests {
         let steps = Self.steps
         try await DaemonProcess.run("--ring-changes", "\(Walk.ring)") { daemon in
             let epoch = try await daemon.epoch()
-            let (head, resyncs) = try await blocking {
+            let head = try await blocking {
                 var walk = try Walk(daemon, epoch: epoch, seed: seed)
                 do {
                     for _ in 0..<steps { try walk.step() }
@@ -39,11 +39,10 @@ struct ModelTests {
                         """
                     )
                 }
-                return (walk.truth.head, walk.truth.resyncs)
+                return walk.truth.head
             }
-            // A walk in which nothing was ever lost would not have tried much.
+            // A walk in which little happened would not have tried much.
             #expect(head > steps / 4)
-            #expect(resyncs > 0)
         }
     }
 }

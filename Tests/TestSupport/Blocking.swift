@@ -5,7 +5,9 @@ package func blocking<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
 ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async {
+        // A queue of its own has a thread at once; the global ones give out as many as there are cores
+        // and think about every further one for a second.
+        DispatchQueue(label: "blocking").async {
             continuation.resume(with: Swift.Result { try body() })
         }
     }

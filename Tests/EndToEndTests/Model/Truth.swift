@@ -57,8 +57,6 @@ struct Truth {
 
     /// Indexed by seq.
     private(set) var changes = [Change(state: 0, set: nil)]
-    /// How often a reader was told that it had lost something.
-    var resyncs = 0
     private var claims: [(seq: Int, judge: (Truth) throws -> Void)] = []
 
     var head: Int { self.changes.count - 1 }

@@ -62,11 +62,8 @@ final class WalkClient {
         self.hasEndedInput = true
     }
 
-    /// Reads again; it will be told once what it has missed.
-    func goOn() {
-        self.isReading = true
-        for watch in self.watches { watch.resyncs = 0 }
-    }
+    /// Reads again; it will be told what it has missed.
+    func goOn() { self.isReading = true }
 
     /// Whether nothing more is to come for it.
     func isDone(_ truth: Truth) -> Bool {
