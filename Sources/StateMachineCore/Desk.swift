@@ -85,7 +85,7 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
 
 /// Gives one turn at a time on a context to what is not in a machine's log.
 ///
-/// Guarded state: `isScheduled`, as in a lane.
+/// Guarded state: `isScheduled` is up for as long as somebody has the turn or has asked for it.
 final class Outlet: Sendable {
     private let context: any ExecutionContext
     private let isScheduled = Atomic<Bool>(false)

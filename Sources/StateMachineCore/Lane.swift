@@ -22,7 +22,7 @@ public import Synchronization
 final class Lane<State: MachineState>: @unchecked Sendable {
     let context: any ExecutionContext
     private let refusing: (any RefusingContext)?
-    private let removeGone: @Sendable (Lane<State>) -> Void
+    let removeGone: @Sendable (Lane<State>) -> Void
     /// Entries that the lane may be late; nil: any number.
     @usableFromInline let limit: UInt64?
     /// Whether a drain may be continued in a later turn of the context, which an inline one has not.
@@ -172,8 +172,10 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         _ = self.deliver(atMost: .max)
     }
 
-    /// The context has ended, or nobody is left on it: passes what is there, so that nobody waits for
-    /// it, and tells nobody. Only by whoever owns the drain.
+    /// Passes what is there, so that nobody waits for it, and tells nobody: the context has ended, or
+    /// nobody is left on it.
+    ///
+    /// Only by whoever owns the drain.
     func abandon() {
         while true {
             while let taken = self.take() {
@@ -182,145 +184,5 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             self.isNudged.store(false, ordering: .sequentiallyConsistent)
             guard self.fallAsleep() else { return }
         }
-    }
-}
-
-// What the drain does.
-extension Lane {
-    @usableFromInline
-    enum Taken {
-        case entry(LogEntry)
-        case missed(Missed<State>)
-    }
-
-    @inlinable
-    func take() -> Taken? {
-        guard self.limit == nil else { return self.takeGuarded() }
-        guard let entry = self.cursor.next else { return nil }
-        // The passed entry goes after the cursor has moved: with it a state may go, and run a
-        // client's code.
-        let passed = self.cursor
-        self.cursor = entry
-        withExtendedLifetime(passed) {}
-        return .entry(entry)
-    }
-
-    @usableFromInline
-    func takeGuarded() -> Taken? {
-        let (taken, _) = self.turn.withLock { _ -> (Taken?, passed: LogEntry) in
-            let passed = self.cursor
-            if let missed = self.missed.take() { return (.missed(missed), passed) }
-            guard let entry = passed.next else { return (nil, passed) }
-            self.cursor = entry
-            return (.entry(entry), passed)
-        }
-        if case .entry(let entry)? = taken {
-            self.progress.store(entry.position, ordering: .relaxed)
-        }
-        return taken
-    }
-
-    /// What an entry of that kind carries: the kind says so, and a cast that asks would cost more than
-    /// the call of a delegate.
-    @inlinable
-    func transition(of entry: LogEntry) -> Transition<State> {
-        unsafeDowncast(entry, to: TransitionEntry<State>.self).transition
-    }
-
-    /// Returns how many entries it has delivered.
-    @inlinable
-    func deliver(atMost limit: Int) -> Int {
-        self.isDraining = true
-        defer { self.isDraining = false }
-        var count = 0
-        var hasDelivered = false
-        var hasGone = false
-        while count < limit, let taken = self.take() {
-            count += 1
-            if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
-                self.refreshHeard()
-            }
-            switch taken {
-            case .missed(let missed):
-                hasDelivered = true
-                for member in self.heard { member.hearMissed(missed) }
-            case .entry(let entry):
-                var isHeard = false
-                switch entry.kind {
-                case .beginning, .mark: break
-                case .transition:
-                    hasDelivered = true
-                    let transition = self.transition(of: entry)
-                    let position = entry.position
-                    for member in self.heard where member.since < position {
-                        if member.hear(transition) {
-                            isHeard = true
-                        } else if member.isGone {
-                            hasGone = true
-                        }
-                    }
-                case .question: self.ask(entry)
-                }
-                if let passage = entry.passage {
-                    self.pass(passage, at: entry.position, hearing: isHeard)
-                }
-            }
-        }
-        if count < limit { self.endTurn(afterDelivery: hasDelivered) }
-        if hasGone { self.sweep() }
-        return count
-    }
-
-    @inlinable
-    func endTurn(afterDelivery hasDelivered: Bool) {
-        if hasDelivered, self.hearsBurstEnds { self.endBurst() }
-        if self.isNudged.load(ordering: .sequentiallyConsistent) { self.nudgeMembers() }
-    }
-
-    @usableFromInline
-    func endBurst() {
-        for member in self.heard where member.hearsBurstEnds { member.endBurst() }
-    }
-
-    @usableFromInline
-    func nudgeMembers() {
-        guard self.isNudged.exchange(false, ordering: .sequentiallyConsistent) else { return }
-        self.refreshHeard()
-        for member in self.heard { member.nudge() }
-    }
-
-    @usableFromInline
-    func sweep() { self.removeGone(self) }
-
-    @usableFromInline
-    func ask(_ entry: LogEntry) {
-        let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
-        for member in self.heard where member.since < entry.position { member.answer(ballot) }
-    }
-
-    /// An entry that nobody here will hear: its voters are waited for no longer.
-    func passUnheard(_ entry: LogEntry) {
-        if entry.kind == .question {
-            let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
-            for member in self.members() { ballot.release(ObjectIdentifier(member)) }
-        }
-        guard let passage = entry.passage else { return }
-        self.pass(passage, at: entry.position, hearing: false)
-    }
-
-    @usableFromInline
-    func pass(_ passage: Passage, at position: UInt64, hearing isHeard: Bool) {
-        guard position <= self.end.load(ordering: .sequentiallyConsistent) else { return }
-        passage.pass(hearing: isHeard)
-    }
-
-    @usableFromInline
-    func refreshHeard() {
-        self.heardVersion = self.version.load(ordering: .sequentiallyConsistent)
-        // Whoever has left is let go of after the field has changed.
-        let left = self.heard
-        self.heard = self.members.withLock { $0 }
-        self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)
-        withExtendedLifetime(left) {}
     }
 }

@@ -18,6 +18,8 @@ extension AppState {
 private final class Walker: StateDelegate, @unchecked Sendable {
     let heard = Heard()
     let trespasses: Recorder<String>
+    /// Its end has begun, and then: no call runs any more.
+    let isEnding = Recorder<Void>()
     let isCancelled = Recorder<Void>()
     private let overlapping = Recorder<Void>()
     private let react: @Sendable (Transition<AppState>) -> Void
@@ -97,9 +99,13 @@ private final class Walk: Sendable {
 
     func cancel(_ generator: inout SeededGenerator) {
         guard let place = self.places.heard.randomElement(using: &generator) else { return }
+        place.walker.isEnding.record(())
         place.registration.cancel()
-        // A callback that cancels itself, or a call that runs, has begun before this.
-        place.walker.isCancelled.record(())
+        // Marked when no call runs either: one that runs may have begun before, and not looked yet.
+        Task {
+            await place.registration.cancelAndWait()
+            place.walker.isCancelled.record(())
+        }
     }
 }
 
@@ -139,7 +145,7 @@ private final class Walk: Sendable {
             guard let first = heard.first, let last = heard.last else { continue }
             #expect(first.seq > place.earliest)
             #expect(first.seq <= place.latest + 1)
-            if place.walker.isCancelled.heard.isEmpty { #expect(last.seq == settled) }
+            if place.walker.isEnding.heard.isEmpty { #expect(last.seq == settled) }
         }
         walk.thread.stop()
     }
