@@ -45,10 +45,16 @@ struct HoldRun: Sendable {
     }
 
     private func keep(_ taken: () -> Void) async throws {
+        var isAnew = false
         for try await event in self.hold {
             switch event {
             case .taken(let number):
-                self.report("hold \(number) is taken")
+                if isAnew {
+                    self.complain("hold \(number) is taken anew")
+                } else {
+                    self.report("hold \(number) is taken")
+                }
+                isAnew = true
                 taken()
             case .interrupted(let error, let attempt, _):
                 guard attempt == 1 else { continue }

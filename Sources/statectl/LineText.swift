@@ -32,7 +32,9 @@ struct LineText {
     }
 
     private func row(_ line: Line) -> String {
-        let time = line.at.flatMap(self.localTime)
+        // A sign of life tells that nothing has happened up to now.
+        let moment = line.kind == .beat ? self.now : line.at
+        let time = moment.flatMap(self.localTime)
         let today = self.localTime(self.now)
         var parts = [
             self.aside(time?.text(today: today) ?? "--:--:--.---"),
@@ -53,6 +55,7 @@ struct LineText {
         }
         parts += origin
         if let skipped = line.skipped { parts.append(self.aside("\(skipped) skipped")) }
+        if line.kind == .beat { parts.append(self.aside("still")) }
         if let notice = self.notice(line) { parts.append(self.style.text(notice, as: .notice)) }
         return parts
     }

@@ -49,7 +49,7 @@ struct Statectl: AsyncParsableCommand {
     static func words(_ arguments: some Sequence<String>) -> [String] {
         var words = Array(arguments)
         guard let terminator = words.firstIndex(of: "--") else { return words }
-        let names = self.configuration.subcommands.map { $0._commandName }
+        let names = self.configuration.subcommands.compactMap { $0.configuration.commandName }
         guard words[..<terminator].first(where: names.contains) == "watch" else { return words }
         if words[terminator - 1] == "--exec" {
             words.remove(at: terminator)

@@ -38,11 +38,56 @@ import Testing
         ["wait", "a", "--timeout", "-1"],
         ["wait", "a", "--timeout", "soon"],
         ["watch", "--count", "0"],
+        ["watch", "--cursor-file", ""],
+        ["watch", "--every", "-1"],
+        ["history", "--limit", "0"],
+        ["stats", "--json", "--prometheus"],
+        ["hold", "--", "true"],
+        ["hold", "--before", "a", "--mode", "shut"],
+        ["guard", "--before", "a"],
+        ["guard", "--", "true"],
+        ["guard", "--before", "a", "--on-timeout", "ask", "--", "true"],
+        ["release"],
+        ["release", "-1"],
         ["get", "--runtime-directory", ""],
     ])
     func whatCannotBeMeantIsAUsageError(arguments: [String]) {
         let error = #expect(throws: (any Error).self) { try Statectl.parseAsRoot(arguments) }
         #expect(error.map { Statectl.exitCode(for: $0).isSuccess } == false)
+    }
+
+    @Test(arguments: [
+        ["watch", "a", "b", "--until", "c", "d", "--exec", "run", "-x", "--latest"],
+        ["watch", "a", "b", "--until", "c", "d", "--", "run", "-x", "--latest"],
+        ["watch", "a", "b", "--until", "c", "d", "--exec", "--", "run", "-x", "--latest"],
+        [
+            "--color", "never", "watch", "a", "b", "--until", "c", "d", "--", "run", "-x",
+            "--latest",
+        ],
+    ])
+    func aWatchsCommandTakesAllWordsToTheEnd(arguments: [String]) throws {
+        let words = Statectl.words(arguments)
+        let command = try #require(try Statectl.parseAsRoot(words) as? WatchCommand)
+        #expect(command.patterns == ["a", "b"])
+        #expect(command.until == ["c", "d"])
+        #expect(command.exec == ["run", "-x", "--latest"])
+        #expect(!command.latest)
+    }
+
+    @Test(arguments: [
+        ["get"], ["hold", "--before", "a", "--", "watch"], ["set", "watch", "--", "a=1"],
+        ["watch", "--exec", "run", "--", "x"],
+    ])
+    func otherWordsAreLeftAsTheyAre(arguments: [String]) {
+        #expect(Statectl.words(arguments) == arguments)
+    }
+
+    @Test func aHoldsCommandStandsAfterTheTerminator() throws {
+        let arguments = ["hold", "--before", "a", "b:x=1", "--max", "2", "--", "run", "--why", "c"]
+        let command = try #require(try Statectl.parseAsRoot(arguments) as? HoldCommand)
+        #expect(command.before == ["a", "b:x=1"])
+        #expect(command.command == ["run", "--why", "c"])
+        #expect(command.why == nil)
     }
 
     @Test func aMissingCommandIsAUsageError() async throws {

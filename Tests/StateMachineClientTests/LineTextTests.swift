@@ -128,6 +128,34 @@ import Testing
         #expect(LineText.age(of: then, at: now) == text)
     }
 
+    @Test func whatWasLeftOutIsCounted() throws {
+        let line = Self.change.replacing(#","cursor""#, with: #","skipped":3,"cursor""#)
+        #expect(try #require(try self.event(line)).hasSuffix("login  3 skipped"))
+    }
+
+    @Test func aSignOfLifeBearsTheTimeAtWhichItCame() throws {
+        let beat = #"{"type":"beat","seq":41,"state":"ready","data":{"value":true}}"#
+        #expect(
+            try self.event(beat)
+                == "21:55:15.120  #41     ready(true)                       still"
+        )
+    }
+
+    @Test func aHistoryEndsWithWhereItGoesOn() throws {
+        let more = try Line.of(#"{"type":"reply","ok":true,"count":2,"more":true}"#)
+        #expect(
+            self.text().end(ofHistory: more, at: "7f3a9c:42")
+                == "— there are more: statectl history --since 7f3a9c:42"
+        )
+        let all = try Line.of(#"{"type":"reply","ok":true,"count":2,"more":false}"#)
+        #expect(self.text().end(ofHistory: all, at: "7f3a9c:42") == nil)
+        let old = try Line.of(#"{"type":"reply","ok":true,"count":2,"resync":"restarted"}"#)
+        #expect(
+            self.text().end(ofHistory: old, at: nil)
+                == "— the daemon was restarted; changes may have been missed"
+        )
+    }
+
     @Test func aPingIsTimedToAHundredthOfAMillisecond() throws {
         let line = try Line.of(#"{"type":"reply","ok":true,"seq":41}"#)
         let shown = self.text().answer(line, after: .microseconds(1049))

@@ -23,6 +23,32 @@ import Testing
             .watch(since: "7f3a9c:40", only: ["ready", ["state": "authentication"]]),
             #"{"op":"watch","since":"7f3a9c:40","only":["ready",{"state":"authentication"}]}"#
         ),
+        (
+            .watch(pace: Pace(isLatest: true, every: .milliseconds(250), beat: .seconds(30))),
+            #"{"op":"watch","mode":"latest","everyMs":250,"beatMs":30000}"#
+        ),
+        (.stats, #"{"op":"stats"}"#),
+        (.history(), #"{"op":"history"}"#),
+        (
+            .history(since: "7f3a9c:40", limit: 10, only: ["ready"]),
+            #"{"op":"history","since":"7f3a9c:40","limit":10,"only":["ready"]}"#
+        ),
+        (.hold(before: ["ready"]), #"{"op":"hold","before":["ready"]}"#),
+        (
+            .hold(before: ["a", "b"], mode: .delay, limit: .seconds(2), why: "saving"),
+            #"{"op":"hold","before":["a","b"],"mode":"delay","maxMs":2000,"why":"saving"}"#
+        ),
+        (.release(3), #"{"op":"release","hold":3}"#),
+        (.guard(before: ["a"]), #"{"op":"guard","before":["a"]}"#),
+        (
+            .guard(before: ["a"], timeout: .seconds(1), onTimeout: .deny, why: "no"),
+            #"{"op":"guard","before":["a"],"timeoutMs":1000,"onTimeout":"deny","why":"no"}"#
+        ),
+        (.vote(7, allow: true), #"{"op":"vote","ask":7,"allow":true}"#),
+        (
+            .vote(7, allow: false, why: "unsaved work"),
+            #"{"op":"vote","ask":7,"allow":false,"why":"unsaved work"}"#
+        ),
         (.wait(until: ["ready"]), #"{"op":"wait","until":["ready"]}"#),
         (
             .wait(until: ["a"], fail: ["b"], since: "c", timeout: .microseconds(1_500_001)),

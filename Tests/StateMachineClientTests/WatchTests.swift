@@ -97,6 +97,59 @@ import Testing
         }
     }
 
+    @Test func thePaceIsAskedForOnEachConnection() async throws {
+        let control = ScriptedDoor(
+            [.awaitRequest, .send(Self.state), .close],
+            [.awaitRequest, .send(Self.live)]
+        )
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let pace = Pace(isLatest: true, every: .milliseconds(250), beat: .seconds(30))
+            let watch = daemon.client.watch(pace: pace, clock: InstantClock())
+            _ = try await self.events(3, of: watch)
+            let keys = #""mode":"latest","everyMs":250,"beatMs":30000}"#
+            #expect(
+                control.requests == [
+                    #"{"op":"watch",\#(keys)"#,
+                    #"{"op":"watch","since":"e:1",\#(keys)"#,
+                ]
+            )
+        }
+    }
+
+    @Test func aWatchEndsOnceTheStateIsReachedOverRestarts() async throws {
+        let down =
+            #"{"type":"reply","id":"until","ok":false,"error":"shutting-down"}"# + "\n"
+        let reached = #"{"type":"reply","id":"until","ok":true,"matched":"b","seq":2}"# + "\n"
+        let control = ScriptedDoor(
+            [.awaitRequest, .awaitRequest, .send(Self.state + down + Self.bye), .close],
+            [.awaitRequest, .awaitRequest, .send(Self.change + reached + Self.live)]
+        )
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let watch = daemon.client.watch(until: ["b"], clock: InstantClock())
+            let found = try await self.events(9, of: watch)
+            #expect(found == [Self.state, "interrupted 1", Self.change, "reached " + reached])
+            #expect(
+                control.requests == [
+                    #"{"op":"watch"}"#,
+                    #"{"op":"wait","until":["b"],"id":"until"}"#,
+                    #"{"op":"watch","since":"e:1"}"#,
+                    #"{"op":"wait","until":["b"],"since":"e:1","id":"until"}"#,
+                ]
+            )
+        }
+    }
+
+    @Test func anEndThatTheDaemonDoesNotKnowEndsTheWatchBadly() async throws {
+        let no = #"{"type":"reply","id":"until","ok":false,"error":"unknown-state"}"#
+        let control = ScriptedDoor([.awaitRequest, .awaitRequest, .send(Self.state + no + "\n")])
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let refusal = try Line.of(no)
+            await #expect(throws: ClientError.refused(refusal)) {
+                try await self.events(2, of: daemon.client.watch(until: ["oops"]))
+            }
+        }
+    }
+
     @Test func aRefusedWatchEnds() async throws {
         let no = #"{"type":"reply","ok":false,"error":"unknown-state","message":"no"}"#
         let control = ScriptedDoor([.awaitRequest, .send(no + "\n")])

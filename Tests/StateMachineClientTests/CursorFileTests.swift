@@ -1,0 +1,88 @@
+import Testing
+
+@testable import statectl
+
+@Suite(.timeLimit(.minutes(1))) struct CursorFileTests {
+    @Test func aMissingFileIsABeginning() async throws {
+        try await Scratch.with { scratch in
+            let cursor = try CursorFile(path: "\(scratch.path)/cursor").read()
+            #expect(cursor == nil)
+        }
+    }
+
+    @Test func whatWasWrittenIsReadAndNothingElseIsLeft() async throws {
+        try await Scratch.with { scratch in
+            let file = CursorFile(path: "\(scratch.path)/cursor")
+            try file.write("7f3a9c:40")
+            try file.write("7f3a9c:41")
+            #expect(try file.read() == "7f3a9c:41")
+            #expect(try scratch.read("cursor") == "7f3a9c:41\n")
+            #expect(scratch.names == ["cursor"])
+        }
+    }
+
+    @Test(arguments: ["", "\n", "hello\n", "7f3a9c\n", "a:1\nb:2\n", "a b:1", ":3"])
+    func nonsenseIsQuoted(text: String) async throws {
+        try await Scratch.with { scratch in
+            try scratch.write(text, to: "cursor")
+            let file = CursorFile(path: "\(scratch.path)/cursor")
+            let failure = CursorFile.Failure.nonsense(text, path: file.path)
+            #expect(throws: failure) { try file.read() }
+            #expect(failure.description.contains("holds \"\(text)\", which is no cursor"))
+            #expect(ExitStatus.reporting(failure) == .usage)
+        }
+    }
+
+    @Test func whatCannotBeReadOrWrittenIsAnError() async throws {
+        try await Scratch.with { scratch in
+            let directory = CursorFile(path: scratch.path)
+            #expect(throws: CursorFile.Failure.self) { try directory.read() }
+            let nowhere = CursorFile(path: "\(scratch.path)/a/b")
+            let error = #expect(throws: CursorFile.Failure.self) { try nowhere.write("a:1") }
+            #expect(error?.description.contains("\(scratch.path)/a/b cannot be written") == true)
+            #expect(error.map { ExitStatus.reporting($0) } == .no)
+        }
+    }
+
+    @Test func oneWriteServesAllCursorsOfASecond() async throws {
+        try await Scratch.with { scratch in
+            let keeper = CursorKeeper(CursorFile(path: "\(scratch.path)/cursor"))
+            for seq in 1...100 { keeper.note("a:\(seq)") }
+            #expect(scratch.names == [])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let clock = StoppedClock()
+                group.addTask { try await keeper.run(clock: clock) }
+                await clock.isAsked()
+                keeper.note("a:101")
+                let written = try scratch.read("cursor")
+                #expect(written == "a:100\n")
+                group.cancelAll()
+            }
+            try keeper.write()
+            #expect(try scratch.read("cursor") == "a:101\n")
+        }
+    }
+}
+
+/// A clock that stands still, and tells when somebody begins to wait for it.
+private final class StoppedClock: Clock {
+    private let asked: AsyncStream<Void>
+    private let ask: AsyncStream<Void>.Continuation
+    private let base = InstantClock()
+
+    init() { (self.asked, self.ask) = AsyncStream.makeStream() }
+
+    var now: InstantClock.Instant { self.base.now }
+    var minimumResolution: Duration { self.base.minimumResolution }
+
+    func isAsked() async {
+        for await _ in self.asked { return }
+    }
+
+    func sleep(until deadline: InstantClock.Instant, tolerance: Duration?) async throws {
+        self.ask.yield()
+        let (never, _) = AsyncStream.makeStream(of: Never.self)
+        for await _ in never {}
+        try Task.checkCancellation()
+    }
+}

@@ -1,0 +1,106 @@
+import StateMachineClient
+import Testing
+
+@testable import statectl
+
+@Suite(.timeLimit(.minutes(1))) struct HoldTests {
+    private static let request = #"{"op":"hold","before":["a"],"why":"w"}"#
+    private static let no = #"{"type":"reply","ok":false,"error":"limit","message":"full"}"#
+
+    private static func taken(_ number: Int) -> Step {
+        .send(#"{"type":"reply","ok":true,"hold":\#(number)}"# + "\n")
+    }
+
+    private func hold(_ daemon: ScriptedDaemon) -> Hold {
+        daemon.client.hold(before: ["a"], why: "w", clock: InstantClock())
+    }
+
+    private func run(_ daemon: ScriptedDaemon, _ complaints: Box<String>) -> HoldRun {
+        HoldRun(hold: self.hold(daemon), complain: { complaints.add($0) })
+    }
+
+    @Test func aLostHoldIsTakenAnew() async throws {
+        let control = ScriptedDoor(
+            [.awaitRequest, Self.taken(3), .close],
+            [.awaitRequest, Self.taken(4)]
+        )
+        try await ScriptedDaemon.with(control: control) { daemon in
+            var events: [String] = []
+            for try await event in self.hold(daemon) {
+                switch event {
+                case .taken(let number): events.append("taken \(number)")
+                case .interrupted(_, let attempt, _): events.append("interrupted \(attempt)")
+                }
+                if events.count == 3 { break }
+            }
+            #expect(events == ["taken 3", "interrupted 1", "taken 4"])
+            #expect(control.requests == [Self.request, Self.request])
+        }
+    }
+
+    @Test func aRefusedHoldEnds() async throws {
+        let control = ScriptedDoor([.awaitRequest, .send(Self.no + "\n")])
+        try await ScriptedDaemon.with(control: control) { daemon in
+            var events = self.hold(daemon).makeAsyncIterator()
+            let refusal = try Line.of(Self.no)
+            await #expect(throws: ClientError.refused(refusal)) { try await events.next() }
+        }
+    }
+
+    @Test func theCommandRunsOnceTheHoldIsTaken() async throws {
+        let control = ScriptedDoor([.awaitRequest, Self.taken(3)])
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let complaints = Box<String>()
+            let command = try #require(ChildCommand(["sh", "-c", "exit 7"]))
+            let ending = try await self.run(daemon, complaints).keep(during: command)
+            #expect(ending == .exited(7))
+            #expect(complaints.contents == [])
+            #expect(control.requests == [Self.request])
+        }
+    }
+
+    @Test(arguments: [nil, no])
+    func theCommandIsNotRunWithoutTheHold(answer: String?) async throws {
+        let control = answer.map { ScriptedDoor([.awaitRequest, .send($0 + "\n")]) }
+        try await Scratch.with { scratch in
+            try await ScriptedDaemon.with(control: control) { daemon in
+                let command = try #require(ChildCommand(["touch", "\(scratch.path)/ran"]))
+                let error = await #expect(throws: ClientError.self) {
+                    try await self.run(daemon, Box()).keep(during: command)
+                }
+                #expect(error.map { ExitStatus($0) } == (answer == nil ? .unreachable : .no))
+                #expect(scratch.names == [])
+            }
+        }
+    }
+
+    @Test func aHoldThatIsNotGivenAgainDoesNotEndTheCommand() async throws {
+        let control = ScriptedDoor(
+            [.awaitRequest, Self.taken(3), .close],
+            [.awaitRequest, Self.taken(4), .close],
+            [.awaitRequest, .send(Self.no + "\n")]
+        )
+        try await ScriptedDaemon.with(control: control) { daemon in
+            let complaints = Box<String>()
+            try await Scratch.with { scratch in
+                // It ends with the last complaint, which is made a file that it waits for.
+                let fifo = "\(scratch.path)/end"
+                try scratch.makeFIFO("end")
+                let complain: @Sendable (String) -> Void = { complaint in
+                    complaints.add(complaint)
+                    if complaint.hasPrefix("full") { scratch.open("end") }
+                }
+                let run = HoldRun(hold: self.hold(daemon), complain: complain)
+                let command = try #require(ChildCommand(["sh", "-c", "cat \(fifo); exit 5"]))
+                #expect(try await run.keep(during: command) == .exited(5))
+            }
+            let path = daemon.directory.socketPath(of: .control)
+            let lost = "the connection to \(path) was lost; reconnecting, nothing is held"
+            #expect(
+                complaints.contents == [
+                    lost, "hold 4 is taken anew", lost, "full; going on without the hold",
+                ]
+            )
+        }
+    }
+}
