@@ -21,7 +21,6 @@ private final class Walker: StateDelegate, @unchecked Sendable {
     /// Its end has begun, and then: no call runs any more.
     let isEnding = Recorder<Void>()
     let isCancelled = Recorder<Void>()
-    private let overlapping = Recorder<Void>()
     private let react: @Sendable (Transition<AppState>) -> Void
 
     init(
@@ -33,12 +32,7 @@ private final class Walker: StateDelegate, @unchecked Sendable {
     }
 
     func stateChanged(_ transition: Transition<AppState>) {
-        if !self.isCancelled.heard.isEmpty {
-            // One call may have begun before cancel() returned, and come here after it; of two, which
-            // a lane makes one after the other, the second has begun after it.
-            if !self.overlapping.heard.isEmpty { self.trespasses.record("called after cancel") }
-            self.overlapping.record(())
-        }
+        if !self.isCancelled.heard.isEmpty { self.trespasses.record("called after cancel") }
         if let last = self.heard.heard.last {
             if last.seq + 1 != transition.seq { self.trespasses.record("a gap or a repetition") }
             if last.new != transition.old { self.trespasses.record("old is not the last new") }
