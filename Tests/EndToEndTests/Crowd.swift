@@ -4,10 +4,9 @@ import TestSupport
 
 /// Many connections of another user, each a process; only root can make them.
 enum Crowd {
-    /// Opens the connections, each of which sends a ping; runs `body` when each has been answered, and
-    /// ends them.
+    /// Opens the connections, each of which sends `ping`, and returns how many were served.
     ///
-    /// Returns how many were served.
+    /// `body` runs when all have been answered and none has ended.
     static func run(
         _ count: Int,
         as uid: Int,

@@ -1,12 +1,16 @@
 import Glibc
 
-/// An executable of this package, as it was built beside the tests.
+/// An executable of this package, as it was built beside the tests, or, for measuring an optimized one,
+/// in the directory that `STATEMACHINE_PRODUCTS` names.
 package enum BuiltProduct: String, Sendable {
     case statemachine
     case statectl
 
     package var path: String {
         get throws {
+            if let products = getenv("STATEMACHINE_PRODUCTS") {
+                return String(cString: products) + "/\(self.rawValue)"
+            }
             var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
             let count = readlink("/proc/self/exe", &buffer, buffer.count)
             guard count > 0 else { throw TestFailure("cannot tell where the tests are") }

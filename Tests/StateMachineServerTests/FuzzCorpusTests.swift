@@ -1,0 +1,23 @@
+import Foundation
+import StateMachineWire
+import Testing
+
+/// The inputs that fuzzing begins with, which are whole requests, so that it gets past the first byte.
+struct FuzzCorpusTests {
+    @Test
+    func everyInputIsARequestAndAllOperationsAreThere() throws {
+        let corpus = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../contrib/fuzz/corpus").standardized
+        let inputs = try FileManager.default.contentsOfDirectory(
+            at: corpus,
+            includingPropertiesForKeys: nil
+        )
+        #expect(inputs.count > 20)
+        var operations: Set<StateMachineWire.Operation> = []
+        for input in inputs {
+            let request = try Request.parse(Array(try Data(contentsOf: input)))
+            operations.insert(try #require(request, "\(input.lastPathComponent)").operation)
+        }
+        #expect(operations == Set(StateMachineWire.Operation.allCases))
+    }
+}

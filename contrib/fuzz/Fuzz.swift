@@ -1,0 +1,30 @@
+import StateMachineCore
+import StateMachineWire
+
+/// What the daemon does with a line before it does what the line says: reads it, and looks up its state.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let line = Array(UnsafeBufferPointer(start: start, count: count))
+    do {
+        guard let request = try Request.parse(line) else { return 0 }
+        let coding = StateCoding<AppState>()
+        if case .set(let call) = request.call {
+            let state = try coding.state(call.state, data: call.data)
+            _ = coding.fragment(of: state)
+            if let pattern = call.ifState {
+                try coding.schema.check(pattern)
+                _ = coding.matches(pattern, state)
+            }
+        }
+        if case .watch(let call) = request.call {
+            for pattern in call.only ?? [] { try coding.schema.check(pattern) }
+        }
+    } catch let error as RefusedRequest {
+        _ = ServerLine.refusal(id: error.id, error.error)
+    } catch let error as WireError {
+        _ = ServerLine.refusal(id: nil, error)
+    } catch {
+        preconditionFailure("not an answer: \(error)")
+    }
+    return 0
+}
