@@ -36,7 +36,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
 
     /// The newest state that the ring knows.
     var currentState: State { self.state }
-    private var receptionist: Receptionist<State>?
+    private let receptionist: Receptionist<State>
     private var connections: [ObjectIdentifier: Connection<State>] = [:]
     /// Whether the daemon is going down; then nothing is decided any more.
     private(set) var isClosing = false
@@ -58,7 +58,16 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         self.limits = limits
         self.context = EventLoopContext(loop)
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
-        let start = machine.snapshot
+        // Nothing is told before this turn of the loop ends, and by then the relay knows the server.
+        let relay = Relay()
+        let receptionist = Receptionist(
+            of: machine,
+            on: self.context,
+            afterBurst: { relay.server?.scheduleFlush() },
+            task: { relay.server?.append($0) }
+        )
+        let start = receptionist.start
+        self.receptionist = receptionist
         self.state = start.state
         self.flushed = start.seq
         self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
@@ -67,25 +76,14 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
             bytes: limits.ringBytes,
             after: start.seq
         )
-        let receptionist = Receptionist(
-            of: machine,
-            on: self.context,
-            afterBurst: { [weak self] in self?.scheduleFlush() },
-            task: { [weak self] in self?.append($0) }
-        )
-        // What was set between the two looks is in the receptionist's snapshot.
-        if receptionist.start.seq != start.seq {
-            let start = receptionist.start
-            self.state = start.state
-            self.flushed = start.seq
-            self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
-            self.ring = ChangeRing(
-                changes: limits.ringChanges,
-                bytes: limits.ringBytes,
-                after: start.seq
-            )
-        }
-        self.receptionist = receptionist
+        relay.server = self
+    }
+
+    /// Leads from the receptionist to the server, which begins where the receptionist did.
+    ///
+    /// `@unchecked Sendable`: touched on `loop` only, as the server is.
+    private final class Relay: @unchecked Sendable {
+        weak var server: StateServer?
     }
 
     private static func report(
@@ -101,7 +99,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     // MARK: - Changes
 
     /// Brings the ring up to all that has been committed.
-    func catchUp() { self.receptionist?.catchUp() }
+    func catchUp() { self.receptionist.catchUp() }
 
     private func append(_ transition: Transition<State>) {
         let old = self.report.fragment
