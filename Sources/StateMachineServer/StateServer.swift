@@ -102,6 +102,9 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     func catchUp() { self.receptionist.catchUp() }
 
     private func append(_ transition: Transition<State>) {
+        // Clients that set have been paused by now. The program is not, nor what a client sent before
+        // it vanished, which is decided without waiting.
+        if self.isAheadOfReaders { self.writeToReaders() }
         let old = self.report.fragment
         let data = self.coding.data(of: transition.new)
         self.state = transition.new
@@ -175,6 +178,12 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
     /// they were not written to before more are made.
     var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.flushed) }
+
+    /// Writes to everybody in the middle of a turn.
+    private func writeToReaders() {
+        self.flushed = self.ring.head
+        for connection in self.connections.values where connection.hasOutput { connection.pump() }
+    }
 
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection<State>) {

@@ -42,6 +42,29 @@ struct GuaranteeTests {
         }
     }
 
+    /// Guarantee 2: what a client sent before it vanished is decided at once, however much it was, and
+    /// still nobody who reads misses any of it.
+    @Test
+    func aSetterThatVanishesCostsNoReaderALine() async throws {
+        try await DaemonProcess.run("--ring-changes", "64", "--log-level", "error") { daemon in
+            let reader = try daemon.connect(\.events)
+            #expect(try await reader.next().seq == 0)
+            var last = 0
+            for _ in 1...20 {
+                let setter = try daemon.connect(\.control)
+                let sets = (1...500).map { "set ready value=\(($0 + last) % 2 == 1)\n" }
+                try setter.send(raw: sets.joined())
+                setter.vanish()
+                for _ in sets {
+                    let line = try await reader.next()
+                    #expect(line.type == "change")
+                    #expect(line.seq == last + 1)
+                    last = try #require(line.seq)
+                }
+            }
+        }
+    }
+
     /// Guarantee 3.
     @Test
     func theIdenticalStateDoesNotRaiseSeq() async throws {

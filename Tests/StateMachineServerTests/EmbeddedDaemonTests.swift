@@ -11,6 +11,7 @@ struct EmbeddedDaemonTests {
     /// Runs a daemon around `body`, which is given the path of the control door.
     private func withDaemon(
         _ machine: StateMachine<DoorState>,
+        limits: ServerLimits = ServerLimits(),
         _ body: @escaping @Sendable (String) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
@@ -19,7 +20,7 @@ struct EmbeddedDaemonTests {
             logger.logLevel = .critical
             let daemon = StateMachineDaemon(
                 machine: machine,
-                configuration: DaemonConfiguration(runtimeDirectory: directory),
+                configuration: DaemonConfiguration(runtimeDirectory: directory, limits: limits),
                 logger: logger,
                 onReady: { isReady.finish() }
             )
@@ -71,6 +72,26 @@ struct EmbeddedDaemonTests {
             machine.state = .open(degrees: 45)
             let later = try await client.next()
             #expect(later.seq == 3)
+        }
+    }
+
+    /// However many changes reach the event loop in one turn.
+    @Test
+    func aBurstOfTheProgramCostsNoReaderALine() async throws {
+        let machine = StateMachine(DoorState.closed)
+        var limits = ServerLimits()
+        limits.ringChanges = 64
+        try await self.withDaemon(machine, limits: limits) { path in
+            let client = try LineSocket(connectingTo: path)
+            #expect(try await client.ask("watch").seq == 0)
+            for _ in 1...20 {
+                let last = machine.snapshot.seq
+                // Together they fit the socket's buffer: nobody is slow here.
+                for degrees in 1...400 { machine.state = .open(degrees: degrees) }
+                for seq in last + 1...last + 400 {
+                    #expect(try await client.next().seq == Int(seq))
+                }
+            }
         }
     }
 
