@@ -41,14 +41,19 @@ public struct StateMachineDaemon<State: MachineState>: Service {
 
     /// Runs until SIGTERM, SIGINT or SIGHUP, then ends gracefully.
     ///
+    /// Called from the main actor, as in a `main.swift`, it leaves a daemon at rest without any timer:
+    /// see ``QueueExecutor``.
+    ///
     /// - Throws: `DaemonError` if it cannot start.
-    public func runUntilSignalled() async throws {
+    public nonisolated(nonsending) func runUntilSignalled() async throws {
         let group = ServiceGroup(
             services: [self],
             gracefulShutdownSignals: [.sigterm, .sigint, .sighup],
             logger: self.logger
         )
-        try await group.run()
+        try await withTaskExecutorPreference(QueueExecutor(label: "statemachine.service")) {
+            try await group.run()
+        }
     }
 
     /// Opens the doors, serves until graceful shutdown, says `bye` to every client, and closes them.
@@ -128,7 +133,9 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             }
             isTold.finish()
         }
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { isTold.finish() }
+        DispatchQueue(label: "statemachine.patience").asyncAfter(deadline: .now() + .seconds(1)) {
+            isTold.finish()
+        }
         for await _ in told {}
     }
 }

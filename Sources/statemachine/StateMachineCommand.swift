@@ -1,4 +1,5 @@
 import ArgumentParser
+import Dispatch
 import Glibc
 import Logging
 import StateMachineCore
@@ -6,7 +7,7 @@ import StateMachineServer
 
 /// The daemon for the stock state.
 @main
-struct StateMachineCommand: AsyncParsableCommand {
+struct StateMachineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "statemachine",
         abstract: "Holds an application's state and tells everything around it at once.",
@@ -35,7 +36,20 @@ struct StateMachineCommand: AsyncParsableCommand {
     @OptionGroup(title: "Limits")
     var limits: LimitOptions
 
-    func run() async throws {
+    func run() {
+        // On the main actor from the first line: `runUntilSignalled` says why.
+        Task { @MainActor in
+            let status = await self.serve()
+            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
+            // if nobody reads it.
+            _exit(status)
+        }
+        dispatchMain()
+    }
+
+    /// Returns the exit status.
+    @MainActor
+    private func serve() async -> CInt {
         var logger = Logger(label: "statemachine") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = self.logLevel.level
         let daemon = StateMachineDaemon<AppState>(
@@ -49,11 +63,9 @@ struct StateMachineCommand: AsyncParsableCommand {
             try await daemon.runUntilSignalled()
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
-            throw ExitCode.failure
+            return EXIT_FAILURE
         }
-        // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever if
-        // nobody reads it.
-        _exit(EXIT_SUCCESS)
+        return EXIT_SUCCESS
     }
 }
 
