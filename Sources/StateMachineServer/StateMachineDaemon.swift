@@ -86,7 +86,11 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         let log = TransitionLogger(of: self.machine, logger: self.logger)
         let loop = group.next()
         let server = try await loop.submit {
-            StateServer(machine: self.machine, loop: loop, limits: self.configuration.limits)
+            StateServer(
+                machine: TypedMachine(self.machine, on: loop),
+                loop: loop,
+                limits: self.configuration.limits
+            )
         }.get()
 
         var sockets: [(door: Door, socket: DoorSocket)] = []
@@ -98,7 +102,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             for (_, socket) in sockets { socket.remove() }
             throw error
         }
-        var listeners: [Listener<State>] = []
+        var listeners: [Listener] = []
         for (door, socket) in sockets {
             listeners.append(
                 try await Listener(door, socket: socket, server: server, group: group)
