@@ -30,8 +30,11 @@ final class StateServer: @unchecked Sendable {
     /// Room for the vectors of one write, kept between writes.
     var vectors: [iovec] = []
 
-    /// The newest state that the ring knows.
-    private(set) var state: EncodedState
+    /// Where the machine is, as far as the ring knows.
+    private(set) var snapshot: EncodedSnapshot
+
+    /// Told of a change when everybody has been written to.
+    private var status: StatusReporter?
 
     private var connections: [ObjectIdentifier: Connection] = [:]
     /// Whether the daemon is going down; then nothing is decided any more.
@@ -60,7 +63,7 @@ final class StateServer: @unchecked Sendable {
             afterBurst: { relay.server?.scheduleFlush() },
             task: { relay.server?.append($0) }
         )
-        self.state = start.state
+        self.snapshot = start
         self.flushed = start.seq
         self.report = ServerLine.Report(start, self.epoch)
         self.ring = ChangeRing(
@@ -88,23 +91,22 @@ final class StateServer: @unchecked Sendable {
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders { self.writeToReaders() }
         let old = self.report.fragment
-        let now = EncodedSnapshot(
+        self.snapshot = EncodedSnapshot(
             seq: transition.seq,
             state: transition.new,
             at: transition.at
         )
-        self.state = now.state
-        self.report = self.report(of: now)
+        self.report = self.report(of: self.snapshot)
         let line = ServerLine.change(
             self.report,
             from: old,
             by: transition.by,
             cause: transition.cause
         )
-        self.ring.append(now, line: line)
+        self.ring.append(self.snapshot, line: line)
         self.counters.changes.add()
         for connection in self.connections.values where connection.isWaiting {
-            connection.judgeWaits(self.report, now.state)
+            connection.judgeWaits(self.report, transition.new)
         }
     }
 
@@ -132,7 +134,7 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// Whether the newest state matches.
-    func isCurrent(_ pattern: Pattern) -> Bool { self.state.matches(pattern) }
+    func isCurrent(_ pattern: Pattern) -> Bool { self.snapshot.state.matches(pattern) }
 
     /// Has every connection write what there is, once this turn's transitions are all in the ring.
     func scheduleFlush() {
@@ -147,7 +149,14 @@ final class StateServer: @unchecked Sendable {
             let paused = self.paused
             self.paused = []
             for connection in paused { connection.goOn() }
+            self.status?.changed(to: self.snapshot)
         }
+    }
+
+    /// Has the reporter told of the state, now and when it changes.
+    func show(to status: StatusReporter) {
+        self.status = status
+        status.changed(to: self.snapshot)
     }
 
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
