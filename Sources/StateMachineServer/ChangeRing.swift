@@ -1,5 +1,4 @@
 import Glibc
-import StateMachineCore
 import StateMachineWire
 
 /// The changes of the recent past, each encoded once, in one shared log of bytes.
@@ -10,12 +9,11 @@ import StateMachineWire
 ///
 /// Memory is allotted once and touched as it fills. Not thread-safe: it belongs to the event loop,
 /// and what a slice points at is overwritten by later appends.
-struct ChangeRing<State: MachineState>: ~Copyable {
+struct ChangeRing: ~Copyable {
     /// What a kept change is, beside its bytes.
     struct Change {
-        let transition: Transition<State>
-        /// The `data` of the state that was entered, for patterns to look at.
-        let data: JSONValue
+        /// What it led to.
+        let entered: EncodedSnapshot
         /// Where its line begins, counted in bytes since the ring was made.
         fileprivate(set) var offset: UInt64
         fileprivate(set) var length: Int
@@ -46,8 +44,8 @@ struct ChangeRing<State: MachineState>: ~Copyable {
     ///
     /// A line longer than the whole ring is not kept, and nothing before it: its readers are told
     /// that they missed it.
-    mutating func append(_ transition: Transition<State>, data: JSONValue, line: [UInt8]) {
-        self.head = transition.seq
+    mutating func append(_ entered: EncodedSnapshot, line: [UInt8]) {
+        self.head = entered.seq
         guard line.count <= self.memory.count else {
             self.first = self.head + 1
             return
@@ -62,8 +60,7 @@ struct ChangeRing<State: MachineState>: ~Copyable {
             self.first += 1
         }
         self.changes[self.slot(self.head)] = Change(
-            transition: transition,
-            data: data,
+            entered: entered,
             offset: start,
             length: line.count
         )

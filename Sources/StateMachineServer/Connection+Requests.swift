@@ -65,7 +65,7 @@ extension Connection {
     }
 
     private func watch(_ call: WatchCall, id: RequestID?) throws(WireError) {
-        for pattern in call.only ?? [] { try self.server.coding.schema.check(pattern) }
+        for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
         let watches = self.watches.filter { !$0.isEnding }
         guard !watches.contains(where: { $0.id == id }) else {
             throw WireError(
@@ -84,7 +84,7 @@ extension Connection {
     }
 
     private func showHistory(_ call: HistoryCall, id: RequestID?) throws(WireError) {
-        for pattern in call.only ?? [] { try self.server.coding.schema.check(pattern) }
+        for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
         let ring = (first: self.server.ring.first, head: self.server.ring.head)
         var cursor = ring.first - 1
         var resync: ServerLine.Resync?

@@ -127,7 +127,7 @@ extension Connection {
 
     /// Sets up the vectors of one line, and returns how long it is; without `tail` it keeps its own.
     private func gather(
-        _ change: ChangeRing<State>.Change,
+        _ change: ChangeRing.Change,
         head: LineHead,
         tail: UnsafeRawBufferPointer?
     ) -> Int {

@@ -15,10 +15,10 @@ extension Connection {
         case .delay(let maxMs): patience = .postponing(atMost: .milliseconds(maxMs))
         }
         let hold = try self.makeVoter(id: id, why: call.why)
-        try self.register(hold, .hold(hold.number), before: call.before, patience) { ask in
+        try self.register(hold, .hold(hold.number), before: call.before, patience) { question in
             switch call.mode {
-            case .block: ask.vote(.no(call.why ?? "held"))
-            case .delay: hold.question = (0, ask)
+            case .block: _ = question.vote(.no(call.why ?? "held"))
+            case .delay: hold.question = (0, question)
             }
         }
         self.holds.append(hold)
@@ -51,8 +51,8 @@ extension Connection {
         )
         let voter = try self.makeVoter(id: id, why: call.why)
         let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
-        try self.register(voter, .guard(voter.number), before: call.before, patience) { ask in
-            connection.value.put(ask, to: voter, leftMs: call.timeoutMs)
+        try self.register(voter, .guard(voter.number), before: call.before, patience) { question in
+            connection.value.put(question, to: voter, leftMs: call.timeoutMs)
         }
         self.guards.append(voter)
         self.reply(ServerLine.reply(id: id, own: { $0.number("guard", voter.number) }))
@@ -61,11 +61,11 @@ extension Connection {
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
         let voter = self.guards.first { $0.question?.number == call.ask }
         let vote: Vote = call.allow ? .yes : .no(call.why ?? voter?.why ?? "")
-        guard let question = voter?.question else {
+        guard let (_, question) = voter?.question else {
             throw WireError(.notFound, "question \(call.ask) is not open to this connection")
         }
         voter?.question = nil
-        guard question.ask.vote(vote) else {
+        guard question.vote(vote) else {
             throw WireError(.notFound, "question \(call.ask) was decided without this vote")
         }
         self.reply(ServerLine.reply(id: id))
@@ -82,7 +82,7 @@ extension Connection {
         self.guards = []
     }
 
-    private func makeVoter(id: RequestID?, why: String?) throws(WireError) -> SocketVoter<State> {
+    private func makeVoter(id: RequestID?, why: String?) throws(WireError) -> SocketVoter {
         guard !self.isMute else {
             throw WireError(.internal, "the connection is closed")
         }
@@ -95,31 +95,27 @@ extension Connection {
     }
 
     private func register(
-        _ voter: SocketVoter<State>,
+        _ voter: SocketVoter,
         _ name: VoterName,
         before patterns: [Pattern],
         _ patience: Patience,
-        _ body: @escaping @Sendable (Ask<State>) -> Void
+        _ body: @escaping @Sendable (Question) -> Void
     ) throws(WireError) {
-        let coding = self.server.coding
-        for pattern in patterns { try coding.schema.check(pattern) }
+        for pattern in patterns { try self.server.machine.schema.check(pattern) }
         voter.begin(
             self.server.machine.addVoter(
-                label: name.label,
+                name,
                 peer: self.peer,
-                on: self.server.context,
                 patience: patience,
-                before: { proposal in
-                    patterns.contains { coding.matches($0, proposal.proposed) }
-                },
+                before: patterns,
                 body
             )
         )
     }
 
     /// Has a guard sent its question, when all that is queued before it has been written.
-    private func put(_ ask: Ask<State>, to voter: SocketVoter<State>, leftMs: UInt64) {
-        voter.question = (self.server.nextNumber(), ask)
+    private func put(_ question: Question, to voter: SocketVoter, leftMs: UInt64) {
+        voter.question = (self.server.nextNumber(), question)
         voter.dueMs = leftMs
         self.server.scheduleFlush()
     }
@@ -127,16 +123,17 @@ extension Connection {
     /// Writes the questions that have not been sent, as far as the socket takes them.
     func writeQuestions() {
         for voter in self.guards {
-            guard let dueMs = voter.dueMs, let question = voter.question else { continue }
+            guard let dueMs = voter.dueMs, let (number, question) = voter.question else {
+                continue
+            }
             voter.dueMs = nil
-            let proposal = question.ask.proposal
             let line = ServerLine.ask(
                 id: voter.requestID,
-                number: question.number,
-                self.server.report(of: proposal.current),
-                to: self.server.coding.fragment(of: proposal.proposed),
-                by: proposal.by,
-                cause: proposal.cause,
+                number: number,
+                self.server.report(of: question.current),
+                to: question.proposed.fragment,
+                by: question.by,
+                cause: question.cause,
                 leftMs: dueMs
             )
             guard self.write(line[...]) else { return }

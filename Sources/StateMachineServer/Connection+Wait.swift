@@ -5,7 +5,7 @@ import StateMachineWire
 extension Connection {
     /// Answers when a state matches, which may be one that has passed or the current one.
     func wait(_ call: WaitCall, id: RequestID?) throws(WireError) {
-        for pattern in call.until + call.fail { try self.server.coding.schema.check(pattern) }
+        for pattern in call.until + call.fail { try self.server.machine.schema.check(pattern) }
         let limit = self.server.limits.waitsPerConnection
         guard self.waits.count < limit else {
             throw WireError(.limit, "this connection has \(limit) waits, as many as it may")
@@ -23,8 +23,8 @@ extension Connection {
             passed += 1
             let verdict = wait.verdict { self.server.isWanted(passed, [$0]) }
             if let verdict {
-                let transition = self.server.ring[passed].transition
-                self.answer(wait, verdict, self.server.report(of: transition))
+                let entered = self.server.ring[passed].entered
+                self.answer(wait, verdict, self.server.report(of: entered))
                 return
             }
         }
@@ -51,9 +51,9 @@ extension Connection {
     }
 
     /// Ends the waits that a change decides.
-    func judgeWaits(_ report: ServerLine.Report, _ matches: (Pattern) -> Bool) {
+    func judgeWaits(_ report: ServerLine.Report, _ state: EncodedState) {
         for wait in self.waits {
-            guard let verdict = wait.verdict(matches), self.remove(wait) else { continue }
+            guard let verdict = wait.verdict(state.matches), self.remove(wait) else { continue }
             wait.timeout?.cancel()
             self.answer(wait, verdict, report)
         }
@@ -92,7 +92,7 @@ extension Connection {
     private func timeOut(_ wait: PendingWait) {
         let report = self.server.report
         let message =
-            "still \(self.server.stateName) after \(wait.call.timeoutMs ?? 0) ms; "
+            "still \(self.server.snapshot.state.name) after \(wait.call.timeoutMs ?? 0) ms; "
             + "it has been since \(report.at.rfc3339)"
         self.refuse(wait, WireError(.timeout, message))
     }

@@ -9,7 +9,7 @@ import StateMachineWire
 /// one line or the replies in flight. So a client that does not read costs that, and its cursors.
 ///
 /// Belongs to the event loop.
-final class Connection<State: MachineState>: ChannelInboundHandler {
+final class Connection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     /// Lines in the order of their requests, and what happens to a watch when they are written.
@@ -25,7 +25,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
         var mark: Mark?
     }
 
-    let server: StateServer<State>
+    let server: StateServer
     let door: Door
     let peer: Peer
     let channel: any Channel
@@ -35,8 +35,8 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     var watches: [Watch] = []
     var waits: [PendingWait] = []
     var sets: [PendingSet] = []
-    var holds: [SocketVoter<State>] = []
-    var guards: [SocketVoter<State>] = []
+    var holds: [SocketVoter] = []
+    var guards: [SocketVoter] = []
 
     /// The answer to `history` that is being written; nothing queued goes before its end.
     var history: HistoryRun?
@@ -70,7 +70,7 @@ final class Connection<State: MachineState>: ChannelInboundHandler {
     private var isOpen = false
 
     init(
-        server: StateServer<State>,
+        server: StateServer,
         door: Door,
         peer: Peer,
         channel: any Channel,

@@ -3,7 +3,7 @@ import NIOPosix
 import StateMachineCore
 
 /// Accepts the clients of one door.
-struct Listener<State: MachineState>: Sendable {
+struct Listener: Sendable {
     private let channel: any Channel
     private let socket: DoorSocket
 
@@ -15,7 +15,7 @@ struct Listener<State: MachineState>: Sendable {
     init(
         _ door: Door,
         socket: DoorSocket,
-        server: StateServer<State>,
+        server: StateServer,
         group: any EventLoopGroup
     ) async throws {
         self.socket = socket
@@ -44,9 +44,9 @@ struct Listener<State: MachineState>: Sendable {
 }
 
 extension Channel {
-    fileprivate func addConnection<State: MachineState>(
+    fileprivate func addConnection(
         at door: Door,
-        of server: StateServer<State>
+        of server: StateServer
     ) throws {
         let pipeline = self.pipeline.syncOperations
         let descriptor = try pipeline.withUnsafeTransportIfAvailable(

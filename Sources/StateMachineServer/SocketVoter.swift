@@ -32,7 +32,7 @@ enum VoterName: Equatable {
 ///
 /// `@unchecked Sendable`: everything but `let`s is touched on the event loop only; the machine asks it
 /// there.
-final class SocketVoter<State: MachineState>: @unchecked Sendable {
+final class SocketVoter: @unchecked Sendable {
     let number: UInt64
     let requestID: RequestID?
     let peer: Peer
@@ -42,7 +42,7 @@ final class SocketVoter<State: MachineState>: @unchecked Sendable {
     ///
     /// One at a time, since proposals are decided one at a time: a newer one means that the older one
     /// is closed. Letting go of it is consent.
-    var question: (number: UInt64, ask: Ask<State>)?
+    var question: (number: UInt64, question: Question)?
 
     /// How long the client has to answer `question`, as long as that has not been sent.
     ///
@@ -63,7 +63,7 @@ final class SocketVoter<State: MachineState>: @unchecked Sendable {
 
     /// Ends it; what it was asked is decided without it, or denied where nothing may happen any more.
     func end(denying isDenying: Bool = false) {
-        if isDenying { self.question?.ask.vote(.no("the daemon is going down")) }
+        if isDenying { _ = self.question?.question.vote(.no("the daemon is going down")) }
         self.registration?.cancel()
         self.registration = nil
         self.question = nil

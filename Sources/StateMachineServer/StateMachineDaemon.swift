@@ -83,10 +83,15 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         on group: MultiThreadedEventLoopGroup
     ) async throws {
         let notifier = ServiceNotifier()
-        let log = TransitionLogger(of: self.machine, logger: self.logger)
+        let isLogged = self.logger.logLevel <= .info
+        let log = isLogged ? TransitionLogger(of: self.machine, logger: self.logger) : nil
         let loop = group.next()
         let server = try await loop.submit {
-            StateServer(machine: self.machine, loop: loop, limits: self.configuration.limits)
+            StateServer(
+                machine: TypedMachine(self.machine, on: loop),
+                loop: loop,
+                limits: self.configuration.limits
+            )
         }.get()
 
         var sockets: [(door: Door, socket: DoorSocket)] = []
@@ -98,13 +103,14 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             for (_, socket) in sockets { socket.remove() }
             throw error
         }
-        var listeners: [Listener<State>] = []
+        var listeners: [Listener] = []
         for (door, socket) in sockets {
             listeners.append(
                 try await Listener(door, socket: socket, server: server, group: group)
             )
         }
-        let status = StatusReporter(of: self.machine, notifier: notifier, logger: self.logger)
+        let status = StatusReporter(on: loop, notifier: notifier, logger: self.logger)
+        try await loop.submit { server.show(to: status) }.get()
         self.logger.notice("ready", metadata: ["directory": "\(directory.path)"])
         await self.tell("ready") { try notifier.ready() }
         self.onReady()
@@ -114,7 +120,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         await self.tell("stopping") { try notifier.stopping() }
         for listener in listeners { try await listener.close() }
         try await loop.flatSubmit { server.sayGoodbye() }.get()
-        withExtendedLifetime((status, log)) {}
+        withExtendedLifetime(log) {}
     }
 
     /// Tells the service manager, and waits for it to take that for a second at the most: a manager

@@ -2,13 +2,10 @@ import StateMachineCore
 import StateMachineWire
 
 extension StateServer {
-    /// The name of the current state.
-    var stateName: String { self.currentState.name.rawValue }
-
     /// What `describe` answers.
     func description(for door: Door, id: RequestID?) -> [UInt8] {
-        let schema = self.coding.schema
-        let initial = State.initial
+        let schema = self.machine.schema
+        let initial = self.machine.initial
         return ServerLine.reply(
             id: id,
             own: { writer in
@@ -16,8 +13,8 @@ extension StateServer {
                 writer.json(
                     "initial",
                     .object([
-                        JSONMember("state", .string(initial.name.rawValue)),
-                        JSONMember("data", self.coding.data(of: initial)),
+                        JSONMember("state", .string(initial.name)),
+                        JSONMember("data", initial.data),
                     ])
                 )
                 writer.json(

@@ -5,39 +5,38 @@ import StateMachineWire
 
 /// What all connections share: the machine as the wire sees it, the ring, and who is connected.
 ///
-/// A receptionist brings every transition of the machine to the event loop, where it is encoded once
+/// The machine brings every transition of the machine to the event loop, where it is encoded once
 /// and appended to the ring; then every connection with something to write is woken, once for however
 /// many transitions have gathered.
 ///
 /// `@unchecked Sendable`: everything here is touched on `loop` only.
-final class StateServer<State: MachineState>: @unchecked Sendable {
+final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
-    let machine: StateMachine<State>
-    let coding = StateCoding<State>()
+    let machine: any ServedMachine
     let epoch = Epoch.random()
     let limits: ServerLimits
-    let context: EventLoopContext
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     private let startedAt = NIODeadline.now()
 
     /// The newest state that the ring knows, ready to be sent.
     private(set) var report: ServerLine.Report
-    private(set) var ring: ChangeRing<State>
+    private(set) var ring: ChangeRing
 
     var counters = ServerCounters()
 
     /// The connections that have each hold, by its number.
-    var holds: [UInt64: Connection<State>] = [:]
+    var holds: [UInt64: Connection] = [:]
 
     /// Room for the vectors of one write, kept between writes.
     var vectors: [iovec] = []
 
-    private var state: State
+    /// Where the machine is, as far as the ring knows.
+    private(set) var snapshot: EncodedSnapshot
 
-    /// The newest state that the ring knows.
-    var currentState: State { self.state }
-    private let receptionist: Receptionist<State>
-    private var connections: [ObjectIdentifier: Connection<State>] = [:]
+    /// Told of a change when everybody has been written to.
+    private var status: StatusReporter?
+
+    private var connections: [ObjectIdentifier: Connection] = [:]
     /// Whether the daemon is going down; then nothing is decided any more.
     private(set) var isClosing = false
 
@@ -45,32 +44,28 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     /// The newest seq when everybody was last written to.
     private var flushed: UInt64
     /// The connections whose requests wait until everybody has been written to.
-    private var paused: [Connection<State>] = []
+    private var paused: [Connection] = []
     private var admission: Admission
     private var lastNumber: UInt64 = 0
     private var allGone: EventLoopPromise<Void>?
 
     /// - Precondition: called on `loop`.
-    init(machine: StateMachine<State>, loop: any EventLoop, limits: ServerLimits) {
+    init(machine: any ServedMachine, loop: any EventLoop, limits: ServerLimits) {
         loop.preconditionInEventLoop()
         self.loop = loop
         self.machine = machine
         self.limits = limits
-        self.context = EventLoopContext(loop)
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
         // Nothing is told before this turn of the loop ends, and by then the relay knows the server.
         let relay = Relay()
-        let receptionist = Receptionist(
-            of: machine,
-            on: self.context,
+        let start = machine.observe(
+            on: EventLoopContext(loop),
             afterBurst: { relay.server?.scheduleFlush() },
             task: { relay.server?.append($0) }
         )
-        let start = receptionist.start
-        self.receptionist = receptionist
-        self.state = start.state
+        self.snapshot = start
         self.flushed = start.seq
-        self.report = Self.report(start.seq, start.state, start.at, self.coding, self.epoch)
+        self.report = ServerLine.Report(start, self.epoch)
         self.ring = ChangeRing(
             changes: limits.ringChanges,
             bytes: limits.ringBytes,
@@ -79,62 +74,45 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         relay.server = self
     }
 
-    /// Leads from the receptionist to the server, which begins where the receptionist did.
+    /// Leads from the machine's receptionist to the server, which begins where that did.
     ///
     /// `@unchecked Sendable`: touched on `loop` only, as the server is.
     private final class Relay: @unchecked Sendable {
         weak var server: StateServer?
     }
 
-    private static func report(
-        _ seq: UInt64,
-        _ state: State,
-        _ at: WallTime,
-        _ coding: StateCoding<State>,
-        _ epoch: Epoch
-    ) -> ServerLine.Report {
-        ServerLine.Report(seq: seq, fragment: coding.fragment(of: state), at: at, epoch: epoch)
-    }
-
     // MARK: - Changes
 
     /// Brings the ring up to all that has been committed.
-    func catchUp() { self.receptionist.catchUp() }
+    func catchUp() { self.machine.catchUp() }
 
-    private func append(_ transition: Transition<State>) {
+    private func append(_ transition: EncodedTransition) {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders { self.writeToReaders() }
         let old = self.report.fragment
-        let data = self.coding.data(of: transition.new)
-        self.state = transition.new
-        self.report = ServerLine.Report(
+        self.snapshot = EncodedSnapshot(
             seq: transition.seq,
-            fragment: self.coding.fragment(of: transition.new, data: data),
-            at: transition.at,
-            epoch: self.epoch
+            state: transition.new,
+            at: transition.at
         )
-        let line = ServerLine.change(self.report, from: old, transition)
-        self.ring.append(transition, data: data, line: line)
+        self.report = self.report(of: self.snapshot)
+        let line = ServerLine.change(
+            self.report,
+            from: old,
+            by: transition.by,
+            cause: transition.cause
+        )
+        self.ring.append(self.snapshot, line: line)
         self.counters.changes.add()
-        let name = transition.new.name.rawValue
         for connection in self.connections.values where connection.isWaiting {
-            connection.judgeWaits(self.report) { $0.matches(name, data) }
+            connection.judgeWaits(self.report, transition.new)
         }
     }
 
-    /// How one transition looked when it had just been made.
-    func report(of transition: Transition<State>) -> ServerLine.Report {
-        self.report(transition.seq, transition.new, transition.at)
-    }
-
-    func report(of snapshot: Snapshot<State>) -> ServerLine.Report {
-        self.report(snapshot.seq, snapshot.state, snapshot.at)
-    }
-
-    private func report(_ seq: UInt64, _ state: State, _ at: WallTime) -> ServerLine.Report {
-        seq == self.report.seq
-            ? self.report : Self.report(seq, state, at, self.coding, self.epoch)
+    /// How the machine looked at one place in the order.
+    func report(of snapshot: EncodedSnapshot) -> ServerLine.Report {
+        ServerLine.Report(snapshot, self.epoch)
     }
 
     /// Where a reader with that cursor goes on.
@@ -145,9 +123,8 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     /// Whether a kept change leads to a state that one of the patterns matches; nil means all.
     func isWanted(_ seq: UInt64, _ only: [Pattern]?) -> Bool {
         guard let only else { return true }
-        let change = self.ring[seq]
-        let name = change.transition.new.name.rawValue
-        return only.contains { $0.matches(name, change.data) }
+        let state = self.ring[seq].entered.state
+        return only.contains(where: state.matches)
     }
 
     /// Whether there is more of what was asked for than the answer has shown.
@@ -157,7 +134,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     }
 
     /// Whether the newest state matches.
-    func isCurrent(_ pattern: Pattern) -> Bool { self.coding.matches(pattern, self.state) }
+    func isCurrent(_ pattern: Pattern) -> Bool { self.snapshot.state.matches(pattern) }
 
     /// Has every connection write what there is, once this turn's transitions are all in the ring.
     func scheduleFlush() {
@@ -172,7 +149,14 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
             let paused = self.paused
             self.paused = []
             for connection in paused { connection.goOn() }
+            self.status?.changed(to: self.snapshot)
         }
+    }
+
+    /// Has the reporter told of the state, now and when it changes.
+    func show(to status: StatusReporter) {
+        self.status = status
+        status.changed(to: self.snapshot)
     }
 
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
@@ -186,7 +170,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     }
 
     /// Has the connection go on with its requests once everybody has been written to.
-    func pause(_ connection: Connection<State>) {
+    func pause(_ connection: Connection) {
         self.paused.append(connection)
         self.scheduleFlush()
     }
@@ -194,7 +178,7 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
     // MARK: - Connections
 
     /// All of them, in no order.
-    var clients: some Sequence<Connection<State>> { self.connections.values }
+    var clients: some Sequence<Connection> { self.connections.values }
 
     /// How long the server has been there, in milliseconds.
     var uptimeMs: Int64 { (NIODeadline.now() - self.startedAt).nanoseconds / 1_000_000 }
@@ -221,11 +205,11 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         return decision
     }
 
-    func add(_ connection: Connection<State>) {
+    func add(_ connection: Connection) {
         self.connections[ObjectIdentifier(connection)] = connection
     }
 
-    func remove(_ connection: Connection<State>) {
+    func remove(_ connection: Connection) {
         self.connections[ObjectIdentifier(connection)] = nil
         if connection.isAdmitted {
             self.admission.left(
@@ -248,5 +232,16 @@ final class StateServer<State: MachineState>: @unchecked Sendable {
         for connection in self.connections.values { connection.shutDown() }
         if self.connections.isEmpty { promise.succeed() }
         return promise.futureResult
+    }
+}
+
+extension ServerLine.Report {
+    fileprivate init(_ snapshot: EncodedSnapshot, _ epoch: Epoch) {
+        self.init(
+            seq: snapshot.seq,
+            fragment: snapshot.state.fragment,
+            at: snapshot.at,
+            epoch: epoch
+        )
     }
 }

@@ -1,39 +1,64 @@
 import Dispatch
 import Logging
-import StateMachineCore
+import NIOCore
 import StateMachineWire
 import Systemd
 
 /// Keeps the service manager's one line about the service current: `authentication(phase: active),
 /// seq 42`.
 ///
-/// It runs on a queue of its own, because the manager may be slow to take it, and of a burst of
-/// transitions it reports the last.
-final class StatusReporter<State: MachineState>: Sendable {
-    private let receptionist: Receptionist<State>
+/// It sends from a queue of its own, because the manager may be slow to take it; one line is under way
+/// at a time, and of what changes meanwhile the last is reported.
+///
+/// `@unchecked Sendable`: its variables are touched on `loop` only.
+final class StatusReporter: @unchecked Sendable {
+    /// The least time between two lines.
+    ///
+    /// A tenth of a second: each costs a thread's wake-up here and one in the manager, and people who
+    /// look at it do not look more often.
+    private static let interval = TimeAmount.milliseconds(100)
 
-    init(of machine: StateMachine<State>, notifier: ServiceNotifier, logger: Logger) {
-        let coding = StateCoding<State>()
-        let report = { @Sendable (state: State, seq: UInt64) in
-            do {
-                try notifier.status("\(coding.text(of: state)), seq \(seq)")
-            } catch {
-                logger.debug("status not reported, going on", metadata: ["error": "\(error)"])
+    private let queue = DispatchQueue(label: "statemachine.status")
+    private let loop: any EventLoop
+    private let notifier: ServiceNotifier
+    private let logger: Logger
+    private var newest: EncodedSnapshot?
+    private var reported: UInt64?
+    private var isBusy = false
+
+    init(on loop: any EventLoop, notifier: ServiceNotifier, logger: Logger) {
+        self.loop = loop
+        self.notifier = notifier
+        self.logger = logger
+    }
+
+    /// Reports the state, at once or when the last line is a while ago.
+    func changed(to snapshot: EncodedSnapshot) {
+        self.newest = snapshot
+        self.report()
+    }
+
+    private func report() {
+        guard !self.isBusy, let newest, newest.seq != self.reported else { return }
+        self.isBusy = true
+        self.reported = newest.seq
+        self.queue.async {
+            self.send(newest)
+            self.loop.execute {
+                self.loop.assumeIsolated().scheduleTask(in: Self.interval) {
+                    self.isBusy = false
+                    self.report()
+                }
             }
         }
-        let queue = DispatchQueue(label: "statemachine.status")
-        self.receptionist = Receptionist(
-            of: machine,
-            selecting: { $0 },
-            on: .queue(queue),
-            screening: .here,
-            delivering: .latest,
-            keeping: 1,
-            task: { batch in
-                if let last = batch.values.last { report(last.new, last.seq) }
-            }
-        )
-        let start = self.receptionist.start
-        queue.async { report(start.state, start.seq) }
+    }
+
+    private func send(_ snapshot: EncodedSnapshot) {
+        let text = StateText.text(name: snapshot.state.name, data: snapshot.state.data)
+        do {
+            try self.notifier.status("\(text), seq \(snapshot.seq)")
+        } catch {
+            self.logger.debug("status not reported, going on", metadata: ["error": "\(error)"])
+        }
     }
 }

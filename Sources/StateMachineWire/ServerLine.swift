@@ -158,20 +158,22 @@ package enum ServerLine {
     /// - Parameters:
     ///   - report: the state that was entered.
     ///   - old: the fragment of the one that was left.
-    ///   - transition: what else there is to say.
+    ///   - by: who made it; nil for the process itself.
+    ///   - cause: why.
     /// - Returns: the line with its newline, to be shared by all watches.
-    package static func change<State: MachineState>(
+    package static func change(
         _ report: Report,
         from old: [UInt8],
-        _ transition: Transition<State>
+        by: Peer?,
+        cause: String?
     ) -> [UInt8] {
         var writer = LineWriter("change", id: nil)
         writer.number("seq", report.seq)
         writer.members(report.fragment)
         writer.object("from", old)
         writer.time("at", report.at)
-        if let by = transition.by { writer.peer("by", by) }
-        if let cause = transition.cause { writer.string("cause", cause) }
+        if let by { writer.peer("by", by) }
+        if let cause { writer.string("cause", cause) }
         writer.string("cursor", report.cursor)
         return writer.line()
     }

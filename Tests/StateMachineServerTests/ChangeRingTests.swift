@@ -8,16 +8,15 @@ import Testing
 /// The ring by itself: what it keeps, and that the bytes are the right ones wherever they lie.
 @Suite
 struct ChangeRingTests {
-    private func transitions(_ count: Int) -> [Transition<DoorState>] {
-        let machine = StateMachine(DoorState.closed)
-        var made: [Transition<DoorState>] = []
-        for degrees in 1...count {
-            guard
-                case .committed(let transition)? = try? machine.propose(.open(degrees: degrees))
-            else { continue }
-            made.append(transition)
+    private func changes(_ count: Int) -> [EncodedSnapshot] {
+        let coding = StateCoding<DoorState>()
+        return (1...count).map { degrees in
+            EncodedSnapshot(
+                seq: UInt64(degrees),
+                state: TypedState(.open(degrees: degrees), coding),
+                at: .now
+            )
         }
-        return made
     }
 
     private func text(_ vectors: [iovec]) -> String {
@@ -32,10 +31,10 @@ struct ChangeRingTests {
 
     @Test
     func itKeepsAsManyChangesAsItMay() {
-        var ring = ChangeRing<DoorState>(changes: 4, bytes: 1000, after: 0)
-        for transition in self.transitions(10) {
-            let line = Array("line \(transition.seq)\n".utf8)
-            ring.append(transition, data: .null, line: line)
+        var ring = ChangeRing(changes: 4, bytes: 1000, after: 0)
+        for change in self.changes(10) {
+            let line = Array("line \(change.seq)\n".utf8)
+            ring.append(change, line: line)
         }
         let head = ring.head
         #expect(head == 10)
@@ -52,13 +51,13 @@ struct ChangeRingTests {
 
     @Test(arguments: 0..<40 as Range<Int>)
     func whatLiesAcrossTheEndIsReadInOnePiece(offset: Int) {
-        var ring = ChangeRing<DoorState>(changes: 100, bytes: 40, after: 0)
-        let transitions = self.transitions(8)
-        var lengths = transitions.map { $0.seq == 1 ? offset + 1 : 9 }
+        var ring = ChangeRing(changes: 100, bytes: 40, after: 0)
+        let changes = self.changes(8)
+        var lengths = changes.map { $0.seq == 1 ? offset + 1 : 9 }
         lengths[0] = min(lengths[0], 40)
-        for (transition, length) in zip(transitions, lengths) {
-            let letter = UInt8(ascii: "a") + UInt8(transition.seq)
-            ring.append(transition, data: .null, line: Array(repeating: letter, count: length))
+        for (change, length) in zip(changes, lengths) {
+            let letter = UInt8(ascii: "a") + UInt8(change.seq)
+            ring.append(change, line: Array(repeating: letter, count: length))
         }
         let first = ring.first
         #expect(first == 5)
@@ -75,13 +74,13 @@ struct ChangeRingTests {
 
     @Test
     func aLineLongerThanTheRingIsMissedNotCut() {
-        var ring = ChangeRing<DoorState>(changes: 4, bytes: 10, after: 0)
-        let transitions = self.transitions(2)
-        ring.append(transitions[0], data: .null, line: Array(repeating: 1, count: 11))
+        var ring = ChangeRing(changes: 4, bytes: 10, after: 0)
+        let changes = self.changes(2)
+        ring.append(changes[0], line: Array(repeating: 1, count: 11))
         let (head, reaches0) = (ring.head, ring.reaches(back: 0))
         #expect(head == 1)
         #expect(!reaches0)
-        ring.append(transitions[1], data: .null, line: Array("x\n".utf8))
+        ring.append(changes[1], line: Array("x\n".utf8))
         let (first, reaches1) = (ring.first, ring.reaches(back: 1))
         #expect(reaches1)
         #expect(first == 2)
@@ -89,7 +88,7 @@ struct ChangeRingTests {
 
     @Test
     func anEmptyRingReachesBackToWhereItBegan() {
-        let ring = ChangeRing<DoorState>(changes: 4, bytes: 10, after: 41)
+        let ring = ChangeRing(changes: 4, bytes: 10, after: 41)
         let head = ring.head
         #expect(head == 41)
         let reaches41 = ring.reaches(back: 41)

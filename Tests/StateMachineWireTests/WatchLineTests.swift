@@ -137,22 +137,11 @@ struct WatchLineTests {
         cause: String? = nil,
         by: Peer? = nil
     ) throws -> [UInt8] {
-        // Only a machine makes transitions; what it makes has its own seq and time.
-        let machine = StateMachine<AppState>(old)
-        guard
-            case .committed(let transition) = try machine.propose(
-                new,
-                reenter: true,
-                cause: cause,
-                by: by
-            )
-        else { throw NotCommitted() }
         return ServerLine.change(
             try ServerLine.Report(seq, new),
             from: self.coding.fragment(of: old),
-            transition
+            by: by,
+            cause: cause
         )
     }
-
-    private struct NotCommitted: Error {}
 }

@@ -1,0 +1,120 @@
+import StateMachineCore
+import StateMachineWire
+
+/// The machine that is served, by what its states look like on the wire.
+///
+/// The state's type ends here: what handles lines, watches and sockets is compiled once, and not by
+/// way of metadata that is looked up at every step.
+///
+/// Belongs to the event loop: it is called there, and calls back there.
+protocol ServedMachine: AnyObject, Sendable {
+    var schema: StateSchema { get }
+
+    /// The state that a machine of this kind begins with.
+    var initial: EncodedState { get }
+
+    /// Begins to hand over transitions, from the one after the snapshot that it returns.
+    ///
+    /// - Parameters:
+    ///   - context: the event loop.
+    ///   - afterBurst: run when all there was has been handed over.
+    ///   - task: given every transition.
+    /// - Returns: where the machine was.
+    func observe(
+        on context: EventLoopContext,
+        afterBurst: @escaping @Sendable () -> Void,
+        task: @escaping @Sendable (EncodedTransition) -> Void
+    ) -> EncodedSnapshot
+
+    /// Hands over, now, everything that has been committed.
+    func catchUp()
+
+    /// The state of that name with that data.
+    ///
+    /// - Throws: `unknown-state` or `bad-data`, with what would have been right.
+    func state(_ name: String, data: JSONValue?) throws(WireError) -> EncodedState
+
+    /// Decides on a state at once, if nobody has to be waited for.
+    ///
+    /// - Parameters:
+    ///   - state: one that ``state(_:data:)`` has made.
+    ///   - call: what else is asked for.
+    ///   - by: who.
+    /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
+    func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome?
+
+    /// Proposes a state.
+    ///
+    /// - Parameters:
+    ///   - state: one that ``state(_:data:)`` has made.
+    ///   - pending: what else is asked for; it may be withdrawn until its turn.
+    ///   - by: who.
+    ///   - completion: called once, on the event loop.
+    func propose(
+        _ state: EncodedState,
+        _ pending: PendingSet,
+        by: Peer,
+        completion: @escaping @Sendable (SetOutcome) -> Void
+    )
+
+    /// Adds a voter; see `StateMachine.addVoter`.
+    ///
+    /// - Parameters:
+    ///   - name: what denials call it.
+    ///   - peer: whose it is.
+    ///   - patience: how long it is waited for.
+    ///   - patterns: the states before which it is asked.
+    ///   - body: asked on the event loop.
+    /// - Returns: what ends it.
+    func addVoter(
+        _ name: VoterName,
+        peer: Peer,
+        patience: Patience,
+        before patterns: [Pattern],
+        _ body: @escaping @Sendable (Question) -> Void
+    ) -> Registration
+}
+
+/// A change, by what the wire shows of it.
+struct EncodedTransition: Sendable {
+    let seq: UInt64
+    let new: EncodedState
+    let at: WallTime
+    let cause: String?
+    let by: Peer?
+}
+
+/// A place in the order, by what the wire shows of it.
+struct EncodedSnapshot: Sendable {
+    let seq: UInt64
+    let state: EncodedState
+    let at: WallTime
+}
+
+/// What became of a `set`.
+enum SetOutcome: Sendable {
+    case committed(EncodedSnapshot)
+    case unchanged(EncodedSnapshot)
+    case refused(SetRefusal, current: EncodedSnapshot)
+}
+
+/// Why a `set` changed nothing; as `TransitionError`, without the state's type.
+enum SetRefusal: Sendable {
+    case illegal(allowed: [String])
+    case conflict
+    case denied([Denial])
+    case stale
+    case notCommitted(why: String)
+    case overloaded
+    case wouldWait
+}
+
+/// A question to a voter; letting go of it is consent.
+struct Question: Sendable {
+    let current: EncodedSnapshot
+    let proposed: EncodedState
+    let by: Peer?
+    let cause: String?
+    /// Returns whether the vote still counted.
+    let vote: @Sendable (Vote) -> Bool
+}

@@ -1,0 +1,221 @@
+import NIOCore
+import StateMachineCore
+import StateMachineWire
+
+/// A machine of states of one type, served: all that the server does with the type itself.
+///
+/// `@unchecked Sendable`: its variables are touched on `loop` only.
+final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendable {
+    private let machine: StateMachine<State>
+    private let loop: any EventLoop
+    private let coding = StateCoding<State>()
+    private var context: EventLoopContext?
+    private var receptionist: Receptionist<State>?
+
+    /// States that have been seen, so that one that comes again is not encoded again.
+    private var seen: [State: TypedState<State>] = [:]
+    private var latest: TypedState<State>?
+
+    /// How many are remembered; then all are forgotten.
+    ///
+    /// 256: more than the combinations of most enums, and with ``seenBytes`` at most a quarter of a
+    /// megabyte. Not tuned.
+    private static var seenLimit: Int { 256 }
+
+    /// How long a fragment may be to be remembered.
+    private static var seenBytes: Int { 1024 }
+
+    init(_ machine: StateMachine<State>, on loop: any EventLoop) {
+        self.machine = machine
+        self.loop = loop
+    }
+
+    var schema: StateSchema { self.coding.schema }
+
+    var initial: EncodedState { self.encoded(.initial) }
+
+    func observe(
+        on context: EventLoopContext,
+        afterBurst: @escaping @Sendable () -> Void,
+        task: @escaping @Sendable (EncodedTransition) -> Void
+    ) -> EncodedSnapshot {
+        let receptionist = Receptionist(
+            of: self.machine,
+            on: context,
+            afterBurst: afterBurst,
+            task: { [weak self] transition in
+                if let self { task(self.encoded(transition)) }
+            }
+        )
+        self.context = context
+        self.receptionist = receptionist
+        return self.encoded(receptionist.start)
+    }
+
+    func catchUp() { self.receptionist?.catchUp() }
+
+    func state(_ name: String, data: JSONValue?) throws(WireError) -> EncodedState {
+        self.encoded(try self.coding.state(name, data: data))
+    }
+
+    // MARK: - Sets
+
+    func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome? {
+        do {
+            let accepted = try self.machine.propose(
+                self.typed(state),
+                expecting: { snapshot in
+                    (call.ifSeq.map { $0 == snapshot.seq } ?? true)
+                        && (call.ifState.map { self.coding.matches($0, snapshot.state) } ?? true)
+                },
+                reenter: call.reenter,
+                cause: call.cause,
+                by: by
+            )
+            return self.outcome(accepted)
+        } catch .wouldWait {
+            return nil
+        } catch {
+            return self.outcome(error)
+        }
+    }
+
+    func propose(
+        _ state: EncodedState,
+        _ pending: PendingSet,
+        by: Peer,
+        completion: @escaping @Sendable (SetOutcome) -> Void
+    ) {
+        let (loop, coding, call) = (self.loop, self.coding, pending.call)
+        self.machine.propose(
+            self.typed(state),
+            expecting: { snapshot in
+                !pending.isWithdrawn && (call.ifSeq.map { $0 == snapshot.seq } ?? true)
+                    && (call.ifState.map { coding.matches($0, snapshot.state) } ?? true)
+            },
+            reenter: call.reenter,
+            cause: call.cause,
+            by: by,
+            completion: { result in
+                // Decided at once, this is still the request's turn; decided later, it is whoever's
+                // thread brought the last vote.
+                if loop.inEventLoop {
+                    completion(self.outcome(result))
+                } else {
+                    loop.execute { completion(self.outcome(result)) }
+                }
+            }
+        )
+    }
+
+    private func outcome(
+        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>
+    ) -> SetOutcome {
+        switch result {
+        case .success(let accepted): self.outcome(accepted)
+        case .failure(let error): self.outcome(error)
+        }
+    }
+
+    private func outcome(_ accepted: StateMachine<State>.Acceptance) -> SetOutcome {
+        switch accepted {
+        case .committed(let transition):
+            let state = self.encoded(transition.new)
+            return .committed(EncodedSnapshot(seq: transition.seq, state: state, at: transition.at))
+        case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
+        }
+    }
+
+    private func outcome(_ error: TransitionError<State>) -> SetOutcome {
+        switch error {
+        case .illegal(let current, let allowed):
+            let names = State.Name.allCases.filter(allowed.contains).map(\.rawValue)
+            return .refused(.illegal(allowed: names), current: self.encoded(current))
+        case .conflict(let current):
+            return .refused(.conflict, current: self.encoded(current))
+        case .denied(let denials, let current):
+            return .refused(.denied(denials), current: self.encoded(current))
+        case .stale(let current):
+            return .refused(.stale, current: self.encoded(current))
+        case .notCommitted(let why, let current):
+            return .refused(.notCommitted(why: why), current: self.encoded(current))
+        case .overloaded(let current):
+            return .refused(.overloaded, current: self.encoded(current))
+        case .wouldWait(let current):
+            return .refused(.wouldWait, current: self.encoded(current))
+        }
+    }
+
+    // MARK: - Voters
+
+    func addVoter(
+        _ name: VoterName,
+        peer: Peer,
+        patience: Patience,
+        before patterns: [Pattern],
+        _ body: @escaping @Sendable (Question) -> Void
+    ) -> Registration {
+        let coding = self.coding
+        return self.machine.addVoter(
+            label: name.label,
+            peer: peer,
+            on: self.context ?? EventLoopContext(self.loop),
+            patience: patience,
+            before: { proposal in patterns.contains { coding.matches($0, proposal.proposed) } },
+            { ask in
+                let proposal = ask.proposal
+                body(
+                    Question(
+                        current: self.encoded(proposal.current),
+                        proposed: self.encoded(proposal.proposed),
+                        by: proposal.by,
+                        cause: proposal.cause,
+                        vote: { ask.vote($0) }
+                    )
+                )
+            }
+        )
+    }
+
+    // MARK: - Encoding
+
+    private func typed(_ state: EncodedState) -> State {
+        guard let typed = state as? TypedState<State> else {
+            preconditionFailure("\(state.name) is a state of another machine")
+        }
+        return typed.state
+    }
+
+    private func encoded(_ transition: Transition<State>) -> EncodedTransition {
+        EncodedTransition(
+            seq: transition.seq,
+            new: self.encoded(transition.new),
+            at: transition.at,
+            cause: transition.cause,
+            by: transition.by
+        )
+    }
+
+    private func encoded(_ snapshot: Snapshot<State>) -> EncodedSnapshot {
+        EncodedSnapshot(
+            seq: snapshot.seq,
+            state: self.encoded(snapshot.state),
+            at: snapshot.at
+        )
+    }
+
+    private func encoded(_ state: State) -> TypedState<State> {
+        if let latest, latest.state == state { return latest }
+        let found = self.seen[state] ?? self.remember(TypedState(state, self.coding))
+        self.latest = found
+        return found
+    }
+
+    private func remember(_ state: TypedState<State>) -> TypedState<State> {
+        if state.fragment.count <= Self.seenBytes {
+            if self.seen.count == Self.seenLimit { self.seen = [:] }
+            self.seen[state.state] = state
+        }
+        return state
+    }
+}
