@@ -106,9 +106,10 @@ let package = Package(
             path: "Tests/TestSupport",
             swiftSettings: strict
         ),
+        .target(name: "CAllocations", path: "Tests/CAllocations"),
         .testTarget(
             name: "StateMachineCoreTests",
-            dependencies: ["StateMachineCore", "TestSupport"],
+            dependencies: ["CAllocations", "StateMachineCore", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(

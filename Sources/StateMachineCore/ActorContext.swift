@@ -39,6 +39,7 @@ final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecke
         _ actor: A,
         of names: Set<State.Name>?,
         holding: Holding,
+        starting: Start,
         body: @escaping @Sendable (isolated A, Transition<State>) -> Void
     ) {
         self.actor = actor
@@ -48,7 +49,7 @@ final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecke
             case .weak: nil
             case .strong: actor
             }
-        super.init(of: names)
+        super.init(of: names, starting: starting)
     }
 
     override var isGone: Bool { self.actor == nil }
@@ -67,6 +68,8 @@ extension StateMachine {
     ///   - actor: where it runs.
     ///   - names: the states that it is told of when they are entered; nil: all.
     ///   - holding: whether the machine keeps the actor alive.
+    ///   - start: whether it is told of the current state first, as
+    ///     ``addDelegate(_:on:of:holding:starting:)`` has it.
     ///   - body: what is done; not kept from holding the actor strongly if it captures it.
     /// - Returns: its place. An actor may have several.
     @discardableResult
@@ -74,9 +77,16 @@ extension StateMachine {
         _ actor: A,
         of names: Set<State.Name>? = nil,
         holding: Holding = .weak,
+        starting start: Start = .next,
         _ body: @escaping @Sendable (isolated A, Transition<State>) -> Void
     ) -> Registration {
-        let member = ActorMember<State, A>(actor, of: names, holding: holding, body: body)
+        let member = ActorMember<State, A>(
+            actor,
+            of: names,
+            holding: holding,
+            starting: start,
+            body: body
+        )
         _ = self.register(member, on: ActorContext(actor))
         return self.registration(of: member)
     }

@@ -10,7 +10,7 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
     private let strong: Delegate?
     private weak let weak: Delegate?
 
-    init(_ delegate: Delegate, of names: Set<State.Name>?, holding: Holding) {
+    init(_ delegate: Delegate, of names: Set<State.Name>?, holding: Holding, starting: Start) {
         self.identifier = ObjectIdentifier(delegate)
         self.weak = delegate
         self.strong =
@@ -18,7 +18,7 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
             case .weak: nil
             case .strong: delegate
             }
-        super.init(of: names)
+        super.init(of: names, starting: starting)
     }
 
     override func represents(_ object: AnyObject) -> Bool {
@@ -44,9 +44,13 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
 final class ObserverMember<State: MachineState>: Member<State>, @unchecked Sendable {
     private let body: @Sendable (Transition<State>) -> Void
 
-    init(of names: Set<State.Name>?, _ body: @escaping @Sendable (Transition<State>) -> Void) {
+    init(
+        of names: Set<State.Name>?,
+        starting: Start,
+        _ body: @escaping @Sendable (Transition<State>) -> Void
+    ) {
         self.body = body
-        super.init(of: names)
+        super.init(of: names, starting: starting)
     }
 
     override func receive(_ transition: Transition<State>) -> Bool {

@@ -22,7 +22,8 @@ public enum Delivery<Value: Sendable>: Sendable {
 public struct Batch<Value: Sendable>: Sendable {
     /// The values, at least one, the newest last.
     public let values: [Value]
-    /// From the first transition that this accounts for to the last, whatever came of them.
+    /// From the first transition that this accounts for to the last, whatever came of them; numbers
+    /// in order of arrival where there is no machine.
     public let seqs: ClosedRange<UInt64>
     /// How many were left out because a newer one took their place.
     public let coalesced: Int

@@ -17,8 +17,13 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
     private var alarm: Alarm?
     private var alarmNumber: UInt64 = 0
 
-    /// Asks for a turn on the target context; set once, before anything can arrive.
-    private let turn: Lock<(@Sendable () -> Void)?> = Lock(nil)
+    /// Asks for a turn on the target context, once that is known; whether it was needed before.
+    private struct Turn: Sendable {
+        var ask: (@Sendable () -> Void)?
+        var isOwed = false
+    }
+
+    private let turn = Lock(Turn())
 
     init(
         _ delivery: Delivery<Value>,
@@ -31,7 +36,14 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
         self.task = task
     }
 
-    func onNeed(_ turn: @escaping @Sendable () -> Void) { self.turn.withLock { $0 = turn } }
+    /// Set once, since the desk is there before the place in front of which it stands.
+    func onNeed(_ ask: @escaping @Sendable () -> Void) {
+        let isOwed = self.turn.withLock { turn in
+            turn.ask = ask
+            return turn.isOwed
+        }
+        if isOwed { ask() }
+    }
 
     /// What is held goes at the next turn, which is asked for.
     func flush() {
@@ -39,7 +51,13 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
         self.askForTurn()
     }
 
-    private func askForTurn() { self.turn.withLock { $0 }?() }
+    private func askForTurn() {
+        let ask = self.turn.withLock { turn in
+            if turn.ask == nil { turn.isOwed = true }
+            return turn.ask
+        }
+        ask?()
+    }
 
     func receive(_ value: Value, seq: UInt64) {
         self.perform(self.collector.received(value, seq: seq))
@@ -80,34 +98,5 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
             self?.rung.store(number, ordering: .sequentiallyConsistent)
             self?.askForTurn()
         }
-    }
-}
-
-/// Gives one turn at a time on a context to what is not in a machine's log.
-///
-/// Guarded state: `isScheduled` is up for as long as somebody has the turn or has asked for it.
-final class Outlet: Sendable {
-    private let context: any ExecutionContext
-    private let isScheduled = Atomic<Bool>(false)
-    private let isAsked = Atomic<Bool>(false)
-    private let turn: @Sendable () -> Void
-
-    init(on context: any ExecutionContext, turn: @escaping @Sendable () -> Void) {
-        self.context = context
-        self.turn = turn
-    }
-
-    func ask() {
-        self.isAsked.store(true, ordering: .sequentiallyConsistent)
-        guard !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent) else { return }
-        self.context.enqueue { self.run() }
-    }
-
-    private func run() {
-        repeat {
-            while self.isAsked.exchange(false, ordering: .sequentiallyConsistent) { self.turn() }
-            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
-        } while self.isAsked.load(ordering: .sequentiallyConsistent)
-            && !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
     }
 }

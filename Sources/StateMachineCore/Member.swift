@@ -2,6 +2,7 @@
 ///
 /// Guarded state:
 /// - `since`, `sinceSeq`: written once, under the machine's lock, before the lane can see the member.
+/// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
 /// - `claim`: taken for every call, by the lane, one call at a time.
 @usableFromInline
 class Member<State: MachineState>: @unchecked Sendable {
@@ -9,6 +10,10 @@ class Member<State: MachineState>: @unchecked Sendable {
     @exclusivity(unchecked) @usableFromInline final var since: UInt64 = 0
     /// The machine's seq at the time.
     private final var sinceSeq: UInt64 = 0
+
+    /// What it is told of before everything else, and whether there is such a thing.
+    @exclusivity(unchecked) private final var beginning: Snapshot<State>?
+    @exclusivity(unchecked) @usableFromInline final var isBeginning = false
 
     @usableFromInline final let claim = Claim()
 
@@ -18,8 +23,16 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Whether ``burstEnded()`` does anything; claiming for nothing would cost every delegate.
     @usableFromInline final let hearsBurstEnds: Bool
 
-    init(of names: Set<State.Name>? = nil, hearingBurstEnds hearsBurstEnds: Bool = false) {
+    /// What it is told first.
+    final let start: Start
+
+    init(
+        of names: Set<State.Name>? = nil,
+        starting start: Start = .next,
+        hearingBurstEnds hearsBurstEnds: Bool = false
+    ) {
         self.names = names
+        self.start = start
         self.hearsBurstEnds = hearsBurstEnds
     }
 
@@ -27,11 +40,13 @@ class Member<State: MachineState>: @unchecked Sendable {
     final func begin(after position: UInt64, at snapshot: Snapshot<State>) {
         self.since = position
         self.sinceSeq = snapshot.seq
-        self.began(at: snapshot)
+        switch self.start {
+        case .next: break
+        case .current:
+            self.beginning = snapshot
+            self.isBeginning = true
+        }
     }
-
-    /// Called under the machine's lock: keeps the snapshot, if it is wanted, and calls nobody.
-    func began(at snapshot: Snapshot<State>) {}
 
     /// No call begins after this returns.
     final func cancel() { self.claim.cancel() }
@@ -44,12 +59,34 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Returns whether anything was told.
     @inlinable
     final func hear(_ transition: Transition<State>) -> Bool {
+        if self.isBeginning { self.hearBeginning() }
+        return self.hearNext(transition)
+    }
+
+    @inlinable
+    final func hearNext(_ transition: Transition<State>) -> Bool {
         if let names = self.names, !names.contains(transition.new.name) { return false }
         return self.claim.run { self.receive(transition) }
     }
 
+    /// The state that was current at the registration, as if it had just been entered from itself.
+    @usableFromInline
+    final func hearBeginning() {
+        guard let snapshot = self.beginning.take() else { return }
+        self.isBeginning = false
+        _ = self.hearNext(
+            Transition(
+                seq: snapshot.seq,
+                old: snapshot.state,
+                new: snapshot.state,
+                at: snapshot.at
+            )
+        )
+    }
+
     @usableFromInline
     final func hearMissed(_ missed: Missed<State>) {
+        self.hearBeginning()
         let first = max(missed.first, self.sinceSeq + 1)
         guard first <= missed.newest.seq else { return }
         _ = self.claim.run {
@@ -67,6 +104,10 @@ class Member<State: MachineState>: @unchecked Sendable {
     }
 
     final func nudge() {
+        if self.isBeginning {
+            self.hearBeginning()
+            if self.hearsBurstEnds { self.endBurst() }
+        }
         _ = self.claim.run {
             self.nudged()
             return true

@@ -65,14 +65,9 @@ public final class Receptionist<State: MachineState>: Sendable {
             (self.lane, self.start) = (lane, start)
             let registration = machine.registration(of: member)
             self.closing = { registration.cancel() }
-            switch beginning {
-            case .next: break
-            case .current: lane.nudge()
-            }
         case .here:
             let tray = Tray(desk, capacity: capacity)
-            let end = TurnMember<State> { tray.empty() }
-            let outlet = Outlet(on: context) { end.nudge() }
+            let outlet = Outlet(on: context) { tray.empty() }
             desk.onNeed { [weak outlet] in outlet?.ask() }
             let member = ScreeningMember(
                 tray,
@@ -83,11 +78,7 @@ public final class Receptionist<State: MachineState>: Sendable {
             let registration = machine.registration(of: member)
             self.closing = {
                 registration.cancel()
-                end.cancel()
-            }
-            switch beginning {
-            case .next: break
-            case .current: self.lane.nudge()
+                outlet.close()
             }
         }
         self.flushing = { desk.flush() }

@@ -42,14 +42,17 @@ final class Recipient: @unchecked Sendable {
 
     func cancel(quiet: @escaping @Sendable () -> Void) { self.claim.cancel(quiet: quiet) }
 
-    /// Asked of the object once for each facet.
     func responds<Facet>(to facet: Facet.Type) -> Bool {
+        self.responds(to: ObjectIdentifier(facet)) { $0 is Facet }
+    }
+
+    /// `isResponding` is asked of the object once for each facet.
+    func responds(to facet: ObjectIdentifier, asking isResponding: (AnyObject) -> Bool) -> Bool {
         guard !self.isCancelled, !self.isGone else { return false }
-        let key = ObjectIdentifier(facet)
-        if let known = self.facets.withLock({ $0[key] }) { return known }
+        if let known = self.facets.withLock({ $0[facet] }) { return known }
         guard let object = self.weak else { return false }
-        let responds = object is Facet
-        self.facets.withLock { $0[key] = responds }
+        let responds = isResponding(object)
+        self.facets.withLock { $0[facet] = responds }
         return responds
     }
 

@@ -9,16 +9,21 @@ extension StateMachine {
     ///   - context: where.
     ///   - names: the states that it is told of when they are entered; nil: all.
     ///   - holding: whether the machine keeps the delegate alive.
+    ///   - start: whether it is told of the current state first, if that is one of `names`: as a
+    ///     transition from that state to itself which has its seq. Nothing lies between it and the
+    ///     next one that it hears of. On `.immediate` it has been told when this returns, with the
+    ///     exceptions that an assignment has.
     /// - Returns: its place.
     @discardableResult
     public func addDelegate(
         _ delegate: some StateDelegate<State>,
         on context: any ExecutionContext = .immediate,
         of names: Set<State.Name>? = nil,
-        holding: Holding = .weak
+        holding: Holding = .weak,
+        starting start: Start = .next
     ) -> Registration {
         self.add(
-            DelegateMember(delegate, of: names, holding: holding),
+            DelegateMember(delegate, of: names, holding: holding, starting: start),
             representing: delegate,
             on: context
         )
@@ -29,15 +34,18 @@ extension StateMachine {
     /// - Parameters:
     ///   - context: where.
     ///   - names: the states that it is told of when they are entered; nil: all.
+    ///   - start: whether it is told of the current state first, as
+    ///     ``addDelegate(_:on:of:holding:starting:)`` has it.
     ///   - body: kept until the registration is cancelled.
     /// - Returns: its place.
     @discardableResult
     public func addObserver(
         on context: any ExecutionContext = .immediate,
         of names: Set<State.Name>? = nil,
+        starting start: Start = .next,
         _ body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let member = ObserverMember<State>(of: names, body)
+        let member = ObserverMember<State>(of: names, starting: start, body)
         _ = self.register(member, on: context)
         return self.registration(of: member)
     }
@@ -69,13 +77,14 @@ extension StateMachine {
         representing object: AnyObject,
         on context: any ExecutionContext
     ) -> Registration {
-        let member = self.holder.withLock { holder -> Member<State> in
+        let (member, lane) = self.holder.withLock { holder -> (Member<State>, Lane<State>) in
             let lane = self.lane(for: context, in: &holder)
             let present = lane.members { $0.represents(object) && !$0.isCancelled }
-            if let present = present.first { return present }
+            if let present = present.first { return (present, lane) }
             holder.add(fresh, to: lane)
-            return fresh
+            return (fresh, lane)
         }
+        if member === fresh { self.begin(member, on: lane) }
         return self.registration(of: member)
     }
 
@@ -84,7 +93,7 @@ extension StateMachine {
         _ member: Member<State>,
         on context: any ExecutionContext
     ) -> (lane: Lane<State>, snapshot: Snapshot<State>) {
-        self.holder.withLock { holder in
+        let (lane, snapshot) = self.holder.withLock { holder in
             let lane = self.lane(for: context, in: &holder)
             holder.add(member, to: lane)
             if let voter = member as? VoterMember<State> {
@@ -92,6 +101,17 @@ extension StateMachine {
                 holder.gate.votersVersion += 1
             }
             return (lane, holder.snapshot)
+        }
+        self.begin(member, on: lane)
+        return (lane, snapshot)
+    }
+
+    /// Has the member told of the state that it begins with, if it wants to be: nothing has been
+    /// appended that would wake the lane.
+    private func begin(_ member: Member<State>, on lane: Lane<State>) {
+        switch member.start {
+        case .next: break
+        case .current: lane.nudge()
         }
     }
 

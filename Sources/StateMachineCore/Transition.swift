@@ -1,7 +1,7 @@
 /// One change of a machine's state, as it happened.
 ///
 /// A value: it says what this change was, even if the machine has moved on since.
-public struct Transition<State: MachineState>: Hashable, Sendable {
+public struct Transition<State: MachineState>: Hashable, Sendable, Codable {
     /// Its place in the total order: 1, 2, 3 … without a gap.
     public let seq: UInt64
     /// The state that was left.
@@ -35,7 +35,7 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
 }
 
 /// A machine's state and its place in the order, read together.
-public struct Snapshot<State: MachineState>: Hashable, Sendable {
+public struct Snapshot<State: MachineState>: Hashable, Sendable, Codable {
     /// The seq of the transition that led here; 0 if there was none.
     public let seq: UInt64
     /// The state.
@@ -53,7 +53,7 @@ public struct Snapshot<State: MachineState>: Hashable, Sendable {
 }
 
 /// A process on the other end of a local socket, as the kernel knows it.
-public struct Peer: Hashable, Sendable {
+public struct Peer: Hashable, Sendable, Codable {
     /// The user that it runs as; may be trusted.
     public let uid: UInt32
     /// The process; for people to look at, never to be trusted, since numbers are used again.

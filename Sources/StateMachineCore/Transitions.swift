@@ -62,8 +62,12 @@ final class TransitionReader<State: MachineState>: Sendable {
     private let registration: Registration
 
     init(of machine: StateMachine<State>, starting start: Start, keeping capacity: Int) {
-        self.member = ReaderMember(starting: start, keeping: capacity)
-        _ = machine.register(self.member, on: InlineContext())
+        self.member = ReaderMember(keeping: capacity)
+        let (_, current) = machine.register(self.member, on: InlineContext())
+        switch start {
+        case .next: break
+        case .current: self.member.begin(with: current)
+        }
         self.registration = machine.registration(of: self.member)
     }
 
@@ -104,20 +108,14 @@ final class ReaderMember<State: MachineState>: Member<State>, @unchecked Sendabl
     }
 
     private let mailbox = Lock(Mailbox())
-    private let start: Start
     private let capacity: Int
 
-    init(starting start: Start, keeping capacity: Int) {
-        self.start = start
+    init(keeping capacity: Int) {
         self.capacity = capacity
     }
 
-    override func began(at snapshot: Snapshot<State>) {
-        switch self.start {
-        case .next: break
-        case .current: self.mailbox.withLock { $0.current = snapshot }
-        }
-    }
+    /// Before anybody takes: whatever has come since the registration is behind it.
+    func begin(with current: Snapshot<State>) { self.mailbox.withLock { $0.current = current } }
 
     func take(_ continuation: CheckedContinuation<Heard?, Never>) {
         let heard = self.mailbox.withLock { mailbox -> Heard?? in

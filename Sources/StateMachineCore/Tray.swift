@@ -6,6 +6,23 @@ final class Tray<Value: Sendable>: Sendable {
         var values: [(value: Value, seq: UInt64)] = []
         var lost = 0
         var lostFrom: UInt64 = 0
+        /// How many were numbered here.
+        var numbered: UInt64 = 0
+
+        /// Returns what is pushed out, to be let go of after the lock.
+        mutating func put(_ value: Value, seq: UInt64, capacity: Int) -> Value? {
+            self.values.append((value, seq))
+            guard self.values.count > capacity else { return nil }
+            let oldest = self.values.removeFirst()
+            if self.lost == 0 { self.lostFrom = oldest.seq }
+            self.lost += 1
+            return oldest.value
+        }
+
+        mutating func take() -> Contents {
+            defer { self = Contents(numbered: self.numbered) }
+            return self
+        }
     }
 
     private let desk: Desk<Value>
@@ -18,14 +35,14 @@ final class Tray<Value: Sendable>: Sendable {
     }
 
     func put(_ value: Value, seq: UInt64) {
-        // What is pushed out is let go of after the lock.
-        _ = self.contents.withLock { contents -> Value? in
-            contents.values.append((value, seq))
-            guard contents.values.count > self.capacity else { return nil }
-            let oldest = contents.values.removeFirst()
-            if contents.lost == 0 { contents.lostFrom = oldest.seq }
-            contents.lost += 1
-            return oldest.value
+        _ = self.contents.withLock { $0.put(value, seq: seq, capacity: self.capacity) }
+    }
+
+    /// Puts a value that has no seq: it gets the next number, 1, 2, 3 … in order of arrival.
+    func put(_ value: Value) {
+        _ = self.contents.withLock { contents in
+            contents.numbered += 1
+            return contents.put(value, seq: contents.numbered, capacity: self.capacity)
         }
     }
 
@@ -38,11 +55,7 @@ final class Tray<Value: Sendable>: Sendable {
 
     /// On the target context, in its turn.
     func empty() {
-        let contents = self.contents.withLock { contents in
-            let full = contents
-            contents = Contents()
-            return full
-        }
+        let contents = self.contents.withLock { $0.take() }
         if contents.lost > 0 { self.desk.lost(contents.lost, from: contents.lostFrom) }
         for (value, seq) in contents.values { self.desk.receive(value, seq: seq) }
         if !contents.values.isEmpty { self.desk.burstEnded() }

@@ -3,7 +3,7 @@ import Glibc
 /// A moment of the wall clock: microseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
 ///
 /// The wall clock may be set back; the order of transitions is their ``Transition/seq``.
-public struct WallTime: Hashable, Comparable, Sendable {
+public struct WallTime: Hashable, Comparable, Sendable, Codable {
     /// Microseconds since the epoch, negative before it.
     public let microseconds: Int64
 

@@ -95,6 +95,9 @@ import Testing
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("locked was assigned to a machine that refuses it"))
+        // And what might have been: the names that may follow, in whatever order.
+        #expect(text.contains("allowed: "))
+        #expect(text.contains("Name.closed") && text.contains("Name.open"))
     }
 
     @Test func aMachineCanGoOnWhereAnotherStopped() throws {

@@ -242,4 +242,13 @@ import Testing
         await onThreads(1) { _ in machine.state = .ready(true) }
         #expect(await isMain.wait(for: 1) == [true])
     }
+
+    @Test func whatSeveralThreadsSetIsToldOnTheMainThreadInOrder() async {
+        let machine = StateMachine<AppState>()
+        let listener = Listener { _ in MainActor.assertIsolated() }
+        machine.addDelegate(listener, on: .queue(.main))
+        await onThreads(4) { _ in machine.churn(100) }
+        await machine.flush()
+        #expect(listener.seqs == Array(1...machine.snapshot.seq))
+    }
 }

@@ -46,19 +46,6 @@ private final class Filter: Filtering {
     func outgoing(_ text: String) -> String? { self.change(text) }
 }
 
-/// Whoever likes may watch; what is sent to the watchers is its own matter.
-private final class Lookout: Sendable {
-    private let watchers = MulticastDelegate<any EnemyWatching>()
-
-    func admit(_ watcher: some EnemyWatching) -> Registration {
-        self.watchers.add(watcher, on: .immediate)
-    }
-
-    func sight(_ enemy: String) {
-        self.watchers.broadcast((any EnemyWatching).self) { $0.appeared(enemy, at: 1) }
-    }
-}
-
 @Suite(.timeLimit(.minutes(1))) struct MulticastDelegateTests {
     private let clock = ManualClock()
     private let unheard = Recorder<String>()
@@ -280,16 +267,5 @@ private final class Lookout: Sendable {
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("Permitter was added as a delegate, but it is no"))
-    }
-
-    @Test func onlyTheOwnerSends() {
-        let lookout = Lookout()
-        let watcher = Watcher()
-        let registration = lookout.admit(watcher)
-        // All that an owner gives away of its delegates: a place, which can only be given up.
-        lookout.sight("dragon")
-        registration.cancel()
-        lookout.sight("troll")
-        #expect(watcher.seen.heard == ["dragon 1"])
     }
 }

@@ -195,11 +195,15 @@ import Testing
         #expect(await pinned.seqs.count == 100)
     }
 
-    @Test func drainingOnAnotherThreadTraps() async {
-        await #expect(processExitsWith: .failure) {
-            let thread = NotificationThread(name: "owner")
-            thread.drain()
+    @Test func drainingOnAnotherThreadTrapsAndSaysSo() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) {
+            NotificationThread(name: "owner").drain()
         }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("drain() was called off the context's thread"))
     }
 }
 

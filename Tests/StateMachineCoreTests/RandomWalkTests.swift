@@ -42,6 +42,8 @@ private final class Walker: StateDelegate, @unchecked Sendable {
     }
 }
 
+private actor Stage {}
+
 /// Listeners that come and go on all kinds of context, some of them inside callbacks.
 private final class Walk: Sendable {
     struct Place: Sendable {
@@ -56,6 +58,7 @@ private final class Walk: Sendable {
     let places = Recorder<Place>()
     let answers = Recorder<Void>()
     let thread = NotificationThread(name: "walk")
+    let actor = Stage()
     let contexts: [any ExecutionContext]
 
     init() {
@@ -84,7 +87,11 @@ private final class Walk: Sendable {
             }
         }
         let earliest = self.machine.snapshot.seq
-        let registration = self.machine.addDelegate(walker, on: context)
+        // An actor is a context of its own kind.
+        let registration =
+            Int.random(in: 0...self.contexts.count, using: &generator) == 0
+            ? self.machine.addDelegate(self.actor) { walker.stateChanged($1) }
+            : self.machine.addDelegate(walker, on: context)
         let latest = self.machine.snapshot.seq
         self.places.record(
             Place(walker: walker, registration: registration, earliest: earliest, latest: latest)

@@ -117,6 +117,21 @@ private struct Backlog {
         #expect(heard.heard == [1, 2])
     }
 
+    @Test func catchingUpElsewhereTrapsAndSaysSo() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) {
+            Receptionist(
+                of: StateMachine<AppState>(),
+                on: .queue(DispatchQueue(label: "own")),
+                task: { _ in }
+            ).catchUp()
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("catchUp() was called off the lane's context"))
+    }
+
     @Test func eachGivesEveryValueByItself() {
         let receptionist = self.receptionist(delivering: .each)
         self.machine.churn(3)

@@ -11,12 +11,18 @@ package enum BuiltProduct: String, Sendable {
             if let products = getenv("STATEMACHINE_PRODUCTS") {
                 return String(cString: products) + "/\(self.rawValue)"
             }
+            return try Self.directory + "/\(self.rawValue)"
+        }
+    }
+
+    /// Where the tests and what they were built with are.
+    package static var directory: String {
+        get throws {
             var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
             let count = readlink("/proc/self/exe", &buffer, buffer.count)
             guard count > 0 else { throw TestFailure("cannot tell where the tests are") }
             let own = String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
             return own.split(separator: "/").dropLast().map { "/\($0)" }.joined()
-                + "/\(self.rawValue)"
         }
     }
 }

@@ -15,7 +15,7 @@ final class Counter: StateDelegate, @unchecked Sendable {
     func stateChanged(_ transition: Transition<AppState>) { self.count &+= 1 }
 }
 
-func measure(_ name: String, settle: () -> Void = {}, _ body: (Int) -> Void) -> Double {
+func measure(_ name: String, settle: () -> Void = {}, body: (Int) -> Void) -> Double {
     var best = Double.infinity
     for _ in 0..<7 {
         let begun = ContinuousClock.now
@@ -25,9 +25,8 @@ func measure(_ name: String, settle: () -> Void = {}, _ body: (Int) -> Void) -> 
         let microseconds = Double(each.components.attoseconds) / 1e12
         best = min(best, microseconds)
     }
-    print(
-        "\(name.padding(toLength: 54, withPad: " ", startingAt: 0)) \(String(format: "%8.3f", best)) µs"
-    )
+    let column = name.padding(toLength: 54, withPad: " ", startingAt: 0)
+    print("\(column) \(String(format: "%8.3f", best)) µs")
     return best
 }
 
@@ -47,8 +46,9 @@ func queueDelegates(_ count: Int, sharing: Bool) -> Double {
     let kind = sharing ? "one queue" : "queues of their own"
     let result = measure(
         "machine: \(count) delegates on \(kind)",
-        settle: { waitForAll(queues) }
-    ) { machine.state = states($0) }
+        settle: { waitForAll(queues) },
+        body: { machine.state = states($0) }
+    )
     let isTold = DispatchSemaphore(value: 0)
     Task.detached {
         await machine.flush()
@@ -82,11 +82,15 @@ func queueAsync(_ count: Int) -> Double {
         new: .ready(true),
         at: .now
     )
-    return measure("queue.async for each of \(count)", settle: { waitForAll(queues) }) { _ in
-        for (queue, delegate) in zip(queues, delegates) {
-            queue.async { delegate.stateChanged(transition) }
+    return measure(
+        "queue.async for each of \(count)",
+        settle: { waitForAll(queues) },
+        body: { _ in
+            for (queue, delegate) in zip(queues, delegates) {
+                queue.async { delegate.stateChanged(transition) }
+            }
         }
-    }
+    )
 }
 
 func notificationCenter(_ count: Int) -> Double {
@@ -183,17 +187,21 @@ let center8 = notificationCenter(8)
 let subject8 = currentValueSubject(8)
 let streams8 = asyncStreams(8)
 
-func verdict(_ claim: String, _ holds: Bool) { print("\(holds ? "holds" : "FAILS")  \(claim)") }
+let verdicts = [
+    ("a commit with 8 delegates on queues costs at most 0.5 µs", queues8 <= 0.5),
+    ("… and at most a fifth of queue.async for each", queues8 <= async8 / 5),
+    ("8 immediate delegates cost no more than NotificationCenter's 8", immediate8 <= center8),
+    ("64 delegates on one queue cost at most twice 8", shared64 <= 2 * shared8),
+    ("64 delegates on queues of their own cost at most twice 8", queues64 <= 2 * queues8),
+    ("a commit makes one allocation", allocated[0].immediate == 1),
+    (
+        "… and none for a delegate: as many with 64 as with none",
+        allocated.allSatisfy {
+            $0.immediate == allocated[0].immediate && $0.queued == allocated[0].queued
+        }
+    ),
+]
 
 print("")
-verdict("a commit with 8 delegates on queues costs at most 0.5 µs", queues8 <= 0.5)
-verdict("… and at most a fifth of queue.async for each", queues8 <= async8 / 5)
-verdict("8 immediate delegates cost no more than NotificationCenter's 8", immediate8 <= center8)
-verdict("64 delegates on one queue cost at most twice 8", shared64 <= 2 * shared8)
-verdict("64 delegates on queues of their own cost at most twice 8", queues64 <= 2 * queues8)
-verdict(
-    "no allocation for a delegate: as many with 64 as with none",
-    allocated.allSatisfy {
-        $0.immediate == allocated[0].immediate && $0.queued == allocated[0].queued
-    }
-)
+for (claim, holds) in verdicts { print("\(holds ? "holds" : "FAILS")  \(claim)") }
+exit(verdicts.allSatisfy(\.1) ? 0 : 1)

@@ -1,0 +1,62 @@
+/// A receptionist that is fed by hand: events of any kind, from any thread, redirected to one task on
+/// one execution context.
+///
+/// It observes nobody. Whoever is called back puts the event in: a notification's block, a signal, a
+/// delegate's method. So it may be a delegate itself:
+///
+/// ```swift
+/// extension EventReceptionist: EnemyWatching where Event == Enemy {
+///     func appeared(_ enemy: Enemy) { self.receive(enemy) }
+/// }
+/// ```
+///
+/// Events are numbered 1, 2, 3 … as they come in, and the task is given them in that order, one call
+/// at a time, on whatever context. It stops when it is closed or released, and what it has collected
+/// by then goes nowhere.
+public final class EventReceptionist<Event: Sendable>: Sendable {
+    private let desk: Desk<Event>
+    private let tray: Tray<Event>
+    private let outlet: Outlet
+
+    /// Takes up its post.
+    ///
+    /// - Parameters:
+    ///   - context: where the task runs.
+    ///   - delivery: which events the task is given, and when.
+    ///   - capacity: events that may be collected; past it the oldest is dropped and counted. 4096: as
+    ///     a machine's receptionist has. Not tuned.
+    ///   - clock: what intervals are measured with.
+    ///   - task: given the events; it may not block the context.
+    public init(
+        on context: any ExecutionContext,
+        delivering delivery: Delivery<Event> = .each,
+        keeping capacity: Int = 4096,
+        clock: any Clock<Duration> = ContinuousClock(),
+        task: @escaping @Sendable (Batch<Event>) -> Void
+    ) {
+        let desk = Desk(delivery, capacity: capacity, clock: clock, task: task)
+        let tray = Tray(desk, capacity: capacity)
+        let outlet = Outlet(on: context) { tray.empty() }
+        desk.onNeed { [weak outlet] in outlet?.ask() }
+        (self.desk, self.tray, self.outlet) = (desk, tray, outlet)
+    }
+
+    /// Takes an event in and returns; the task hears of it on its own context.
+    ///
+    /// On `.immediate` the task has been given it when this returns, if it is given each, unless
+    /// another thread is at the task at that moment, which then gives it this one too. Once closed,
+    /// nothing is taken in.
+    public func receive(_ event: Event) {
+        guard !self.outlet.isClosed else { return }
+        self.tray.put(event)
+        self.outlet.ask()
+    }
+
+    /// Gives the task, soon and on its context, what is collected, however long it would have waited.
+    public func flush() { self.desk.flush() }
+
+    /// Ends it: no call of the task begins after this returns.
+    public func close() { self.outlet.close() }
+
+    deinit { self.close() }
+}

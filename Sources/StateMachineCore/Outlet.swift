@@ -1,0 +1,52 @@
+import Synchronization
+
+/// Gives one turn at a time on a context to what is not in a machine's log.
+///
+/// Guarded state: `isScheduled` is up for as long as somebody has the turn or has asked for it;
+/// `claim` is taken for every turn, so that none begins after ``close()``.
+final class Outlet: Sendable {
+    private let context: any ExecutionContext
+    private let isScheduled = Atomic<Bool>(false)
+    private let isAsked = Atomic<Bool>(false)
+    private let claim = Claim()
+    private let turn: @Sendable () -> Void
+
+    init(on context: any ExecutionContext, turn: @escaping @Sendable () -> Void) {
+        self.context = context
+        self.turn = turn
+    }
+
+    /// No turn begins after this returns.
+    func close() { self.claim.cancel() }
+
+    var isClosed: Bool { self.claim.isCancelled }
+
+    func ask() {
+        self.isAsked.store(true, ordering: .sequentiallyConsistent)
+        guard
+            !self.isClosed,
+            !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
+        else { return }
+        guard let refusing = self.context as? any RefusingContext else {
+            self.context.enqueue { self.run() }
+            return
+        }
+        // A context that has ended is asked again each time, and reports it each time.
+        if !refusing.accepts({ self.run() }) {
+            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    private func run() {
+        repeat {
+            while self.isAsked.exchange(false, ordering: .sequentiallyConsistent) {
+                _ = self.claim.run {
+                    self.turn()
+                    return true
+                }
+            }
+            self.isScheduled.store(false, ordering: .sequentiallyConsistent)
+        } while self.isAsked.load(ordering: .sequentiallyConsistent)
+            && !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
+    }
+}

@@ -1,0 +1,12 @@
+#ifndef ALLOCATIONS_H
+#define ALLOCATIONS_H
+
+#include <stdbool.h>
+
+/// False under a sanitizer, which has an allocator of its own.
+bool allocations_are_counted(void);
+
+/// How often this thread has asked the allocator for memory so far.
+unsigned long allocations_of_this_thread(void);
+
+#endif

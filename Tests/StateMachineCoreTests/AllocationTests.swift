@@ -1,0 +1,70 @@
+import CAllocations
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// What the setting thread allocates for a commit: exact, whatever else the machine is doing.
+@Suite(.enabled(if: allocations_are_counted(), "a sanitizer has an allocator of its own"))
+struct AllocationTests {
+    /// Commits that are counted; an allocation now and then would show as a fraction.
+    private static let commits = 1000
+
+    @Test func theCounterCounts() {
+        let before = allocations_of_this_thread()
+        withExtendedLifetime(Counter()) {}
+        #expect(allocations_of_this_thread() - before == 1)
+    }
+
+    @Test func aCommitAllocatesItsEntryAndNothingElse() {
+        let machine = StateMachine<AppState>()
+        #expect(Self.allocations(of: machine) == Self.commits)
+    }
+
+    /// Without optimization a value of a generic type takes a box wherever it is handed on.
+    private static let isOptimized: Bool = {
+        #if DEBUG
+        false
+        #else
+        true
+        #endif
+    }()
+
+    @Test(.enabled(if: Self.isOptimized, "counted in an optimized build"), arguments: [1, 8, 64])
+    func anImmediateDelegateAllocatesNothing(_ count: Int) {
+        let machine = StateMachine<AppState>()
+        let counters = (0..<count).map { _ in Counter() }
+        for counter in counters { machine.addDelegate(counter) }
+        #expect(Self.allocations(of: machine) == Self.commits)
+        #expect(counters.allSatisfy { $0.count == 2 * Self.commits })
+    }
+
+    @Test(arguments: [1, 8, 64])
+    func aDelegateOnABusyQueueAllocatesNothingForTheSetter(_ count: Int) async {
+        let machine = StateMachine<AppState>()
+        let queue = DispatchQueue(label: "busy")
+        // Busy all the while, so that no commit has to wake it.
+        let gate = Gate()
+        queue.async { gate.pass() }
+        let counters = (0..<count).map { _ in Counter() }
+        for counter in counters { machine.addDelegate(counter, on: .queue(queue)) }
+        #expect(Self.allocations(of: machine) == Self.commits)
+        gate.open()
+        await machine.flush()
+        #expect(counters.allSatisfy { $0.count == 2 * Self.commits })
+    }
+
+    private static func allocations(of machine: StateMachine<AppState>) -> Int {
+        // The first commits fill caches.
+        for step in 0..<self.commits { machine.state = .ready(step.isMultiple(of: 2)) }
+        let before = allocations_of_this_thread()
+        for step in 0..<self.commits { machine.state = .ready(step.isMultiple(of: 2)) }
+        return Int(allocations_of_this_thread() - before)
+    }
+}
+
+/// `@unchecked Sendable`: touched by its own context only, and read when that has come to rest.
+private final class Counter: StateDelegate, @unchecked Sendable {
+    private(set) var count = 0
+    func stateChanged(_ transition: Transition<AppState>) { self.count &+= 1 }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the compiler keeps: each program compiles as it stands, and does not with one line changed.
+@Suite(.timeLimit(.minutes(5))) struct CompileTimeTests {
+    private static let broadcaster = """
+        import StateMachineCore
+        protocol Watching: AnyObject, Sendable { func appeared(_ enemy: String) }
+        final class Lookout {
+            private let watchers = MulticastDelegate<any Watching>()
+            func admit(_ watcher: some Watching) -> Registration {
+                self.watchers.add(watcher, on: .immediate)
+            }
+            func sight(_ enemy: String) {
+                self.watchers.broadcast((any Watching).self) { $0.appeared(enemy) }
+            }
+        }
+        final class Radar: Watching { func appeared(_ enemy: String) {} }
+        let lookout = Lookout()
+        let radar = Radar()
+        """
+
+    private static let application = """
+        import StateMachineCore
+        extension AppState: @retroactive ApplicationState {
+            public static let machine = StateMachine<AppState>()
+        }
+        final class Screen: StateDelegate {
+            func stateChanged(_ transition: Transition<AppState>) {}
+        }
+        let screen = Screen()
+        """
+
+    @Test func onlyTheOwnerSends() async throws {
+        try await Self.expect(
+            Self.broadcaster,
+            compilesWith: "_ = lookout.admit(radar); lookout.sight(\"dragon\")",
+            butNotWith: "lookout.watchers.broadcast((any Watching).self) { $0.appeared(\"x\") }",
+            saying: "'watchers' is inaccessible due to 'private' protection level"
+        )
+    }
+
+    @Test func aRegistrationCannotSend() async throws {
+        try await Self.expect(
+            Self.broadcaster,
+            compilesWith: "lookout.admit(radar).cancel()",
+            butNotWith: "lookout.admit(radar).broadcast((any Watching).self) { _ in }",
+            saying: "value of type 'Registration' has no member 'broadcast'"
+        )
+    }
+
+    @Test func aMisspeltMethodDoesNotCompile() async throws {
+        try await Self.expect(
+            Self.broadcaster,
+            compilesWith: "final class Owl: Watching { func appeared(_ enemy: String) {} }",
+            butNotWith: "final class Owl: Watching { func apeared(_ enemy: String) {} }",
+            saying: "type 'Owl' does not conform to protocol 'Watching'"
+        )
+    }
+
+    @Test func aMisspeltMessageDoesNotCompile() async throws {
+        try await Self.expect(
+            Self.broadcaster,
+            compilesWith: "MulticastDelegate<AnyObject>()"
+                + ".broadcast((any Watching).self) { $0.appeared(\"x\") }",
+            butNotWith: "MulticastDelegate<AnyObject>()"
+                + ".broadcast((any Watching).self) { $0.apeared(\"x\") }",
+            saying: "value of type 'any Watching' has no member 'apeared'"
+        )
+    }
+
+    @Test(arguments: ["holder", "lanes", "delegates", "members"])
+    func theListOfDelegatesIsPrivate(_ name: String) async throws {
+        try await Self.expect(
+            Self.application,
+            compilesWith: "AppState.machine.addDelegate(screen)",
+            butNotWith: "_ = AppState.machine.\(name)",
+            saying: name == "holder"
+                ? "'holder' is inaccessible due to 'internal' protection level"
+                : "has no member '\(name)'"
+        )
+    }
+
+    /// An earlier form of the pattern had a single delegate, set like a property.
+    @Test func thereIsNoDelegateToSet() async throws {
+        try await Self.expect(
+            Self.application,
+            compilesWith: "AppState.machine.addDelegate(screen)",
+            butNotWith: "AppState.delegate = screen",
+            saying: "type 'AppState' has no member 'delegate'"
+        )
+    }
+
+    @Test func aDelegateOfAnotherStateDoesNotCompile() async throws {
+        let other = """
+
+            enum Lamp: String, MachineState {
+                case off, on
+                enum Name: String, CaseIterable { case off, on }
+                static var initial: Lamp { .off }
+            }
+
+            """
+        try await Self.expect(
+            Self.application + other,
+            compilesWith: "AppState.machine.addDelegate(screen)",
+            butNotWith: "StateMachine<Lamp>().addDelegate(screen)",
+            saying: "Lamp"
+        )
+    }
+
+    private static func expect(
+        _ program: String,
+        compilesWith good: String,
+        butNotWith bad: String,
+        saying complaint: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let accepted = try await Self.errors(in: program + "\n" + good)
+        #expect(accepted == "", sourceLocation: sourceLocation)
+        let refused = try await Self.errors(in: program + "\n" + bad)
+        #expect(
+            refused.contains("error: ") && refused.contains(complaint),
+            "\(refused)",
+            sourceLocation: sourceLocation
+        )
+    }
+
+    /// What the compiler says of a program that imports the core as it was built beside the tests.
+    private static func errors(in program: String) async throws -> String {
+        let modules = try URL(filePath: BuiltProduct.directory).appending(path: "Modules").path
+        let linux = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Sources/CLinux/module.modulemap").path
+        return try await withTemporaryDirectory { directory in
+            let main = "\(directory)/main.swift"
+            try program.write(toFile: main, atomically: false, encoding: .utf8)
+            return try await diagnostics(
+                of: main,
+                options: ["-I", modules, "-Xcc", "-fmodule-map-file=\(linux)"]
+            )
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Dispatch
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StateMachineCore
+
+private protocol Paging: AnyObject, Sendable {
+    func page(_ name: String)
+}
+
+extension EventReceptionist: Paging where Event == String {
+    fileprivate func page(_ name: String) { self.receive(name) }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct EventReceptionistTests {
+    private let clock = ManualClock()
+
+    @Test func aReceptionistIsFedByHandFromAnySource() async {
+        let batches = Recorder<Batch<String>>()
+        let queue = DispatchQueue(label: "target")
+        let context = DispatchQueueContext.queue(queue)
+        let strangers = Recorder<Void>()
+        let receptionist = EventReceptionist<String>(on: context) { batch in
+            if context.isCurrent != true { strangers.record(()) }
+            batches.record(batch)
+        }
+        // A block handler, a notification, a delegate's method.
+        DispatchQueue(label: "elsewhere").sync { receptionist.receive("by hand") }
+        let center = NotificationCenter()
+        let token = center.addObserver(forName: .init("page"), object: nil, queue: nil) {
+            receptionist.receive($0.object as? String ?? "")
+        }
+        center.post(name: .init("page"), object: "by a notification")
+        let pagers = MulticastDelegate<AnyObject>()
+        pagers.add(receptionist, on: .immediate)
+        pagers.broadcast((any Paging).self) { $0.page("by a delegate's method") }
+        let all = await batches.wait(for: 3)
+        #expect(
+            all.flatMap(\.values) == ["by hand", "by a notification", "by a delegate's method"]
+        )
+        #expect(all.map(\.seqs) == [1...1, 2...2, 3...3])
+        #expect(strangers.heard.isEmpty)
+        center.removeObserver(token)
+    }
+
+    @Test(arguments: Place.allCases)
+    func whatSeveralThreadsPutInComesOutOnceInTheOrderOfItsNumbers(on place: Place) async {
+        let batches = Recorder<Batch<Int>>()
+        let receptionist = EventReceptionist<Int>(on: place.context, keeping: 10_000) {
+            batches.record($0)
+        }
+        await onThreads(4) { thread in
+            for step in 0..<200 { receptionist.receive(thread * 1000 + step) }
+        }
+        let all = await batches.wait(for: 800)
+        #expect(all.map(\.seqs.lowerBound) == Array(1...800))
+        let values = all.flatMap(\.values)
+        for thread in 0..<4 {
+            #expect(
+                values.filter { $0 / 1000 == thread } == (0..<200).map { thread * 1000 + $0 }
+            )
+        }
+    }
+
+    @Test func whatAStuckContextHadNoRoomForIsCountedAndTheNewestIsThere() async {
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let batches = Recorder<Batch<Int>>()
+        let receptionist = EventReceptionist<Int>(
+            on: .queue(queue),
+            delivering: .latest,
+            keeping: 4,
+            task: { batches.record($0) }
+        )
+        for event in 1...10 { receptionist.receive(event) }
+        gate.open()
+        #expect(
+            await batches.wait(for: 1)
+                == [Batch(values: [10], seqs: 1...10, coalesced: 3, dropped: 6)]
+        )
+    }
+
+    @Test func eventsAreCollectedUntilTheIntervalOrUntilTheyAreFlushed() async {
+        let batches = Recorder<[Int]>()
+        let receptionist = EventReceptionist<Int>(
+            on: .immediate,
+            delivering: .batch(every: .seconds(1), atMost: 99),
+            clock: self.clock,
+            task: { batches.record($0.values) }
+        )
+        receptionist.receive(1)
+        receptionist.receive(2)
+        #expect(batches.heard.isEmpty)
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        await batches.wait(for: 1)
+        receptionist.receive(3)
+        receptionist.flush()
+        #expect(batches.heard == [[1, 2], [3]])
+    }
+
+    @Test func anEventThatTheTaskPutsInComesAfterIt() {
+        let order = Recorder<String>()
+        let own = Recorder<EventReceptionist<Int>>()
+        let receptionist = EventReceptionist<Int>(on: .immediate) { batch in
+            order.record("begins \(batch.values)")
+            if batch.values == [1] { for receptionist in own.heard { receptionist.receive(2) } }
+            order.record("ends \(batch.values)")
+        }
+        own.record(receptionist)
+        receptionist.receive(1)
+        #expect(order.heard == ["begins [1]", "ends [1]", "begins [2]", "ends [2]"])
+    }
+
+    @Test func onceClosedNothingIsTakenInAndWhatWaitedGoesNowhere() async {
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "late")
+        queue.async { gate.pass() }
+        let heard = Recorder<[Int]>()
+        let receptionist = EventReceptionist<Int>(on: .queue(queue)) { heard.record($0.values) }
+        receptionist.receive(1)
+        receptionist.close()
+        receptionist.receive(2)
+        gate.open()
+        queue.sync {}
+        #expect(heard.heard.isEmpty)
+    }
+
+    @Test func aReleasedOneIsClosed() {
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "late")
+        queue.async { gate.pass() }
+        let heard = Recorder<[Int]>()
+        do {
+            let receptionist = EventReceptionist<Int>(on: .queue(queue)) {
+                heard.record($0.values)
+            }
+            receptionist.receive(1)
+        }
+        gate.open()
+        queue.sync {}
+        #expect(heard.heard.isEmpty)
+    }
+
+    @Test func aStoppedThreadReportsEveryEventItWasSent() {
+        let reports = Recorder<Int>()
+        let thread = NotificationThread(name: "stopped") { reports.record($0) }
+        let heard = Recorder<[Int]>()
+        let receptionist = EventReceptionist<Int>(on: thread) { heard.record($0.values) }
+        thread.stop()
+        for event in 1...3 { receptionist.receive(event) }
+        #expect(reports.heard == [1, 2, 3])
+        #expect(heard.heard.isEmpty)
+    }
+
+    @Test func aReceptionistWithoutRoomEndsTheProcessAndSaysSo() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) {
+            _ = EventReceptionist<Int>(on: .immediate, keeping: 0) { _ in }
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("a receptionist has to have room for one value"))
+    }
+}

@@ -1,0 +1,83 @@
+import TestSupport
+import Testing
+
+@testable import StateMachineCore
+
+private protocol Appearing: AnyObject, Sendable {
+    func appeared(_ enemy: String)
+}
+
+private protocol Vanishing: AnyObject, Sendable {
+    func vanished(_ enemy: String)
+}
+
+/// Knows of the first facet only; it was written before the second.
+private final class OldWatcher: Appearing {
+    let seen = Recorder<String>()
+    func appeared(_ enemy: String) { self.seen.record(enemy) }
+}
+
+private final class NewWatcher: Appearing, Vanishing {
+    let seen = Recorder<String>()
+    func appeared(_ enemy: String) { self.seen.record("+\(enemy)") }
+    func vanished(_ enemy: String) { self.seen.record("-\(enemy)") }
+}
+
+/// Has a method of the facet's name and type, and means something else by it.
+private final class Namesake: Sendable {
+    let seen = Recorder<String>()
+    func appeared(_ enemy: String) { self.seen.record(enemy) }
+}
+
+/// What takes the place of selectors.
+@Suite struct FacetTests {
+    private let unheard = Recorder<String>()
+    private let delegates: MulticastDelegate<AnyObject>
+
+    init() {
+        let unheard = self.unheard
+        self.delegates = MulticastDelegate { unheard.record($0) }
+    }
+
+    @Test func aNewFacetDisturbsNobodyWhoDoesNotKnowIt() {
+        let (old, new) = (OldWatcher(), NewWatcher())
+        self.delegates.add(old, on: .immediate)
+        self.delegates.add(new, on: .immediate)
+        #expect(self.delegates.broadcast((any Appearing).self) { $0.appeared("orc") } == 2)
+        #expect(self.delegates.broadcast((any Vanishing).self) { $0.vanished("orc") } == 1)
+        #expect(old.seen.heard == ["orc"])
+        #expect(new.seen.heard == ["+orc", "-orc"])
+        #expect(self.unheard.heard.isEmpty)
+    }
+
+    @Test func aMethodOfTheSameNameIsNoConformance() {
+        let namesake = Namesake()
+        self.delegates.add(namesake, on: .immediate)
+        #expect(self.delegates.broadcast((any Appearing).self) { $0.appeared("elf") } == 0)
+        #expect(namesake.seen.heard.isEmpty)
+        #expect(self.unheard.heard.count == 1)
+    }
+
+    @Test func anObjectIsAskedOnceForEachFacet() {
+        let watcher = NewWatcher()
+        let recipient = Recipient(
+            watcher,
+            in: CallLane(on: .immediate),
+            label: "watcher",
+            holding: .weak
+        )
+        let asked = Recorder<String>()
+        for _ in 0..<100 {
+            let appearing = recipient.responds(to: ObjectIdentifier((any Appearing).self)) { _ in
+                asked.record("appearing")
+                return true
+            }
+            let vanishing = recipient.responds(to: ObjectIdentifier((any Vanishing).self)) { _ in
+                asked.record("vanishing")
+                return false
+            }
+            #expect(appearing && !vanishing)
+        }
+        #expect(asked.heard == ["appearing", "vanishing"])
+    }
+}

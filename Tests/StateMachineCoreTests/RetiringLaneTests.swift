@@ -1,0 +1,124 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// Lanes that lose their last member while transitions are on their way, and come back.
+///
+/// A lane that has retired is counted by nobody and must hold nobody up: neither a flush nor the
+/// report of what nobody heard. One that comes back is another lane on the same context.
+@Suite(.timeLimit(.minutes(3))) struct RetiringLaneTests {
+    private static let steps = 150
+
+    @Test(arguments: [(2, 41), (4, 42), (8, 43)] as [(Int, UInt64)])
+    func lanesThatRetireAndComeBackHoldNobodyUpAndLoseNothing(
+        setters: Int,
+        seed: UInt64
+    ) async {
+        let unheard = Recorder<UInt64>()
+        var options = StateMachine<AppState>.Options()
+        options.unheard = { unheard.record($0.seq) }
+        let machine = StateMachine<AppState>(options: options)
+        let heard = Recorder<UInt64>()
+        let trespasses = Recorder<String>()
+        let thread = NotificationThread(name: "retiring")
+        let contexts: [any ExecutionContext] = [
+            .immediate, thread, .queue(DispatchQueue(label: "serial")), .queue(.global()),
+            .queue(DispatchQueue(label: "concurrent", attributes: .concurrent)),
+        ]
+        await onThreads(setters + contexts.count) { index in
+            var generator = SeededGenerator(seed: seed &* 1000 &+ UInt64(index))
+            guard index < contexts.count else {
+                for _ in 0..<Self.steps { machine.state = .random(&generator) }
+                return
+            }
+            // The only one who registers on its context: every removal retires the lane.
+            for _ in 0..<Self.steps {
+                let guest = Guest(heard, trespasses)
+                let start: Start = Bool.random(using: &generator) ? .current : .next
+                let registration = machine.addDelegate(
+                    guest,
+                    on: contexts[index],
+                    starting: start
+                )
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0: registration.cancel()
+                case 1: machine.removeDelegate(guest)
+                case 2:
+                    machine.state = .random(&generator)
+                    registration.cancel()
+                default: break  // gone with this turn, and swept by the lane itself
+                }
+            }
+        }
+        // A lane that was woken and lost would be waited for in vain.
+        await machine.flush()
+        let last = machine.snapshot.seq
+        #expect(trespasses.heard.isEmpty)
+        // Each was heard by somebody or reported, never both, and reported once.
+        let reported = unheard.heard
+        #expect(Set(reported).count == reported.count)
+        #expect(Set(reported).isDisjoint(with: heard.heard))
+        #expect(Set(reported).union(heard.heard) == Set(1...last))
+        // And the contexts are as good as new.
+        let listeners = contexts.map { context in
+            let listener = Listener()
+            machine.addDelegate(listener, on: context)
+            return listener
+        }
+        machine.state = machine.state == .ready(true) ? .ready(false) : .ready(true)
+        await machine.flush()
+        for listener in listeners { #expect(listener.seqs == [last + 1]) }
+        #expect(unheard.heard == reported)
+        thread.stop()
+    }
+
+    @Test(arguments: Place.allCases)
+    func aLastMemberThatLeavesInItsCallbackRetiresTheLaneAndMayComeBack(
+        on place: Place
+    ) async {
+        let machine = StateMachine<AppState>()
+        let context = place.context
+        let own = Recorder<Registration>()
+        let seqs = Recorder<UInt64>()
+        @Sendable func register() {
+            own.record(
+                machine.addObserver(on: context) { transition in
+                    seqs.record(transition.seq)
+                    own.heard.last?.cancel()
+                    register()
+                }
+            )
+        }
+        register()
+        for _ in 0..<50 {
+            machine.state = machine.state == .ready(true) ? .ready(false) : .ready(true)
+            await machine.flush()
+        }
+        #expect(seqs.heard == Array(1...50))
+        own.heard.last?.cancel()
+    }
+}
+
+/// A delegate of a short life, which hears its transitions without a gap.
+private final class Guest: StateDelegate {
+    private let heard: Recorder<UInt64>
+    private let trespasses: Recorder<String>
+    private let own = Heard()
+
+    init(_ heard: Recorder<UInt64>, _ trespasses: Recorder<String>) {
+        self.heard = heard
+        self.trespasses = trespasses
+    }
+
+    func stateChanged(_ transition: Transition<AppState>) {
+        let isBeginning = self.own.heard.isEmpty && transition.old == transition.new
+        if let last = self.own.heard.last {
+            if last.seq + 1 != transition.seq { self.trespasses.record("a gap or a repetition") }
+            if last.new != transition.old { self.trespasses.record("old is not the last new") }
+        }
+        self.own.record(transition)
+        // What it began with was told, not heard: it had happened before.
+        if !isBeginning { self.heard.record(transition.seq) }
+    }
+}

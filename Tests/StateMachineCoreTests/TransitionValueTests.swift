@@ -1,0 +1,35 @@
+import Foundation
+import StateMachineCore
+import TestSupport
+import Testing
+
+@Suite struct TransitionValueTests {
+    /// The receptionist's task is a command, and what it is given a memento: it can be put away,
+    /// compared, and taken back.
+    @Test func aTransitionIsAValueThatCanBeStoredComparedAndUndone() throws {
+        let machine = StateMachine<AppState>()
+        let done = Heard()
+        machine.addObserver { done.record($0) }
+        try machine.assign(
+            .authentication(.active),
+            cause: "login",
+            by: Peer(uid: 1000, pid: 42)
+        )
+        try machine.assign(.dataRetrieval(.failure))
+        let stored = try JSONEncoder().encode(done.heard)
+        let restored = try JSONDecoder().decode([Transition<AppState>].self, from: stored)
+        #expect(restored == done.heard)
+        #expect(Set(restored + done.heard).count == 2)
+        for transition in restored.reversed() { machine.state = transition.old }
+        #expect(machine.state == .initial)
+        #expect(machine.snapshot.seq == 4)
+    }
+
+    @Test func aSnapshotIsAValueThatCanBeStoredAndResumed() throws {
+        let machine = StateMachine<Door>()
+        try machine.assign(.open(7))
+        let stored = try JSONEncoder().encode(machine.snapshot)
+        let restored = try JSONDecoder().decode(Snapshot<Door>.self, from: stored)
+        #expect(StateMachine(resuming: restored).snapshot == machine.snapshot)
+    }
+}
