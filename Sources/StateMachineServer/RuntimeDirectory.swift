@@ -3,14 +3,14 @@ import Glibc
 /// The directory that holds the doors, held against other daemons for as long as this value lives.
 ///
 /// The directory itself is locked (`flock`), so that of two daemons started at once one gets it.
-final class RuntimeDirectory: Sendable {
+package final class RuntimeDirectory: Sendable {
     let path: String
     private let descriptor: CInt
 
     /// Where the doors are to be: what was asked for, what systemd set, what belongs to the user.
     ///
     /// Never a directory that everybody may write to.
-    static func path(
+    package static func path(
         asked: String?,
         environment: (String) -> String?,
         isRoot: Bool

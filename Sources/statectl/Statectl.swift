@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import NIOCore
+import StateMachineCore
 
 /// Shows and sets the state that a statemachine daemon holds.
 @main
@@ -16,7 +17,7 @@ struct Statectl: AsyncParsableCommand {
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
             permitted; 124 timeout. hold ends as its command does.
             """,
-        version: "0.1.0",
+        version: StateMachineVersion.current,
         subcommands: [
             GetCommand.self,
             SetCommand.self,

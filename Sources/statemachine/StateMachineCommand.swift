@@ -1,61 +1,95 @@
 import ArgumentParser
-import Dispatch
+import FoundationEssentials
 import Glibc
 import Logging
 import StateMachineCore
 import StateMachineServer
+import SystemPackage
 
 /// The daemon for the stock state.
 @main
-struct StateMachineCommand: ParsableCommand {
+struct StateMachineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "statemachine",
         abstract: "Holds an application's state and tells everything around it at once.",
         discussion: """
             Clients connect to control.sock (all operations) or events.sock (reading) in the runtime \
             directory, and talk in JSON lines. Send "help" to either.
+
+            Whatever can be set here can be set in the environment, as STATEMACHINE_MAX_WATCHES=8, \
+            or in the configuration file, as "max-watches: 8". Flags come before the environment, \
+            and that before the file.
             """,
         version: StateMachineVersion.current
     )
 
     @Option(
         help: ArgumentHelp(
-            "The directory for the sockets.",
-            discussion: """
-                By default $RUNTIME_DIRECTORY where systemd sets it, else /run/statemachine for root, \
-                else $XDG_RUNTIME_DIR/statemachine.
-                """,
-            valueName: "dir"
-        )
+            """
+            The configuration file. (default: $\(Setting.fileVariable), else \
+            \(ConfigurationFile.usualPath) if it is there)
+            """,
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["yaml"])
     )
-    var runtimeDirectory: String?
+    var config: String?
 
-    @Option(help: "How much to log.")
-    var logLevel: LogLevel = .info
+    @Flag(help: "Print what is in force and where each value came from, and end.")
+    var checkConfig = false
+
+    @Option(.runtimeDirectory) var runtimeDirectory: String?
+    @Option(.logLevel) var logLevel: LogLevel?
 
     @OptionGroup(title: "Limits")
     var limits: LimitOptions
 
-    func run() {
-        // On the main actor from the first line: `runUntilSignalled` says why.
-        Task { @MainActor in
-            let status = await self.serve()
-            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
-            // if nobody reads it.
-            _exit(status)
-        }
-        dispatchMain()
+    /// What is in force; reads environment and file afresh.
+    ///
+    /// - Throws: `ConfigurationError` if something cannot be meant.
+    func settings(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(ConfigurationError) -> Settings {
+        try Settings(
+            command: self,
+            environment: environment,
+            file: .read(self.config ?? environment[Setting.fileVariable])
+        )
     }
 
-    /// Returns the exit status.
-    @MainActor
-    private func serve() async -> CInt {
+    func run() async throws {
+        do {
+            let settings = try self.settings()
+            guard self.checkConfig else { return try await self.serve(settings) }
+            try self.complain(settings.warnings)
+            let report = try settings.report(
+                environment: ProcessInfo.processInfo.environment,
+                isRoot: geteuid() == 0
+            )
+            try FileDescriptor.standardOutput.writeAll(report.utf8)
+        } catch let error as ConfigurationError {
+            try self.complain(error.problems)
+            throw ExitCode(EX_CONFIG)
+        } catch let error as DaemonError {
+            try self.complain([error.description])
+            throw ExitCode(EX_CONFIG)
+        }
+    }
+
+    private func complain(_ sentences: [String]) throws {
+        for sentence in sentences {
+            try FileDescriptor.standardError.writeAll("statemachine: \(sentence)\n".utf8)
+        }
+    }
+
+    private func serve(_ settings: Settings) async throws {
         var logger = Logger(label: "statemachine") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = self.logLevel.level
+        logger.logLevel = settings.logLevel
+        for warning in settings.warnings { logger.warning("\(warning)") }
         let daemon = StateMachineDaemon<AppState>(
             configuration: DaemonConfiguration(
-                runtimeDirectory: self.runtimeDirectory,
-                limits: self.limits.limits
+                runtimeDirectory: settings.text(.runtimeDirectory),
+                limits: settings.limits
             ),
             logger: logger
         )
@@ -63,31 +97,10 @@ struct StateMachineCommand: ParsableCommand {
             try await daemon.runUntilSignalled()
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
-            return EXIT_FAILURE
+            throw ExitCode.failure
         }
-        return EXIT_SUCCESS
-    }
-}
-
-/// The levels of swift-log, as they are spelled on the command line.
-enum LogLevel: String, ExpressibleByArgument, CaseIterable {
-    case trace
-    case debug
-    case info
-    case notice
-    case warning
-    case error
-    case critical
-
-    var level: Logger.Level {
-        switch self {
-        case .trace: .trace
-        case .debug: .debug
-        case .info: .info
-        case .notice: .notice
-        case .warning: .warning
-        case .error: .error
-        case .critical: .critical
-        }
+        // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever if
+        // nobody reads it.
+        _exit(EXIT_SUCCESS)
     }
 }

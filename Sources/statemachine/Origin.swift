@@ -1,0 +1,16 @@
+/// Where a value came from.
+enum Origin: Hashable, CustomStringConvertible {
+    case flag
+    case environment(String)
+    case file(path: String, line: Int)
+    case builtIn
+
+    var description: String {
+        switch self {
+        case .flag: "flag"
+        case .environment(let variable): variable
+        case .file(let path, let line): "\(path):\(line)"
+        case .builtIn: "default"
+        }
+    }
+}

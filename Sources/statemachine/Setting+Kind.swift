@@ -1,0 +1,64 @@
+import ArgumentParser
+import Configuration
+
+extension Setting {
+    /// What a value must be, and what it is where nobody says.
+    enum Kind {
+        case count(ClosedRange<Int>, usual: Int)
+        case choice([String], usual: String)
+        /// The default is in words: it depends on who starts the daemon.
+        case directory(usual: String)
+
+        var type: ConfigType {
+            switch self {
+            case .count: .int
+            case .choice, .directory: .string
+            }
+        }
+
+        /// What a value must be, to go after "must be".
+        var expected: String {
+            switch self {
+            case .count(let range, _):
+                "a whole number from \(range.lowerBound) to \(range.upperBound)"
+            case .choice(let values, _): "one of \(values.joined(separator: ", "))"
+            case .directory: "a path"
+            }
+        }
+
+        /// The default, for people.
+        var usual: String {
+            switch self {
+            case .count(_, let usual): "\(usual)"
+            case .choice(_, let usual), .directory(let usual): usual
+            }
+        }
+
+        /// The default as a value; nil where it is only known once the daemon starts.
+        var usualContent: ConfigContent? {
+            switch self {
+            case .count(_, let usual): .int(usual)
+            case .choice(_, let usual): .string(usual)
+            case .directory: nil
+            }
+        }
+
+        var completion: CompletionKind? {
+            switch self {
+            case .count: nil
+            case .choice(let values, _): .list(values)
+            case .directory: .directory
+            }
+        }
+
+        /// Whether a value of the right type is also in range.
+        func admits(_ content: ConfigContent) -> Bool {
+            switch (self, content) {
+            case (.count(let range, _), .int(let value)): range.contains(value)
+            case (.choice(let values, _), .string(let value)): values.contains(value)
+            case (.directory, .string(let value)): !value.isEmpty
+            default: false
+            }
+        }
+    }
+}

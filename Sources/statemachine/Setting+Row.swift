@@ -1,0 +1,116 @@
+import ArgumentParser
+import Configuration
+import StateMachineServer
+
+extension Setting {
+    /// What there is to know of a setting beside its name.
+    struct Row {
+        let kind: Kind
+        let summary: String
+        /// What the command line says of it.
+        let given: (StateMachineCommand) -> ConfigContent?
+        /// Which limit it sets, if it sets one.
+        var limit: WritableKeyPath<ServerLimits, Int>?
+    }
+
+    /// The table of settings: the one place for a default, a bound and a description.
+    var row: Row {
+        switch self {
+        case .runtimeDirectory:
+            Row(
+                kind: .directory(
+                    usual: "$RUNTIME_DIRECTORY where systemd sets it, else /run/statemachine for "
+                        + "root, else $XDG_RUNTIME_DIR/statemachine"
+                ),
+                summary: "The directory for the sockets.",
+                given: { $0.runtimeDirectory.map { .string($0) } }
+            )
+        case .logLevel:
+            Row(
+                kind: .choice(LogLevel.allCases.map(\.rawValue), usual: LogLevel.info.rawValue),
+                summary: "How much to log.",
+                given: { $0.logLevel.map { .string($0.rawValue) } }
+            )
+        case .maxConnections:
+            .limit(\.connections, from: 1, \.maxConnections, "Connections at a time.")
+        case .reservedConnections:
+            .limit(
+                \.connectionsInReserve,
+                from: 0,
+                \.reservedConnections,
+                "How many of them only root and the daemon's own user may take."
+            )
+        case .maxConnectionsPerUid:
+            .limit(
+                \.connectionsPerUid,
+                from: 0,
+                \.maxConnectionsPerUid,
+                "Connections at a time of any other user."
+            )
+        case .acceptRate:
+            .limit(
+                \.acceptsPerSecond,
+                from: 1,
+                \.acceptRate,
+                "Connections a second of any other user; past it an accept waits."
+            )
+        case .acceptBurst:
+            .limit(\.acceptBurst, from: 1, \.acceptBurst, "How many of them may come at once.")
+        case .maxWatches:
+            .limit(\.watchesPerConnection, from: 1, \.maxWatches, "Watches of a connection.")
+        case .maxWaits:
+            .limit(\.waitsPerConnection, from: 0, \.maxWaits, "Waits of a connection.")
+        case .maxHolds:
+            .limit(\.holdsPerConnection, from: 0, \.maxHolds, "Holds of a connection.")
+        case .maxGuards:
+            .limit(\.guardsPerConnection, from: 0, \.maxGuards, "Guards of a connection.")
+        case .maxReplies:
+            .limit(
+                \.repliesInFlight,
+                from: 1,
+                \.maxReplies,
+                "Replies that may wait for a client; past it the client is not read."
+            )
+        case .ringChanges:
+            .limit(
+                \.ringChanges,
+                from: 1,
+                \.ringChanges,
+                "Changes kept for readers that fall behind."
+            )
+        case .ringBytes:
+            .limit(
+                \.ringBytes,
+                from: 4096,
+                to: Setting.mostBytes,
+                \.ringBytes,
+                "Bytes of encoded changes kept for them."
+            )
+        }
+    }
+
+    /// As many descriptors as Linux lets a process have (fs.nr_open); nothing that is counted here is
+    /// wanted in greater number.
+    static let most = 1 << 20
+
+    /// A gibibyte; the ring's memory is allotted at the start.
+    static let mostBytes = 1 << 30
+}
+
+extension Setting.Row {
+    /// A row for a limit of the server, which knows the default.
+    static func limit(
+        _ limit: WritableKeyPath<ServerLimits, Int>,
+        from least: Int,
+        to most: Int = Setting.most,
+        _ flag: KeyPath<LimitOptions, Int?>,
+        _ summary: String
+    ) -> Self {
+        Self(
+            kind: .count(least...most, usual: ServerLimits()[keyPath: limit]),
+            summary: summary,
+            given: { $0.limits[keyPath: flag].map { .int($0) } },
+            limit: limit
+        )
+    }
+}

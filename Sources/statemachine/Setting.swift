@@ -1,0 +1,63 @@
+import ArgumentParser
+import Configuration
+
+/// What can be set, by the name that it has in the configuration file.
+///
+/// The name of a flag and that of an environment variable follow from it; `row` says the rest.
+enum Setting: String, CaseIterable {
+    case runtimeDirectory = "runtime-directory"
+    case logLevel = "log-level"
+    case maxConnections = "max-connections"
+    case reservedConnections = "reserved-connections"
+    case maxConnectionsPerUid = "max-connections-per-uid"
+    case acceptRate = "accept-rate"
+    case acceptBurst = "accept-burst"
+    case maxWatches = "max-watches"
+    case maxWaits = "max-waits"
+    case maxHolds = "max-holds"
+    case maxGuards = "max-guards"
+    case maxReplies = "max-replies"
+    case ringChanges = "ring-changes"
+    case ringBytes = "ring-bytes"
+
+    /// What the names of all environment variables begin with.
+    static let variablePrefix = "STATEMACHINE_"
+
+    /// The environment variable that names the configuration file.
+    static let fileVariable = "STATEMACHINE_CONFIG"
+
+    var key: String { self.rawValue }
+
+    var flag: String { "--\(self.rawValue)" }
+
+    var variable: String {
+        Self.variablePrefix + self.rawValue.uppercased().replacing("-", with: "_")
+    }
+
+    /// What stands for the value in help texts.
+    var placeholder: String {
+        switch self.row.kind {
+        case .count: "n"
+        case .directory: "dir"
+        case .choice: self.key.split(separator: "-").last.map(String.init) ?? self.key
+        }
+    }
+
+    /// The name under which each provider is asked; the environment's makes ``variable`` of it.
+    var configKey: AbsoluteConfigKey { AbsoluteConfigKey(["statemachine", self.rawValue]) }
+}
+
+extension Option {
+    /// The flag of a setting; nil where it is not given, for others may say then.
+    init<Argument: ExpressibleByArgument>(_ setting: Setting) where Value == Argument? {
+        let row = setting.row
+        self.init(
+            name: .customLong(setting.key),
+            help: ArgumentHelp(
+                "\(row.summary) (default: \(row.kind.usual))",
+                valueName: setting.placeholder
+            ),
+            completion: row.kind.completion
+        )
+    }
+}

@@ -1,0 +1,36 @@
+import StateMachineServer
+
+extension Settings {
+    /// What is in force, in the form of the configuration file, each line with where it came from.
+    ///
+    /// - Throws: `DaemonError` if nobody says where the sockets are to be.
+    func report(
+        environment: [String: String],
+        isRoot: Bool
+    ) throws(DaemonError) -> String {
+        var lines: [(text: String, origin: String)] = []
+        for setting in Setting.allCases {
+            if let value = self.values[setting] {
+                lines.append(("\(setting.key): \(value.content.yaml)", "\(value.origin)"))
+            } else if setting == .runtimeDirectory {
+                let path = try RuntimeDirectory.path(
+                    asked: nil,
+                    environment: { environment[$0] },
+                    isRoot: isRoot
+                )
+                let isOfSystemd = !(environment["RUNTIME_DIRECTORY"] ?? "").isEmpty
+                lines.append(
+                    (
+                        "\(setting.key): \(path.yaml)",
+                        isOfSystemd ? "RUNTIME_DIRECTORY of systemd" : "\(Origin.builtIn)"
+                    )
+                )
+            }
+        }
+        let width = lines.map(\.text.count).max() ?? 0
+        return lines.map { line in
+            let gap = String(repeating: " ", count: width - line.text.count)
+            return "\(line.text)\(gap)  # \(line.origin)\n"
+        }.joined()
+    }
+}

@@ -1,0 +1,85 @@
+import Configuration
+import Logging
+import StateMachineServer
+
+/// What is in force, and where each value came from: flags over environment over file.
+struct Settings {
+    struct Value {
+        let content: ConfigContent
+        let origin: Origin
+    }
+
+    /// Only what was given or has a default that is known before the start.
+    private(set) var values: [Setting: Value] = [:]
+
+    /// Sentences on variables that look like ours and are not.
+    ///
+    /// Not errors: whatever `statectl` runs has such variables too, and a daemon may be among it.
+    let warnings: [String]
+
+    /// Lays the sources over one another.
+    ///
+    /// A value is looked at even if one above it hides it: what is wrong is wrong before it counts.
+    ///
+    /// - Throws: `ConfigurationError` with all that is wrong.
+    init(
+        command: StateMachineCommand,
+        environment: [String: String],
+        file: ConfigurationFile?
+    ) throws(ConfigurationError) {
+        let layers = [
+            SettingLayer(flagsOf: command), SettingLayer(environment: environment),
+            file.map { SettingLayer(file: $0) },
+        ]
+        var problems = file?.problems ?? []
+        for setting in Setting.allCases {
+            for layer in layers.compactMap(\.self) {
+                switch layer.value(of: setting) {
+                case nil: break
+                case .success(let value):
+                    if self.values[setting] == nil { self.values[setting] = value }
+                case .failure(let error): problems += error.problems
+                }
+            }
+            if self.values[setting] == nil, let usual = setting.row.kind.usualContent {
+                self.values[setting] = Value(content: usual, origin: .builtIn)
+            }
+        }
+        self.warnings = Self.unknownVariables(in: environment)
+        guard problems.isEmpty else { throw ConfigurationError(problems) }
+    }
+
+    private static func unknownVariables(in environment: [String: String]) -> [String] {
+        let known = Setting.allCases.map(\.variable) + [Setting.fileVariable]
+        return environment.keys.sorted()
+            .filter { $0.hasPrefix(Setting.variablePrefix) && !known.contains($0) }
+            .map { variable in
+                "the environment variable \(variable) is no setting and changes nothing"
+                    + (Setting.nearest(to: variable, among: known)
+                        .map { "; did you mean \($0)?" } ?? "")
+            }
+    }
+
+    func text(_ setting: Setting) -> String? {
+        guard case .string(let value)? = self.values[setting]?.content else { return nil }
+        return value
+    }
+
+    func count(_ setting: Setting) -> Int? {
+        guard case .int(let value)? = self.values[setting]?.content else { return nil }
+        return value
+    }
+
+    var limits: ServerLimits {
+        var limits = ServerLimits()
+        for setting in Setting.allCases {
+            guard let limit = setting.row.limit, let value = self.count(setting) else { continue }
+            limits[keyPath: limit] = value
+        }
+        return limits
+    }
+
+    var logLevel: Logger.Level {
+        (self.text(.logLevel).flatMap(LogLevel.init(rawValue:)) ?? .info).level
+    }
+}

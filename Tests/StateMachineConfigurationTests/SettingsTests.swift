@@ -1,0 +1,147 @@
+import Logging
+import StateMachineServer
+import Testing
+
+@testable import statemachine
+
+@Suite struct SettingsTests {
+    @Test func whereNobodySaysAnythingTheDefaultsAreTheServers() throws {
+        let settings = try settings()
+        #expect(settings.limits == ServerLimits())
+        #expect(settings.logLevel == .info)
+        #expect(settings.text(.runtimeDirectory) == nil)
+        #expect(settings.values.values.allSatisfy { $0.origin == .builtIn })
+    }
+
+    @Test func flagsComeBeforeTheEnvironmentAndThatBeforeTheFile() throws {
+        let file = "max-watches: 1\nmax-waits: 1\nmax-holds: 1\n"
+        let settings = try settings(
+            ["--max-watches", "3"],
+            environment: ["STATEMACHINE_MAX_WATCHES": "2", "STATEMACHINE_MAX_WAITS": "2"],
+            file: file
+        )
+        #expect(settings.limits.watchesPerConnection == 3)
+        #expect(settings.limits.waitsPerConnection == 2)
+        #expect(settings.limits.holdsPerConnection == 1)
+        #expect(settings.limits.guardsPerConnection == ServerLimits().guardsPerConnection)
+        #expect(settings.values[.maxWatches]?.origin == .flag)
+        #expect(settings.values[.maxWaits]?.origin == .environment("STATEMACHINE_MAX_WAITS"))
+        #expect(settings.values[.maxHolds]?.origin == .file(path: "config.yaml", line: 3))
+    }
+
+    /// A value other than the default for each setting, and the flag that gives it.
+    static let others: [(setting: Setting, value: String)] = Setting.allCases.map { setting in
+        switch setting.row.kind {
+        case .count(let range, let usual):
+            (setting, "\(usual == range.upperBound ? range.lowerBound : usual + 1)")
+        case .choice(let values, let usual): (setting, values.first { $0 != usual } ?? "")
+        case .directory: (setting, "/elsewhere")
+        }
+    }
+
+    @Test(arguments: others)
+    func everySettingCanBeSetInEveryWay(setting: Setting, value: String) throws {
+        let ways = [
+            try settings([setting.flag, value]),
+            try settings(environment: [setting.variable: value]),
+            try settings(file: "\(setting.key): \(value)"),
+        ]
+        for way in ways { #expect(way.values[setting]?.content.text == value) }
+        #expect(Set(ways.compactMap { $0.values[setting]?.origin }).count == ways.count)
+    }
+
+    @Test(arguments: Setting.allCases)
+    func everyLimitReachesTheServer(setting: Setting) throws {
+        guard let limit = setting.row.limit, case .count(let range, _) = setting.row.kind else {
+            return
+        }
+        for bound in [range.lowerBound, range.upperBound] {
+            let settings = try settings([setting.flag, "\(bound)"])
+            #expect(settings.limits[keyPath: limit] == bound)
+        }
+        for beyond in [range.lowerBound - 1, range.upperBound + 1] {
+            let expected = "must be a whole number from \(range.lowerBound) to \(range.upperBound)"
+            #expect(
+                try problems(["\(setting.flag)=\(beyond)"])
+                    == ["\(setting.flag) \(expected), not \"\(beyond)\""]
+            )
+            #expect(
+                try problems(environment: [setting.variable: "\(beyond)"])
+                    == ["\(setting.variable) \(expected), not \"\(beyond)\""]
+            )
+            #expect(
+                try problems(file: "\n\(setting.key): \(beyond)")
+                    == ["config.yaml:2: \(setting.key) \(expected), not \"\(beyond)\""]
+            )
+        }
+    }
+
+    @Test func aHiddenMistakeIsAMistake() throws {
+        let problems = try problems(["--log-level", "error"], file: "log-level: loud")
+        #expect(problems.count == 1)
+        #expect(problems.first?.contains("not \"loud\"") == true)
+    }
+
+    @Test func aVariableThatIsNoSettingIsToldAndChangesNothing() throws {
+        let settings = try settings(
+            environment: [
+                "STATEMACHINE_MAX_WATCHS": "1", "STATEMACHINE_SEQ": "1", "STATEMACHINE_CONFIG": "x",
+                "PATH": "/bin",
+            ]
+        )
+        #expect(
+            settings.warnings == [
+                "the environment variable STATEMACHINE_MAX_WATCHS is no setting and changes nothing; "
+                    + "did you mean STATEMACHINE_MAX_WATCHES?",
+                "the environment variable STATEMACHINE_SEQ is no setting and changes nothing",
+            ]
+        )
+        #expect(settings.limits == ServerLimits())
+    }
+
+    @Test func theReportSaysWhereEachValueCameFromAndIsAFileItself() throws {
+        let report = try settings(
+            ["--max-watches", "3"],
+            environment: ["STATEMACHINE_MAX_WAITS": "2"],
+            file: "max-holds: 1\nruntime-directory: '/run/it''s #1'"
+        ).report(environment: [:], isRoot: true)
+        let lines = report.split(separator: "\n").map { $0.split(separator: "  # ") }
+        let origins = Dictionary(
+            uniqueKeysWithValues: lines.map {
+                ($0[0].trimmingSuffix { $0 == " " }, $0[1])
+            }
+        )
+        #expect(origins.count == Setting.allCases.count)
+        #expect(origins["max-watches: 3"] == "flag")
+        #expect(origins["max-waits: 2"] == "STATEMACHINE_MAX_WAITS")
+        #expect(origins["max-holds: 1"] == "config.yaml:1")
+        #expect(origins["runtime-directory: '/run/it''s #1'"] == "config.yaml:2")
+        #expect(origins["max-guards: 8"] == "default")
+
+        let again = try settings(file: report)
+        #expect(again.values.count == Setting.allCases.count)
+        #expect(again.text(.runtimeDirectory) == "/run/it's #1")
+        #expect(again.limits.watchesPerConnection == 3)
+    }
+
+    @Test func theReportNamesTheDirectoryThatSystemdGives() throws {
+        let settings = try settings()
+        let ofSystemd = try settings.report(
+            environment: ["RUNTIME_DIRECTORY": "/run/a:/run/b"],
+            isRoot: true
+        )
+        #expect(ofSystemd.contains("runtime-directory: /run/a "))
+        #expect(ofSystemd.contains("# RUNTIME_DIRECTORY of systemd\n"))
+        let ofRoot = try settings.report(environment: [:], isRoot: true)
+        #expect(ofRoot.contains("runtime-directory: /run/statemachine  # default\n"))
+        #expect(throws: DaemonError.self) { try settings.report(environment: [:], isRoot: false) }
+    }
+}
+
+extension StringProtocol {
+    fileprivate func trimmingSuffix(while isTrimmed: (Character) -> Bool) -> String {
+        var rest = self[...]
+        while let last = rest.last, isTrimmed(last) { rest.removeLast() }
+        return String(rest)
+    }
+}

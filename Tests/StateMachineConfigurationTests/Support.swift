@@ -1,0 +1,30 @@
+import ArgumentParser
+
+@testable import statemachine
+
+/// Settings as a command line, an environment and the text of a file make them.
+func settings(
+    _ arguments: [String] = [],
+    environment: [String: String] = [:],
+    file: String? = nil
+) throws -> Settings {
+    try Settings(
+        command: StateMachineCommand.parse(arguments),
+        environment: environment,
+        file: file.map { try ConfigurationFile($0, path: "config.yaml") }
+    )
+}
+
+/// The sentences that these are refused with; none if they are taken.
+func problems(
+    _ arguments: [String] = [],
+    environment: [String: String] = [:],
+    file: String? = nil
+) throws -> [String] {
+    do {
+        _ = try settings(arguments, environment: environment, file: file)
+        return []
+    } catch let error as ConfigurationError {
+        return error.problems
+    }
+}
