@@ -15,6 +15,7 @@ let package = Package(
     products: [
         .library(name: "StateMachineCore", targets: ["StateMachineCore"]),
         .library(name: "StateMachineServer", targets: ["StateMachineServer"]),
+        .library(name: "StateMachineHistory", targets: ["StateMachineHistory"]),
         .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
         .executable(name: "statemachine", targets: ["statemachine"]),
         .executable(name: "statectl", targets: ["statectl"]),
@@ -30,6 +31,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         .systemLibrary(
@@ -69,6 +71,15 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
+            name: "StateMachineHistory",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineWire",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
             name: "StateMachineClient",
             dependencies: [
                 "StateMachineCore",
@@ -82,6 +93,7 @@ let package = Package(
             name: "statemachine",
             dependencies: [
                 "StateMachineCore",
+                "StateMachineHistory",
                 "StateMachineServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -133,6 +145,17 @@ let package = Package(
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineHistoryTests",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineHistory",
+                "StateMachineWire",
+                "TestSupport",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

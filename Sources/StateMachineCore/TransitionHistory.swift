@@ -1,0 +1,61 @@
+/// A write-ahead log that can be read again: what a server answers from when a reader asks for more
+/// than it has in memory.
+///
+/// Everything may be called from any thread, and nothing waits for the disk.
+public protocol TransitionHistory<State>: WriteAheadLog {
+    /// The name of the numbering: one to 32 digits or lower-case letters from `a` to `f`.
+    ///
+    /// It is another one whenever the numbering began again or may have lost its end.
+    var epoch: String { get }
+
+    /// The oldest transition that is kept; one past the newest if none is.
+    var oldest: UInt64 { get }
+
+    /// What is kept, and how safe it is, by name; shown to clients beside the limits.
+    var terms: [(name: String, value: HistoryTerm)] { get }
+
+    /// Reads the next few transitions after `seq`, in order, without a gap among them.
+    ///
+    /// As many as the history finds good to have in memory at a time. The first one is not `seq` + 1 if
+    /// that is not kept any more; there is none if nothing newer is committed.
+    ///
+    /// - Parameters:
+    ///   - seq: the transition before the first that is wanted.
+    ///   - done: called once, from anywhere, and may take its time.
+    func read(
+        after seq: UInt64,
+        done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
+    )
+
+    /// Makes all that was committed as safe as can be, and notes that nothing is under way: the
+    /// daemon is going down.
+    ///
+    /// What is committed later is as safe as ever.
+    ///
+    /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
+    func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
+
+    /// Has `handler` told whenever commits begin to fail, why, and nil when they succeed again.
+    ///
+    /// There is one; a later one replaces it. Called from anywhere.
+    func onTrouble(_ handler: @escaping @Sendable (_ why: String?) -> Void)
+}
+
+/// A number or a word among a history's terms.
+public enum HistoryTerm: Hashable, Sendable {
+    /// So many.
+    case count(Int)
+    /// One of several ways.
+    case word(String)
+}
+
+/// Why a history could not be read, in one sentence.
+public struct HistoryFailure: Error, Hashable, CustomStringConvertible {
+    /// The sentence.
+    public let description: String
+
+    /// A failure that is described so.
+    public init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,25 @@
+import Glibc
+
+/// Which start of the machine this is.
+enum BootID {
+    /// The kernel's word for it; where `/proc/sys` is hidden, what the unit hands on in
+    /// `$STATEMACHINE_BOOT_ID` (`%b` in a unit); nil if neither is there.
+    static var current: String? {
+        self.read("/proc/sys/kernel/random/boot_id")
+            ?? getenv("STATEMACHINE_BOOT_ID").map { Self.normalized(String(cString: $0)) }
+    }
+
+    private static func read(_ path: String) -> String? {
+        guard let file = fopen(path, "re") else { return nil }
+        defer { fclose(file) }
+        var buffer = [CChar](repeating: 0, count: 64)
+        guard fgets(&buffer, CInt(buffer.count), file) != nil else { return nil }
+        let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return self.normalized(String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// systemd writes it without the hyphens.
+    private static func normalized(_ text: String) -> String {
+        text.filter(\.isHexDigit).lowercased()
+    }
+}

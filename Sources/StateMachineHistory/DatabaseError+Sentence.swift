@@ -1,0 +1,27 @@
+import GRDB
+
+extension DatabaseError {
+    /// What SQLite says, and its number for it.
+    var sentence: String {
+        let message = self.message ?? "no message"
+        let code = self.extendedResultCode.rawValue
+        switch self.resultCode {
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            return "another program has it locked; end that program (SQLite: \(message), \(code))"
+        default:
+            return "\(message) (SQLite \(code))"
+        }
+    }
+
+    /// Whether the file is no database, or a broken one.
+    var isCorruption: Bool {
+        self.resultCode == .SQLITE_CORRUPT || self.resultCode == .SQLITE_NOTADB
+    }
+}
+
+extension HistoryDatabase {
+    func sentence(for error: any Error) -> String {
+        guard let error = error as? DatabaseError else { return "\(self.path): \(error)" }
+        return "\(self.path): \(error.sentence)"
+    }
+}

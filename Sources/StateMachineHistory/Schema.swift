@@ -1,0 +1,40 @@
+import GRDB
+
+/// The tables, as they are documented for other readers.
+enum Schema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE change (
+                        seq INTEGER PRIMARY KEY,
+                        at INTEGER NOT NULL,
+                        state TEXT NOT NULL,
+                        data TEXT NOT NULL,
+                        fromState TEXT,
+                        fromData TEXT,
+                        uid INTEGER,
+                        pid INTEGER,
+                        cause TEXT
+                    ) STRICT;
+                    CREATE TABLE meta (
+                        id INTEGER PRIMARY KEY CHECK (id = 1),
+                        epoch TEXT NOT NULL,
+                        boot TEXT,
+                        durability TEXT NOT NULL,
+                        settled INTEGER NOT NULL
+                    ) STRICT;
+                    CREATE VIEW history AS
+                        SELECT
+                            seq,
+                            strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                                || printf('.%06dZ', at % 1000000) AS time,
+                            state, data, fromState, fromData, uid, pid, cause
+                        FROM change ORDER BY seq;
+                    """
+            )
+        }
+        return migrator
+    }
+}
