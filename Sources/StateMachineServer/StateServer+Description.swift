@@ -2,8 +2,8 @@ import StateMachineCore
 import StateMachineWire
 
 extension StateServer {
-    /// The name of the current state.
-    var stateName: String { self.currentState.name.rawValue }
+    /// The current state for people, cut to a length that a message bears.
+    var stateText: String { self.coding.text(of: self.currentState).excerpt(128) }
 
     /// What `describe` answers.
     func description(for door: Door, id: RequestID?) -> [UInt8] {
