@@ -26,9 +26,9 @@ extension Connection {
                 // Decided at once, this is still the request's turn; decided later, it is whoever's
                 // thread brought the last vote.
                 if loop.inEventLoop {
-                    connection.value.decided(pending, outcome)
+                    connection.value.decided(pending, state, outcome)
                 } else {
-                    loop.execute { connection.value.decided(pending, outcome) }
+                    loop.execute { connection.value.decided(pending, state, outcome) }
                 }
             }
         )
@@ -36,6 +36,7 @@ extension Connection {
 
     private func decided(
         _ pending: PendingSet,
+        _ state: State,
         _ outcome: Result<StateMachine<State>.Acceptance, TransitionError<State>>
     ) {
         // Already answered, if the daemon is going down or the client has gone.
@@ -48,7 +49,7 @@ extension Connection {
         case .success(.unchanged(let snapshot)):
             self.accept(pending.id, isChanged: false, self.server.report(of: snapshot))
         case .failure(let error):
-            self.refuse(pending, error)
+            self.refuse(pending, state, error)
         }
         self.server.scheduleFlush()
     }
@@ -68,7 +69,11 @@ extension Connection {
         self.reply(ServerLine.reply(id: id, report: report, own: { $0.bool("changed", isChanged) }))
     }
 
-    private func refuse(_ pending: PendingSet, _ error: TransitionError<State>) {
+    private func refuse(
+        _ pending: PendingSet,
+        _ state: State,
+        _ error: TransitionError<State>
+    ) {
         let call = pending.call
         switch error {
         case .conflict(let current):
@@ -89,8 +94,9 @@ extension Connection {
             self.refuse(pending, .illegalTransition, message, current) { writer in
                 writer.json("allowed", .array(names.map { .string($0) }))
             }
-        case .denied(let denials, let current):
-            let reasons = denials.map { "\($0.label) (\($0.why))" }
+        case .denied(let deciding, let current):
+            let denials = self.objections(to: state, deciding: deciding)
+            let reasons = denials.map { $0.why.isEmpty ? $0.label : "\($0.label) (\($0.why))" }
             let message = "denied by \(reasons.joined(separator: ", "))"
             self.refuse(pending, .denied, message, current) { writer in
                 writer.json("by", .array(denials.map { $0.json(ownPeer: self.server.ownPeer) }))
