@@ -4,6 +4,11 @@ extension Client {
     /// 60 s: what a slow restart takes, with room to spare.
     public static let patience = Duration.seconds(60)
 
+    /// How much later than it was told to a daemon may answer ``RefusalCode/timeout``.
+    ///
+    /// 1 s: its answer says more than ours, and one that is merely busy gives it by then.
+    static let lateness = Duration.seconds(1)
+
     /// Waits for a state, over restarts of the daemon.
     ///
     /// A state that was reached while there was no connection counts.
@@ -17,7 +22,8 @@ extension Client {
     ///   - interrupted: told why there is no connection, the number of the next attempt, from 1,
     ///     and the pause before it.
     /// - Returns: the reply, whatever it says.
-    /// - Throws: ``ClientError``, among them ``ClientError/lostForGood(path:after:)``, or
+    /// - Throws: ``ClientError``, among them ``ClientError/lostForGood(path:after:)``, and
+    ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent; or
     ///   `CancellationError`.
     public func wait<C: Clock<Duration>>(
         until: [JSON],
@@ -27,17 +33,20 @@ extension Client {
         clock: C = ContinuousClock(),
         interrupted: (ClientError, Int, Duration) -> Void = { _, _, _ in }
     ) async throws -> Line {
-        // The time runs from when the daemon is asked, so that it is told the time as it was given.
+        // The daemon's time runs from when it is asked, so that it is told the time as it was given;
+        // ours from now.
         var deadline: C.Instant?
+        let end = timeout.map { clock.now.advanced(by: max(.zero, $0) + Self.lateness) }
         var resumption = Resumption(since: since, isPatient: false)
         var random = SystemRandomNumberGenerator()
         var lostAt: C.Instant?
         while true {
             do {
-                let dialogue = try await self.dialogue(isReading: true)
+                let patience = end.map { clock.now.duration(to: $0) } ?? Self.answerLimit
+                let dialogue = try await self.dialogue(isReading: true, within: patience)
                 // A wait says nothing before its end: that a daemon is there shows here, and where
                 // the wait begins.
-                let start = try await dialogue.reply(to: .get, within: Self.answerLimit)
+                let start = try await dialogue.reply(to: .get, within: patience)
                 if resumption.cursor == nil {
                     resumption.lineReceived(start)
                 } else {
@@ -52,19 +61,22 @@ extension Client {
                     since: resumption.cursor,
                     timeout: remaining
                 )
-                let limit = remaining.map { max(.zero, $0) + Self.answerLimit }
+                let limit = end.map { clock.now.duration(to: $0) }
                 let reply = try await dialogue.reply(to: request, within: limit)
                 await dialogue.connection.close()
                 guard reply.error == .shuttingDown else { return reply }
                 throw ClientError.refused(reply)
             } catch let error as ClientError {
+                if let timeout, case .silent(let path, _) = error {
+                    throw ClientError.timedOut(path: path, after: timeout)
+                }
                 guard case .retry(let pause) = resumption.connectionFailed(error, using: &random)
                 else { throw error }
                 let began = lostAt ?? clock.now
                 lostAt = began
                 let patienceEnd = began.advanced(by: Self.patience)
-                let end = min(patienceEnd, deadline ?? patienceEnd)
-                guard clock.now < end else {
+                let giveUp = min(patienceEnd, deadline ?? patienceEnd)
+                guard clock.now < giveUp else {
                     throw ClientError.lostForGood(
                         path: self.directory.socketPath(of: .events),
                         after: began.duration(to: clock.now)
@@ -72,7 +84,7 @@ extension Client {
                 }
                 interrupted(error, resumption.attempts, pause)
                 try await clock.sleep(
-                    until: min(end, clock.now.advanced(by: pause)),
+                    until: min(giveUp, clock.now.advanced(by: pause)),
                     tolerance: nil
                 )
             }

@@ -87,15 +87,18 @@ public struct Client: Sendable {
     /// Connects to the control door, or, if it is only for reading, to whichever door lets us in.
     ///
     /// The events door begins with a watch that nobody asked for here; it is ended, so that from
-    /// here on both doors are alike.
-    func dialogue(isReading: Bool) async throws -> Dialogue {
+    /// here on both doors are alike; `limit` is how long that may take.
+    func dialogue(
+        isReading: Bool,
+        within limit: Duration = answerLimit
+    ) async throws -> Dialogue {
         do {
             return Dialogue(try await self.connect(to: .control))
         } catch ClientError.notPermitted(let path) {
             guard isReading else { throw ClientError.notPermitted(path: path) }
         }
         let dialogue = Dialogue(try await self.connect(to: .events))
-        let reply = try await dialogue.reply(to: .unwatch, within: Self.answerLimit)
+        let reply = try await dialogue.reply(to: .unwatch, within: limit)
         guard reply.isOK == true else { throw ClientError.refused(reply) }
         return dialogue
     }

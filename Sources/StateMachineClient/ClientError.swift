@@ -14,6 +14,8 @@ public enum ClientError: Error, Hashable, Sendable {
     case notPermitted(path: String)
     /// Something took the connection and then said nothing for that long.
     case silent(path: String, Duration)
+    /// The time of a wait was up, and by then the daemon had said nothing.
+    case timedOut(path: String, after: Duration)
     /// What answers does not speak the protocol, or its line is longer than any line may be.
     case malformed(path: String, String)
     /// The connection ended without a word.
@@ -45,6 +47,9 @@ extension ClientError: CustomStringConvertible {
             "you may not open \(path); the socket's owner and group may (ls -l \(path))"
         case .silent(let path, let duration):
             "the daemon on \(path) took the connection but has not answered for \(duration.inWords); "
+                + "is it stopped? systemctl status statemachine"
+        case .timedOut(let path, let duration):
+            "the daemon on \(path) has not answered within the wait's \(duration.inWords); "
                 + "is it stopped? systemctl status statemachine"
         case .malformed(let path, let what):
             "what answers on \(path) is not a statemachine daemon: \(what)"

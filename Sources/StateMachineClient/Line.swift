@@ -66,7 +66,9 @@ extension Line {
     public var message: String? { self["message"]?.string }
 
     /// For a reply that says no: what would have been possible.
-    public var known: [String] { self["known"]?.elements?.compactMap(\.string) ?? [] }
+    public var known: [String] {
+        self["known"]?.elements?.map { $0.string ?? $0.description } ?? []
+    }
 
     /// For a reply to `set`: whether the state is another than before.
     public var hasChanged: Bool? { self["changed"]?.bool }

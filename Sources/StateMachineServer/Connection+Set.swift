@@ -10,25 +10,30 @@ extension Connection {
         try self.checkLength(of: state, lineLength: lineLength)
         if let pattern = call.ifState { try machine.schema.check(pattern) }
         if let outcome = machine.decide(state, call, by: self.peer) {
-            self.answer(outcome, to: call, id: id)
+            self.answer(outcome, to: call, of: state, id: id)
             return
         }
         let pending = PendingSet(id: id, call: call)
         self.sets.append(pending)
         let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
         machine.propose(state, pending, by: self.peer) { outcome in
-            connection.value.decided(pending, outcome)
+            connection.value.decided(pending, state, outcome)
         }
     }
 
-    private func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
+    private func decided(_ pending: PendingSet, _ state: EncodedState, _ outcome: SetOutcome) {
         // Already answered, if the daemon is going down or the client has gone.
         guard let index = self.sets.firstIndex(where: { $0 === pending }) else { return }
         self.sets.remove(at: index)
-        self.answer(outcome, to: pending.call, id: pending.id)
+        self.answer(outcome, to: pending.call, of: state, id: pending.id)
     }
 
-    private func answer(_ outcome: SetOutcome, to call: SetCall, id: RequestID?) {
+    private func answer(
+        _ outcome: SetOutcome,
+        to call: SetCall,
+        of state: EncodedState,
+        id: RequestID?
+    ) {
         self.server.catchUp()
         switch outcome {
         case .committed(let snapshot):
@@ -36,7 +41,7 @@ extension Connection {
         case .unchanged(let snapshot):
             self.accept(id, isChanged: false, self.server.report(of: snapshot))
         case .refused(let refusal, let current):
-            self.refuse(call, id: id, refusal, current)
+            self.refuse(call, of: state, id: id, refusal, current)
         }
         self.server.scheduleFlush()
     }
@@ -58,6 +63,7 @@ extension Connection {
 
     private func refuse(
         _ call: SetCall,
+        of state: EncodedState,
         id: RequestID?,
         _ refusal: SetRefusal,
         _ current: EncodedSnapshot
@@ -79,8 +85,9 @@ extension Connection {
             self.refuse(id, .illegalTransition, message, current) { writer in
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
-        case .denied(let denials):
-            let reasons = denials.map { "\($0.label) (\($0.why))" }
+        case .denied(let deciding):
+            let denials = self.objections(to: state, deciding: deciding)
+            let reasons = denials.map { $0.why.isEmpty ? $0.label : "\($0.label) (\($0.why))" }
             let message = "denied by \(reasons.joined(separator: ", "))"
             self.refuse(id, .denied, message, current) { writer in
                 writer.json("by", .array(denials.map { $0.json(ownPeer: self.server.ownPeer) }))

@@ -17,9 +17,13 @@ extension Connection {
         let hold = try self.makeVoter(id: id, why: call.why)
         try self.register(hold, .hold(hold.number), before: call.before, patience) { question in
             switch call.mode {
-            case .block: _ = question.vote(.no(call.why ?? "held"))
+            case .block: _ = question.vote(.no(hold.blockingWhy))
             case .delay: hold.question = (0, question)
             }
+        }
+        switch call.mode {
+        case .block: hold.blocked = call.before
+        case .delay: break
         }
         self.holds.append(hold)
         self.server.holds[hold.number] = self
@@ -69,6 +73,17 @@ extension Connection {
             throw WireError(.notFound, "question \(call.ask) was decided without this vote")
         }
         self.reply(ServerLine.reply(id: id))
+    }
+
+    /// Whoever is known to say no to a state: those whose votes decided, and all holds that block it.
+    ///
+    /// The first of these has decided alone; a client that is told of one only would have it
+    /// released and then learn of the next.
+    func objections(to state: EncodedState, deciding denials: [Denial]) -> [Denial] {
+        let others = self.server.holds.sorted { $0.key < $1.key }.compactMap { number, owner in
+            owner.holds.first { $0.number == number }?.denial(of: state)
+        }
+        return denials + others.filter { !denials.contains($0) }
     }
 
     /// Ends what lives only as long as the client's side.

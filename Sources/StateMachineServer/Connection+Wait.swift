@@ -92,7 +92,7 @@ extension Connection {
     private func timeOut(_ wait: PendingWait) {
         let report = self.server.report
         let message =
-            "still \(self.server.snapshot.state.name) after \(wait.call.timeoutMs ?? 0) ms; "
+            "still \(self.server.stateText) after \(wait.call.timeoutMs ?? 0) ms; "
             + "it has been since \(report.at.rfc3339)"
         self.refuse(wait, WireError(.timeout, message))
     }

@@ -50,6 +50,9 @@ final class SocketVoter: @unchecked Sendable {
     /// one that does is never asked an older one instead.
     var dueMs: UInt64?
 
+    /// The states that a hold denies at once.
+    var blocked: [Pattern] = []
+
     private var registration: Registration?
 
     init(number: UInt64, requestID: RequestID?, peer: Peer, why: String?) {
@@ -58,6 +61,19 @@ final class SocketVoter: @unchecked Sendable {
         self.peer = peer
         self.why = why
     }
+
+    /// The no of a hold that blocks a state; nil if it lets it in, or only delays it.
+    func denial(of state: EncodedState) -> Denial? {
+        guard self.blocked.contains(where: state.matches) else { return nil }
+        return Denial(
+            label: VoterName.hold(self.number).label,
+            peer: self.peer,
+            why: self.blockingWhy
+        )
+    }
+
+    /// What whoever is denied by a hold that blocks is told.
+    var blockingWhy: String { self.why ?? "held" }
 
     func begin(_ registration: Registration) { self.registration = registration }
 

@@ -2,6 +2,12 @@ import StateMachineCore
 import StateMachineWire
 
 extension StateServer {
+    /// The current state for people, cut to a length that a message bears.
+    var stateText: String {
+        let state = self.snapshot.state
+        return StateText.text(name: state.name, data: state.data).excerpt(128)
+    }
+
     /// What `describe` answers.
     func description(for door: Door, id: RequestID?) -> [UInt8] {
         let schema = self.machine.schema

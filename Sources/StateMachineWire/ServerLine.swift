@@ -69,7 +69,7 @@ package enum ServerLine {
         if let offset = error.offset { writer.number("offset", offset) }
         writer.string("message", error.message)
         if !error.known.isEmpty {
-            writer.json("known", .array(error.known.map { .string($0) }))
+            writer.json("known", .array(error.known))
         }
         own(&writer)
         if let report { writer.report(report) }

@@ -81,7 +81,7 @@ extension StateSchema.Case {
             throw WireError(
                 .badData,
                 "\(member.key) of \(self.name) \(objection)",
-                known: field.values.compactMap(\.string)
+                values: field.values
             )
         }
         return field

@@ -3,7 +3,7 @@ extension String {
     package var quoted: String { "\"\(self.excerpt())\"" }
 
     /// Its first scalars; not characters, for a character may be as long as the line.
-    func excerpt(_ count: Int = 64) -> String {
+    package func excerpt(_ count: Int = 64) -> String {
         let start = self.unicodeScalars.prefix(count)
         return start.endIndex == self.endIndex ? self : "\(String(start))…"
     }

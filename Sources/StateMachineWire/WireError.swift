@@ -41,8 +41,8 @@ package struct WireError: Error, Hashable, Sendable {
     package let message: String
     /// For ``ErrorCode/badJSON``: the byte in the line, from 0.
     package let offset: Int?
-    /// What there is, where something was asked for that there is not.
-    package let known: [String]
+    /// What there is, where something was asked for that there is not: names, or values of a field.
+    package let known: [JSONValue]
 
     package init(
         _ code: ErrorCode,
@@ -53,7 +53,15 @@ package struct WireError: Error, Hashable, Sendable {
         self.code = code
         self.message = message
         self.offset = offset
-        self.known = known
+        self.known = known.map { .string($0) }
+    }
+
+    /// A refusal of a value where only some are possible.
+    package init(_ code: ErrorCode, _ message: String, values: [JSONValue]) {
+        self.code = code
+        self.message = message
+        self.offset = nil
+        self.known = values
     }
 }
 

@@ -25,6 +25,7 @@ enum ExitStatus: Int32, Error {
         case .pathTooLong: self = .usage
         case .notPermitted: self = .notPermitted
         case .lost, .lostForGood: self = .lost
+        case .timedOut: self = .timeout
         case .dismissed(let line):
             self = ["limit", "too-long"].contains(line.reason) ? .no : .lost
         case .refused(let line): self = line.error.map { ExitStatus($0) } ?? .no

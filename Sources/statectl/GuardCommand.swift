@@ -37,6 +37,9 @@ struct GuardCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The reason where the command gives none.", valueName: "text"))
     var why: String?
 
+    @Flag(help: "Say on standard error when the guard is registered.")
+    var verbose = false
+
     @Argument(
         parsing: .postTerminator,
         help: ArgumentHelp("What decides.", valueName: "command")
@@ -59,8 +62,10 @@ struct GuardCommand: AsyncParsableCommand {
             onTimeout: self.onTimeout?.meaning,
             why: self.why
         )
+        var run = GuardRun(guarding: guarding, command: command, why: self.why)
+        if self.verbose { run.report = { StandardError.write("statectl: \($0)") } }
         do {
-            try await GuardRun(guarding: guarding, command: command, why: self.why).run()
+            try await run.run()
         } catch ClientError.refused(let reply) {
             try self.options.refuse(reply)
         }

@@ -11,7 +11,9 @@ struct GuardRun: Sendable {
     let command: ChildCommand
     /// The reason of a no that the command gives none for.
     let why: String?
-    /// Told what does not go as it should.
+    /// Told what goes as it should.
+    var report: @Sendable (String) -> Void = { _ in }
+    /// Told what does not.
     var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
 
     /// Answers questions until there is a signal, or nothing to hope for.
@@ -34,9 +36,16 @@ struct GuardRun: Sendable {
     /// command of that one may be about to end.
     func answerAll() async throws {
         try await withThrowingDiscardingTaskGroup { group in
+            var isAnew = false
             for try await event in self.guarding {
                 switch event {
-                case .registered: break
+                case .registered(let number):
+                    if isAnew {
+                        self.complain("guard \(number) is registered anew")
+                    } else {
+                        self.report("guard \(number) is registered")
+                    }
+                    isAnew = true
                 case .asked(let question): group.addTask { await self.answer(question) }
                 case .interrupted(let error, let attempt, _):
                     guard attempt == 1 else { continue }

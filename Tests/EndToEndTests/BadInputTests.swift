@@ -11,6 +11,10 @@ struct BadInputTests {
         let error: String
         let message: String
         var offset: Int?
+        /// Lines before it that are answered with yes.
+        var before: [String] = []
+        /// Whether it is sent to the door that is only for reading.
+        var isAtEvents = false
 
         var testDescription: String { self.line }
     }
@@ -64,13 +68,32 @@ struct BadInputTests {
         Case(
             line: #"{"op":"wait","until":["authentication"],"timeoutMs":0}"#,
             error: "timeout",
-            message: "still ready after 0 ms"
+            message: "still ready(false) after 0 ms"
         ),
         Case(
             line: #"{"op":"wait","until":["authentication"],"fail":["ready"]}"#,
             error: "failed-state",
             message: "counts as failure"
         ),
+        Case(
+            line: "set ready value=true",
+            error: "denied",
+            message: "denied by hold 1 (held)",
+            before: [#"{"op":"hold","before":["ready"]}"#]
+        ),
+        Case(
+            line: #"{"op":"hold","before":["ready"]}"#,
+            error: "limit",
+            message: "8 holds, as many as it may",
+            before: Array(repeating: #"{"op":"hold","before":["ready"]}"#, count: 8)
+        ),
+        Case(
+            line: "set ready value=true",
+            error: "forbidden",
+            message: "control.sock",
+            isAtEvents: true
+        ),
+        Case(line: "release 4", error: "not-found", message: "no hold 4"),
         Case(line: #"{"op":"unwatch","id":4}"#, error: "not-found", message: "no watch"),
     ]
 
@@ -80,7 +103,9 @@ struct BadInputTests {
     func aBadLineIsAnsweredAndTheConnectionGoesOn(bad: Case) async throws {
         try await withTemporaryDirectory { directory in
             _ = try await DaemonProcess.run(in: directory) { daemon in
-                let client = try daemon.connect(\.control)
+                let client = try daemon.connect(bad.isAtEvents ? \.events : \.control)
+                if bad.isAtEvents { #expect(try await client.next().type == "state") }
+                for line in bad.before { #expect(try await client.ask(line).ok == true) }
                 let refusal = try await client.ask(bad.line)
                 #expect(refusal.type == "reply")
                 #expect(refusal.ok == false)
@@ -90,6 +115,20 @@ struct BadInputTests {
                 let pong = try await client.ask("ping")
                 #expect(pong.seq == 0)
             }
+        }
+    }
+
+    /// Every code but those that no line can bring about here: `AppState` has no illegal transition (an
+    /// embedded daemon's test has), after `shutting-down` there is no connection, and `internal` is the
+    /// daemon's own trouble.
+    @Test
+    func everyErrorCodeIsShown() async throws {
+        try await DaemonProcess.run { daemon in
+            let described = try await daemon.ask(\.control, "describe")
+            let shown = Set(Self.cases.map(\.error))
+            let elsewhere: Set = ["illegal-transition", "shutting-down", "internal"]
+            let codes = try #require(described.strings("errors"))
+            #expect(Set(codes) == shown.union(elsewhere))
         }
     }
 

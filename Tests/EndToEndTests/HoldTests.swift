@@ -25,6 +25,32 @@ struct HoldTests {
     }
 
     @Test
+    func everyHoldThatBlocksIsNamed() async throws {
+        try await DaemonProcess.run { daemon in
+            let one = try daemon.connect(\.control)
+            let two = try daemon.connect(\.control)
+            let first = try await one.hold("ready", #""why":"backup runs""#)
+            _ = try await one.hold("authentication", #""why":"elsewhere""#)
+            _ = try await one.hold("ready:value=false", #""why":"only the other way""#)
+            _ = try await one.hold("ready", #""mode":"delay","maxMs":60000"#)
+            let last = try await two.hold("ready:value=true", #""mode":"block""#)
+            let setter = try daemon.connect(\.control)
+            let denied = try await setter.ask("set ready value=true")
+            #expect(denied.items("by")?.map { $0.int("hold") } == [first, last])
+            #expect(denied.items("by")?.map { $0.string("why") } == ["backup runs", "held"])
+            #expect(
+                denied.string("message")
+                    == "denied by hold \(first) (backup runs), hold \(last) (held)"
+            )
+            #expect(try await setter.ask("release \(first)").ok == true)
+            let still = try await setter.ask("set ready value=true")
+            #expect(still.items("by")?.map { $0.int("hold") } == [last])
+            one.vanish()
+            two.vanish()
+        }
+    }
+
+    @Test
     func aDelayingHoldPostponesUntilItIsReleased() async throws {
         try await DaemonProcess.run { daemon in
             let holder = try daemon.connect(\.control)

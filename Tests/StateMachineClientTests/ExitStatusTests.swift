@@ -16,6 +16,7 @@ import Testing
         (.crowded(path: "/s"), 69), (.silent(path: "/s", .zero), 69),
         (.malformed(path: "/s", ""), 69), (.pathTooLong("/s"), 2), (.notPermitted(path: "/s"), 77),
         (.lost(path: "/s"), 75), (.lostForGood(path: "/s", after: .zero), 75),
+        (.timedOut(path: "/s", after: .zero), 124),
     ]
     private static let farewells: [(String, Int32)] = [
         ("limit", 1), ("restart", 75), ("shutdown", 75), ("too-long", 1),

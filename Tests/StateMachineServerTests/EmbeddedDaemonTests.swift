@@ -1,3 +1,5 @@
+import Dispatch
+import Glibc
 import Logging
 import ServiceLifecycle
 import StateMachineCore
@@ -106,6 +108,60 @@ struct EmbeddedDaemonTests {
         }
     }
 
+    /// A delegate of the program and a client's guard are asked about the same set.
+    @Test
+    func aDelegateAndAGuardAreAskedTogetherAndWhoSaysNoIsNamed() async throws {
+        let machine = StateMachine(DoorState.closed)
+        let voter = Caretaker()
+        machine.addVoter(voter, label: "caretaker", on: .queue(DispatchQueue(label: "caretaker")))
+        try await self.withDaemon(machine) { path in
+            let client = try LineSocket(connectingTo: path)
+            let guarding = try await client.ask(
+                #"{"op":"guard","id":"g","before":["open","locked"],"timeoutMs":60000}"#
+            )
+            let setter = try LineSocket(connectingTo: path)
+
+            // The delegate allows, the guard does not.
+            try setter.send("set open degrees=90")
+            let ask = try await client.next()
+            let number = try #require(ask.int("ask"))
+            #expect(
+                try await client.ask(
+                    #"{"op":"vote","ask":\#(number),"allow":false,"why":"wet paint"}"#
+                ).ok == true
+            )
+            let byGuard = try await setter.next()
+            #expect(byGuard.error == "denied")
+            #expect(byGuard.items("by")?.map { $0.int("guard") } == [guarding.int("guard")])
+            #expect(byGuard.items("by")?.map { $0.string("why") } == ["wet paint"])
+
+            // The guard is silent, the delegate does not allow.
+            let byDelegate = try await setter.ask(
+                #"{"op":"set","state":"locked","data":{"by":"Eve"}}"#
+            )
+            let denial = try #require(byDelegate.items("by")?.first)
+            #expect(byDelegate.items("by")?.count == 1)
+            #expect(denial.string("delegate") == "caretaker")
+            #expect(denial.string("why") == "nobody locks")
+            #expect(denial.int("pid") == Int(getpid()))
+            #expect(byDelegate.string("message") == "denied by caretaker (nobody locks)")
+
+            // What the program proposes is held up by the same guard.
+            let proposing = Task {
+                try await machine.propose(.open(degrees: 30), asking: Question())
+            }
+            var question = try await client.next()
+            while question.item("to")?.item("data")?.int("degrees") != 30 {
+                question = try await client.next()
+            }
+            let last = try #require(question.int("ask"))
+            _ = try await client.ask(#"{"op":"vote","ask":\#(last),"allow":true}"#)
+            _ = try await proposing.value
+            #expect(machine.state == .open(degrees: 30))
+        }
+        withExtendedLifetime(voter) {}
+    }
+
     @Test
     func describeTellsTheEnumsOwnRules() async throws {
         try await self.withDaemon(StateMachine(DoorState.closed)) { path in
@@ -151,6 +207,16 @@ struct EmbeddedDaemonTests {
             #expect(refusal.seq == nil)
             let pong = try await client.ask("ping")
             #expect(pong.seq == 0)
+        }
+    }
+}
+
+/// A delegate of the program that lets nobody lock the door.
+private final class Caretaker: StateVoter {
+    func vote(on proposal: Proposal<DoorState>) -> Vote {
+        switch proposal.proposed {
+        case .locked: .no("nobody locks")
+        case .closed, .open: .yes
         }
     }
 }

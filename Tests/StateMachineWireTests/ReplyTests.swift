@@ -46,7 +46,7 @@ struct ReplyTests {
         let failed = try Pattern(text: "authentication:phase=failure")
         let timeout = WireError(
             .timeout,
-            "still authentication after 30000 ms; it has been since \(failure.at.rfc3339)"
+            "still authentication(phase: failure) after 30000 ms; it has been since \(failure.at.rfc3339)"
         )
         return [
             ServerLine.reply(

@@ -1,0 +1,154 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// statectl's commands that read: history, stats, wait.
+@Suite(.timeLimit(.minutes(2)))
+struct StatectlReadingTests {
+    @Test
+    func historyIsInOrderAndSaysWhereItGoesOn() async throws {
+        try await DaemonProcess.run { daemon in
+            try await daemon.change(upTo: 3)
+            let epoch = try await daemon.epoch()
+            let all = try await daemon.statectl("history")
+            #expect(all.status == .exited(0))
+            let lines = all.output.split(separator: "\n")
+            #expect(lines.count == 3)
+            for (seq, line) in zip(1..., lines) { #expect(line.contains("  #\(seq) ")) }
+
+            let one = try await daemon.statectl("history", "--since", "\(epoch):1", "--limit", "1")
+            #expect(one.output.contains("  #2 "))
+            #expect(!one.output.contains("  #3 "))
+            #expect(
+                one.output.hasSuffix("— there are more: statectl history --since \(epoch):2\n")
+            )
+
+            let json = try await daemon.statectl("history", "ready:value=false", "--json")
+            let rows = try json.output.split(separator: "\n").map { try JSONLine(String($0)) }
+            #expect(rows.map(\.type) == ["change", "reply"])
+            #expect(rows.map { $0.int("count") } == [nil, 1])
+            #expect(rows.first?.seq == 2)
+        }
+    }
+
+    @Test
+    func aHistoryFromACursorOfElsewhereSaysSo() async throws {
+        try await DaemonProcess.run { daemon in
+            try await daemon.change(upTo: 1)
+            let text = try await daemon.statectl("history", "--since", "nonsense")
+            #expect(text.status == .exited(0))
+            #expect(text.output.hasPrefix("— the cursor") || text.output.contains("\n— the cursor"))
+            let typo = try await daemon.statectl("history", "rady")
+            #expect(typo.status == .exited(2))
+            #expect(typo.errors.contains("known: ready"))
+        }
+    }
+
+    @Test
+    func statsShowEveryConnectionAndTheCounters() async throws {
+        try await DaemonProcess.run { daemon in
+            try await daemon.change(upTo: 2)
+            let holder = try daemon.connect(\.control)
+            _ = try await holder.hold("authentication", #""why":"x""#)
+            let watcher = try daemon.connect(\.events)
+            #expect(try await watcher.next().seq == 2)
+            let text = try await daemon.statectl("stats")
+            #expect(text.status == .exited(0))
+            let rows = text.output.split(separator: "\n").map {
+                $0.split(separator: " ").map(String.init)
+            }
+            #expect(rows.first?.first == "who")
+            let own = "(\(getpid()))"
+            // Who, pid, door, watches, waits, holds, guards, lag: the two of this process.
+            let mine = rows.filter { $0.count > 7 && $0[1] == own }.map { Array($0[2...7]) }
+            #expect(mine.contains(["control", "0", "0", "1", "0", "0"]))
+            #expect(mine.contains(["events", "1", "0", "0", "0", "0"]))
+            #expect(rows.contains(["changes", "2"]))
+            holder.vanish()
+            watcher.vanish()
+        }
+    }
+
+    @Test
+    func statsForPrometheusKeepTheRulesOfItsFormat() async throws {
+        try await DaemonProcess.run { daemon in
+            try await daemon.change(upTo: 3)
+            let watcher = try daemon.connect(\.events)
+            #expect(try await watcher.next().seq == 3)
+            let text = try await daemon.statectl("stats", "--prometheus")
+            #expect(text.status == .exited(0))
+            let samples = try PrometheusSamples(parsing: text.output)
+            #expect(samples["statemachine_changes_total"] == 3)
+            #expect(samples["statemachine_seq"] == 3)
+            #expect(samples["statemachine_watches"] == 1)
+            #expect(samples[#"statemachine_connections{door="events"}"#] == 1)
+            #expect(samples[#"statemachine_connections{door="control"}"#] == 1)
+            watcher.vanish()
+        }
+    }
+
+    @Test
+    func aWaitSeesWhatHasPassedSinceItsCursor() async throws {
+        try await DaemonProcess.run { daemon in
+            try await daemon.change(upTo: 2)
+            let epoch = try await daemon.epoch()
+            let passed = try await daemon.statectl(
+                "wait",
+                "ready:value=true",
+                "--since",
+                "\(epoch):0",
+                "--json"
+            )
+            #expect(passed.status == .exited(0))
+            #expect(try JSONLine(passed.output).seq == 1)
+            let failed = try await daemon.statectl(
+                "wait",
+                "authentication",
+                "--fail",
+                "ready:value=true",
+                "--since",
+                "\(epoch):0"
+            )
+            #expect(failed.status == .exited(1))
+            let late = try await daemon.statectl(
+                "wait",
+                "ready:value=true",
+                "--since",
+                "\(epoch):1",
+                "--timeout",
+                "0"
+            )
+            #expect(late.status == .exited(124))
+            #expect(late.errors.hasPrefix("statectl: still ready(false) after 0 ms"))
+        }
+    }
+
+    /// That it was given up after the wait's own time, and not another, shows in the status.
+    @Test(arguments: [0, 1])
+    func aWaitKeepsItsTimeWithADaemonThatIsStopped(timeout: Int) async throws {
+        try await DaemonProcess.run { daemon in
+            try daemon.send(.suspend)
+            let waited = try await daemon.statectl(
+                "wait",
+                "authentication",
+                "--timeout",
+                "\(timeout)"
+            )
+            try daemon.send(.resume)
+            #expect(waited.status == .exited(124))
+            #expect(waited.errors.contains("is it stopped?"))
+        }
+    }
+}
+
+extension DaemonProcess {
+    /// Sets `ready` to true, false and so on, up to that seq.
+    func change(upTo seq: Int) async throws {
+        let client = try self.connect(\.control)
+        for number in 1...seq {
+            let reply = try await client.ask("set ready value=\(number % 2 == 1)")
+            #expect(reply.seq == number)
+        }
+    }
+}

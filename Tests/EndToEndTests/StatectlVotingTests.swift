@@ -1,0 +1,182 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// statectl's commands that have a say: hold, guard, release.
+@Suite(.timeLimit(.minutes(2)))
+struct StatectlVotingTests {
+    @Test
+    func aHoldLastsAsLongAsItsCommandAndEndsWithItsStatus() async throws {
+        try await DaemonProcess.run { daemon in
+            let fifo = try FIFO(beside: daemon.directory)
+            let arguments = [
+                "hold", "--before", "ready", "--why", "backup runs", "--",
+                "sh", "-c", #"echo begun; read go <"$0"; exit 7"#, fifo.path,
+            ]
+            let status = try await daemon.withStatectl(arguments) { hold in
+                #expect(try await hold.next() == "begun")
+                let denied = try await daemon.statectl("set", "ready", "value=true")
+                #expect(denied.status == .exited(1))
+                #expect(denied.errors == "statectl: denied by hold 1 (backup runs)\n")
+                let other = try await daemon.statectl("set", "authentication", "phase=active")
+                #expect(other.status == .exited(0))
+                try fifo.open()
+            }
+            #expect(status == .exited(7))
+            #expect(try await daemon.statectl("set", "ready", "value=true").status == .exited(0))
+        }
+    }
+
+    @Test(arguments: [("kill -KILL $$", 137), ("exec /no/such/command", 127)])
+    func aHoldEndsAsAShellWouldSayThatItsCommandDid(script: String, code: CInt) async throws {
+        try await DaemonProcess.run { daemon in
+            let ended = try await daemon.statectl(
+                "hold",
+                "--before",
+                "ready",
+                "--",
+                "sh",
+                "-c",
+                script
+            )
+            #expect(ended.status == .exited(code))
+            let missing = try await daemon.statectl("hold", "--before", "ready", "--", "/no/such")
+            #expect(missing.status == .exited(127))
+            #expect(missing.errors == "statectl: there is no command /no/such\n")
+        }
+    }
+
+    @Test
+    func sigtermReachesTheCommandAndTheHoldLastsUntilThatHasDrawnItsConsequences() async throws {
+        try await DaemonProcess.run { daemon in
+            let fifo = try FIFO(beside: daemon.directory)
+            let script = """
+                trap 'echo asked; read go <"$0"; exit 9' TERM
+                echo begun
+                tail -f /dev/null & wait $!
+                """
+            let arguments = ["hold", "--before", "ready", "--", "sh", "-c", script, fifo.path]
+            let status = try await daemon.withStatectl(arguments) { hold in
+                #expect(try await hold.next() == "begun")
+                try hold.send(.terminate)
+                #expect(try await hold.next() == "asked")
+                let denied = try await daemon.ask(\.control, "set ready value=true")
+                #expect(denied.error == "denied")
+                try fifo.open()
+            }
+            #expect(status == .exited(9))
+        }
+    }
+
+    @Test(arguments: [Signal.terminate, .interrupt])
+    func aHoldWithoutACommandLastsUntilItIsInterrupted(signal: Signal) async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments = ["hold", "--before", "ready", "--verbose"]
+            let status = try await daemon.withStatectl(arguments) { hold in
+                #expect(try await hold.next() == "statectl: hold 1 is taken")
+                #expect(try await daemon.ask(\.control, "set ready value=true").error == "denied")
+                try hold.send(signal)
+            }
+            #expect(status == .signaled(signal.rawValue))
+            #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
+        }
+    }
+
+    @Test
+    func aHoldIsGivenBackByItsNumberAndByItsOwnerOnly() async throws {
+        try await DaemonProcess.run { daemon in
+            let holder = try daemon.connect(\.control)
+            let number = try await holder.hold("ready", #""why":"mine""#)
+            if getuid() == 0 {
+                try daemon.admitEverybody()
+                let foreign = try await runTool(
+                    .name("setpriv"),
+                    DaemonProcess.foreign(65_534) + [
+                        BuiltProduct.statectl.path, "--runtime-directory", daemon.directory,
+                        "release", "\(number)",
+                    ]
+                )
+                #expect(foreign.status == .exited(77))
+                #expect(foreign.errors == "statectl: hold \(number) is of another user\n")
+            }
+            #expect(try await daemon.ask(\.control, "set ready value=true").error == "denied")
+            let released = try await daemon.statectl("release", "\(number)")
+            #expect(released.status == .exited(0))
+            #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
+            let again = try await daemon.statectl("release", "\(number)")
+            #expect(again.status == .exited(1))
+            #expect(again.errors == "statectl: there is no hold \(number)\n")
+            holder.vanish()
+        }
+    }
+
+    @Test
+    func aGuardsCommandIsToldAndDecides() async throws {
+        try await DaemonProcess.run { daemon in
+            let script = """
+                echo "$STATEMACHINE_STATE $STATEMACHINE_DATA $STATEMACHINE_TO $STATEMACHINE_TO_DATA"
+                echo "$STATEMACHINE_BY_UID $STATEMACHINE_CAUSE"
+                cat
+                test "$STATEMACHINE_CAUSE" = please || { echo "say please" >&2; exit 3; }
+                """
+            let arguments = [
+                "guard", "--before", "authentication", "--timeout", "60", "--verbose", "--",
+                "sh", "-c", script,
+            ]
+            let status = try await daemon.withStatectl(arguments) { voter in
+                #expect(try await voter.next() == "statectl: guard 1 is registered")
+                for cause in ["now", "please"] {
+                    let set = Task {
+                        try await daemon.statectl(
+                            "set",
+                            "authentication",
+                            "phase=active",
+                            "--cause",
+                            cause
+                        )
+                    }
+                    #expect(
+                        try await voter.next()
+                            == #"ready {"value":false} authentication {"phase":"active"}"#
+                    )
+                    #expect(try await voter.next() == "\(getuid()) \(cause)")
+                    let line = try JSONLine(try await voter.next())
+                    #expect(line.type == "ask")
+                    #expect(line.item("to")?.state == "authentication")
+                    let answer = try await set.value
+                    switch cause {
+                    case "please": #expect(answer.status == .exited(0))
+                    default:
+                        #expect(try await voter.next() == "say please")
+                        #expect(answer.status == .exited(1))
+                        #expect(answer.errors == "statectl: denied by guard 1 (say please)\n")
+                    }
+                }
+                try voter.send(.terminate)
+            }
+            #expect(status == .signaled(15))
+            #expect(try await daemon.ask(\.control, "set authentication phase=idle").ok == true)
+        }
+    }
+
+    @Test(arguments: [(["--why", "closed"], "guard 1 (closed)"), ([], "guard 1")])
+    func aGuardWhoseCommandSaysNothingGivesItsOwnReasonOrNone(
+        why: [String],
+        who: String
+    ) async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments =
+                ["guard", "--before", "ready", "--timeout", "60", "--verbose"] + why
+                + ["--", "false"]
+            let status = try await daemon.withStatectl(arguments) { voter in
+                #expect(try await voter.next() == "statectl: guard 1 is registered")
+                let denied = try await daemon.statectl("set", "ready", "value=true")
+                #expect(denied.status == .exited(1))
+                #expect(denied.errors == "statectl: denied by \(who)\n")
+                try voter.send(.terminate)
+            }
+            #expect(status == .signaled(15))
+        }
+    }
+}
