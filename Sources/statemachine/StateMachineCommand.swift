@@ -50,8 +50,8 @@ struct StateMachineCommand: ParsableCommand {
     /// Returns the exit status.
     @MainActor
     private func serve() async -> CInt {
-        var logger = Logger(label: "statemachine") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = self.logLevel.level
+        let threshold = LogThreshold(self.logLevel.level)
+        let logger = Logger.service(label: "statemachine", threshold: threshold)
         let daemon = StateMachineDaemon<AppState>(
             configuration: DaemonConfiguration(
                 runtimeDirectory: self.runtimeDirectory,
@@ -61,6 +61,9 @@ struct StateMachineCommand: ParsableCommand {
         )
         do {
             try await daemon.runUntilSignalled()
+        } catch let error as DaemonError {
+            logger.critical("not running", metadata: ["error": "\(error)"])
+            return error.exitStatus
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
             return EXIT_FAILURE
