@@ -11,7 +11,8 @@ struct Admission {
         case turnAway(limit: String, max: Int)
     }
 
-    private let limits: ServerLimits
+    /// May change; who is there stays.
+    var limits: ServerLimits
     private let ownUid: UInt32
     private(set) var total = 0
     private var users: [UInt32: User] = [:]

@@ -32,7 +32,12 @@ final class Connection: ChannelInboundHandler {
     let writer: SocketWriter
 
     var lifecycle = ConnectionLifecycle()
-    var watches: [Watch] = []
+    var watches: [Watch] = [] {
+        didSet {
+            let change = self.watches.count - oldValue.count
+            if change != 0 { self.server.watches += change }
+        }
+    }
     var waits: [PendingWait] = []
     var sets: [PendingSet] = []
     var holds: [SocketVoter] = []
@@ -298,14 +303,21 @@ final class Connection: ChannelInboundHandler {
         self.sets = []
     }
 
+    /// How soon a client may come back after a restart, in milliseconds.
+    ///
+    /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
+    private static var retryMs: Int { 200 }
+
     /// Answers the waits and says goodbye.
-    func shutDown() {
+    func shutDown(_ reason: ServerLine.ByeReason) {
         for wait in self.waits {
             wait.timeout?.cancel()
             self.refuse(wait, .shuttingDown)
         }
         self.waits = []
-        self.leave(.shutdown)
+        self.leave(reason) { writer in
+            if reason == .restart { writer.number("retryMs", Self.retryMs) }
+        }
         self.flush()
     }
 

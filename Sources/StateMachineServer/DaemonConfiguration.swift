@@ -9,9 +9,19 @@ public struct DaemonConfiguration: Sendable {
     /// What clients are allowed.
     public var limits: ServerLimits
 
+    /// Called on SIGHUP: reads the limits anew, which then apply as far as they can at once.
+    ///
+    /// What it throws is logged, and what was in force stays. Runs on no particular thread.
+    public var reload: (@Sendable () throws -> ServerLimits)?
+
     /// Everything as usual, but for what is given.
-    public init(runtimeDirectory: String? = nil, limits: ServerLimits = ServerLimits()) {
+    public init(
+        runtimeDirectory: String? = nil,
+        limits: ServerLimits = ServerLimits(),
+        reload: (@Sendable () throws -> ServerLimits)? = nil
+    ) {
         self.runtimeDirectory = runtimeDirectory
         self.limits = limits
+        self.reload = reload
     }
 }

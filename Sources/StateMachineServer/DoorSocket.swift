@@ -1,13 +1,15 @@
 import Glibc
 
-/// A door's socket in the file system: bound, with its mode, not yet listening.
+/// A door's socket in the file system.
 ///
-/// `descriptor` belongs to whoever listens on it; the file is removed by ``remove()``, and only if it
-/// is still the one that was made here.
+/// `descriptor` belongs to whoever listens on it. One that is made here is bound, has its mode and does
+/// not listen yet; its file is removed by ``remove()``, and only if it is still the one that was made.
+/// One that was handed over is used as it is, and its file is never touched.
 struct DoorSocket: Sendable {
     let path: String
     let descriptor: CInt
-    private let inode: ino_t
+    /// Of the file that was made here.
+    private let inode: ino_t?
 
     /// Bytes that fit into `sun_path` with the zero at its end: unix(7).
     private static let pathLimit = 107
@@ -29,11 +31,18 @@ struct DoorSocket: Sendable {
         }
         self.path = path
         self.descriptor = descriptor
-        self.inode = Self.status(of: path)?.st_ino ?? 0
+        self.inode = Self.status(of: path)?.st_ino
+    }
+
+    /// A socket that the service manager made, and listens on.
+    init(_ handle: HandedSockets.DoorHandle) {
+        self.path = handle.path
+        self.descriptor = handle.descriptor
+        self.inode = nil
     }
 
     func remove() {
-        guard Self.status(of: self.path)?.st_ino == self.inode else { return }
+        guard let inode, Self.status(of: self.path)?.st_ino == inode else { return }
         unlink(self.path)
     }
 

@@ -1,12 +1,6 @@
-import Dispatch
-import Glibc
 public import Logging
-import NIOCore
-import NIOPosix
 public import ServiceLifecycle
 public import StateMachineCore
-import StateMachineWire
-import Systemd
 import UnixSignals
 
 /// A machine with its doors open: clients see every change of it and, at the control door, make
@@ -39,17 +33,27 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         self.onReady = onReady
     }
 
-    /// Runs until SIGTERM, SIGINT or SIGHUP, then ends gracefully.
+    /// Runs until SIGTERM or SIGINT, then ends gracefully.
+    ///
+    /// SIGHUP has it take in its limits anew, if the configuration says how. SIGUSR2 ends it as well,
+    /// and says that another is about to take its place: connections are left with the service manager
+    /// for that one to go on with. A unit that says `RestartKillSignal=SIGUSR2` has the service manager
+    /// tell a restart from a stop that way.
     ///
     /// Called from the main actor, as in a `main.swift`, it leaves a daemon at rest without any timer:
     /// see ``QueueExecutor``.
     ///
     /// - Throws: `DaemonError` if it cannot start.
     public nonisolated(nonsending) func runUntilSignalled() async throws {
+        let service = SignalledService(daemon: self)
         let group = ServiceGroup(
-            services: [self],
-            gracefulShutdownSignals: [.sigterm, .sigint, .sighup],
-            logger: self.logger
+            configuration: ServiceGroupConfiguration(
+                services: [
+                    .init(service: service, successTerminationBehavior: .gracefullyShutdownGroup)
+                ],
+                gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: self.logger
+            )
         )
         try await withTaskExecutorPreference(QueueExecutor(label: "statemachine.service")) {
             try await group.run()
@@ -59,89 +63,25 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// Opens the doors, serves until graceful shutdown, says `bye` to every client, and closes them.
     ///
     /// - Throws: `DaemonError` if it cannot start.
-    public func run() async throws {
-        let directory = try RuntimeDirectory(
-            RuntimeDirectory.path(
-                asked: self.configuration.runtimeDirectory,
-                environment: { name in getenv(name).map { String(cString: $0) } },
-                isRoot: geteuid() == 0
-            )
-        )
-        ResourceLimits.raiseDescriptors()
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        do {
-            try await self.serve(in: directory, on: group)
-        } catch {
-            try await group.shutdownGracefully()
-            throw error
-        }
-        try await group.shutdownGracefully()
+    public func run() async throws { try await self.run(heeding: nil) }
+
+    fileprivate func run(heeding signals: UnixSignalsSequence?) async throws {
+        try await DaemonRun(
+            machine: self.machine,
+            configuration: self.configuration,
+            logger: self.logger,
+            onReady: self.onReady
+        ).run(heeding: signals)
     }
+}
 
-    private func serve(
-        in directory: RuntimeDirectory,
-        on group: MultiThreadedEventLoopGroup
-    ) async throws {
-        let notifier = ServiceNotifier()
-        let isLogged = self.logger.logLevel <= .info
-        let log = isLogged ? TransitionLogger(of: self.machine, logger: self.logger) : nil
-        let loop = group.next()
-        let server = try await loop.submit {
-            StateServer(
-                machine: TypedMachine(self.machine, on: loop),
-                loop: loop,
-                limits: self.configuration.limits
-            )
-        }.get()
+/// The daemon together with the signals that are no end: SIGHUP, and SIGUSR2, which is one with a
+/// difference.
+private struct SignalledService<State: MachineState>: Service {
+    let daemon: StateMachineDaemon<State>
 
-        var sockets: [(door: Door, socket: DoorSocket)] = []
-        do {
-            for door in Door.allCases {
-                sockets.append((door, try DoorSocket(door, in: directory)))
-            }
-        } catch {
-            for (_, socket) in sockets { socket.remove() }
-            throw error
-        }
-        var listeners: [Listener] = []
-        for (door, socket) in sockets {
-            listeners.append(
-                try await Listener(door, socket: socket, server: server, group: group)
-            )
-        }
-        let status = StatusReporter(on: loop, notifier: notifier, logger: self.logger)
-        try await loop.submit { server.show(to: status) }.get()
-        self.logger.notice("ready", metadata: ["directory": "\(directory.path)"])
-        await self.tell("ready") { try notifier.ready() }
-        self.onReady()
-
-        try await gracefulShutdown()
-
-        await self.tell("stopping") { try notifier.stopping() }
-        for listener in listeners { try await listener.close() }
-        try await loop.flatSubmit { server.sayGoodbye() }.get()
-        withExtendedLifetime(log) {}
-    }
-
-    /// Tells the service manager, and waits for it to take that for a second at the most: a manager
-    /// that does not read must not keep the daemon from starting or stopping.
-    private func tell(_ what: String, _ body: @escaping @Sendable () throws -> Void) async {
-        let (told, isTold) = AsyncStream.makeStream(of: Void.self)
-        let logger = self.logger
-        DispatchQueue(label: "statemachine.notify").async {
-            do {
-                try body()
-            } catch {
-                logger.warning(
-                    "the service manager was not told, going on",
-                    metadata: ["what": "\(what)", "error": "\(error)"]
-                )
-            }
-            isTold.finish()
-        }
-        DispatchQueue(label: "statemachine.patience").asyncAfter(deadline: .now() + .seconds(1)) {
-            isTold.finish()
-        }
-        for await _ in told {}
+    func run() async throws {
+        // From here on none of them is lost, and none ends the process before it is ready.
+        try await self.daemon.run(heeding: UnixSignalsSequence(trapping: .sighup, .sigusr2))
     }
 }

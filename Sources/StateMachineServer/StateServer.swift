@@ -14,7 +14,7 @@ final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
     let machine: any ServedMachine
     let epoch = Epoch.random()
-    let limits: ServerLimits
+    private(set) var limits: ServerLimits
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     private let startedAt = NIODeadline.now()
 
@@ -23,6 +23,11 @@ final class StateServer: @unchecked Sendable {
     private(set) var ring: ChangeRing
 
     var counters = ServerCounters()
+
+    /// Watches of all connections.
+    var watches = 0 {
+        didSet { self.status?.changed(watches: self.watches) }
+    }
 
     /// The connections that have each hold, by its number.
     var holds: [UInt64: Connection] = [:]
@@ -220,8 +225,21 @@ final class StateServer: @unchecked Sendable {
         if self.connections.isEmpty { self.allGone?.succeed() }
     }
 
+    /// Puts other limits in force; returns the names of those that have to wait for the next start.
+    ///
+    /// Who has more than the new limits allow keeps it.
+    func apply(_ new: ServerLimits) -> [String] {
+        var limits = new
+        limits.ringChanges = self.limits.ringChanges
+        limits.ringBytes = self.limits.ringBytes
+        let later = zip(new.all, limits.all).filter { $0.value != $1.value }.map(\.0.name)
+        self.limits = limits
+        self.admission.limits = limits
+        return later
+    }
+
     /// Tells every client that the daemon is going; done when all connections are closed.
-    func sayGoodbye() -> EventLoopFuture<Void> {
+    func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {
         self.loop.preconditionInEventLoop()
         self.catchUp()
         let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
@@ -229,7 +247,7 @@ final class StateServer: @unchecked Sendable {
         // All sets are answered before the first guard is let go, which would decide them.
         self.isClosing = true
         for connection in self.connections.values { connection.withdrawSets() }
-        for connection in self.connections.values { connection.shutDown() }
+        for connection in self.connections.values { connection.shutDown(reason) }
         if self.connections.isEmpty { promise.succeed() }
         return promise.futureResult
     }

@@ -5,7 +5,7 @@ import StateMachineWire
 import Systemd
 
 /// Keeps the service manager's one line about the service current: `authentication(phase: active),
-/// seq 42`.
+/// seq 42, 3 watches`.
 ///
 /// It sends from a queue of its own, because the manager may be slow to take it; one line is under way
 /// at a time, and of what changes meanwhile the last is reported.
@@ -23,7 +23,8 @@ final class StatusReporter: @unchecked Sendable {
     private let notifier: ServiceNotifier
     private let logger: Logger
     private var newest: EncodedSnapshot?
-    private var reported: UInt64?
+    private var watches = 0
+    private var reported: (seq: UInt64, watches: Int)?
     private var isBusy = false
 
     init(on loop: any EventLoop, notifier: ServiceNotifier, logger: Logger) {
@@ -38,12 +39,20 @@ final class StatusReporter: @unchecked Sendable {
         self.report()
     }
 
+    /// Reports how many watches there are.
+    func changed(watches: Int) {
+        self.watches = watches
+        self.report()
+    }
+
     private func report() {
-        guard !self.isBusy, let newest, newest.seq != self.reported else { return }
+        guard !self.isBusy, let newest else { return }
+        let watches = self.watches
+        if let reported, reported == (newest.seq, watches) { return }
         self.isBusy = true
-        self.reported = newest.seq
+        self.reported = (newest.seq, watches)
         self.queue.async {
-            self.send(newest)
+            self.send(newest, watches)
             self.loop.execute {
                 self.loop.assumeIsolated().scheduleTask(in: Self.interval) {
                     self.isBusy = false
@@ -53,10 +62,12 @@ final class StatusReporter: @unchecked Sendable {
         }
     }
 
-    private func send(_ snapshot: EncodedSnapshot) {
+    private func send(_ snapshot: EncodedSnapshot, _ watches: Int) {
         let text = StateText.text(name: snapshot.state.name, data: snapshot.state.data)
         do {
-            try self.notifier.status("\(text), seq \(snapshot.seq)")
+            try self.notifier.status(
+                "\(text), seq \(snapshot.seq), \(watches) watch\(watches == 1 ? "" : "es")"
+            )
         } catch {
             self.logger.debug("status not reported, going on", metadata: ["error": "\(error)"])
         }

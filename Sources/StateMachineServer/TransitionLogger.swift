@@ -31,7 +31,10 @@ final class TransitionLogger<State: MachineState>: Sendable {
                     )
                 }
                 for transition in batch.values {
-                    logger.info("transition", metadata: Self.metadata(of: transition, coding))
+                    logger.info(
+                        "\(CataloguedMessage.transition.rawValue)",
+                        metadata: Self.metadata(of: transition, coding)
+                    )
                 }
             }
         )

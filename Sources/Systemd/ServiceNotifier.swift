@@ -1,4 +1,5 @@
 internal import CSystemd
+internal import Glibc
 
 /// Tells the service manager how the service is doing: sd_notify(3).
 ///
@@ -7,20 +8,76 @@ internal import CSystemd
 package struct ServiceNotifier: Sendable {
     package init() {}
 
-    /// Start-up is finished: the service can be used.
+    /// Start-up, or reloading, is finished: the service can be used.
     package func ready() throws(NotifyError) { try self.send("READY=1") }
+
+    /// The service takes in its configuration anew; ``ready()`` ends that.
+    package func reloading() throws(NotifyError) {
+        var now = timespec()
+        // Fails only for a clock that does not exist.
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        let microseconds = Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000
+        try self.send("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
+    }
 
     /// The service begins to shut down.
     package func stopping() throws(NotifyError) { try self.send("STOPPING=1") }
 
-    /// One line about what the service is doing, for people; shown by `systemctl status`.
-    package func status(_ text: String) throws(NotifyError) {
-        let line = String(text.map { $0.isNewline ? " " : $0 })
-        try self.send("STATUS=\(line)")
+    /// The service does not start: a sentence for people, the error number if there was one, and the
+    /// status with which the process is going to exit.
+    package func failed(_ why: String, errno code: CInt?, exitStatus: CInt) throws(NotifyError) {
+        var lines = ["STATUS=\(Self.oneLine(why))", "EXIT_STATUS=\(exitStatus)"]
+        if let code { lines.append("ERRNO=\(code)") }
+        try self.send(lines.joined(separator: "\n"))
     }
 
-    private func send(_ assignments: String) throws(NotifyError) {
-        let result = sd_notify(0, assignments)
+    /// One line about what the service is doing, for people; shown by `systemctl status`.
+    package func status(_ text: String) throws(NotifyError) {
+        try self.send("STATUS=\(Self.oneLine(text))")
+    }
+
+    /// The service is alive, by the measure of its own probe.
+    package func watchdog() throws(NotifyError) { try self.send("WATCHDOG=1") }
+
+    /// Starting or stopping goes on for longer than the unit allows: so much more from now on.
+    package func extendTimeout(by duration: Duration) throws(NotifyError) {
+        try self.send("EXTEND_TIMEOUT_USEC=\(duration.microseconds)")
+    }
+
+    /// Puts a descriptor into the manager's store, where it outlives the process.
+    ///
+    /// The next process is given it under that name, which several may have. The manager keeps a
+    /// duplicate, and says nothing if it has no room.
+    package func store(_ descriptor: CInt, as name: String) throws(NotifyError) {
+        try self.send("FDSTORE=1\nFDNAME=\(name)\nFDPOLL=0", with: [descriptor])
+    }
+
+    /// Takes all descriptors of that name out of the manager's store.
+    package func removeFromStore(_ name: String) throws(NotifyError) {
+        try self.send("FDSTOREREMOVE=1\nFDNAME=\(name)")
+    }
+
+    /// Waits until the manager has dealt with all that was sent.
+    ///
+    /// - Throws: `NotifyError` with `ETIMEDOUT` if it has not.
+    package func settle(within duration: Duration) throws(NotifyError) {
+        let result = sd_notify_barrier(0, UInt64(clamping: duration.microseconds))
+        guard result >= 0 else { throw NotifyError(code: -result, assignments: "BARRIER=1") }
+    }
+
+    /// Whether there is a manager to be told.
+    package var isHeard: Bool { getenv("NOTIFY_SOCKET") != nil }
+
+    /// A line of the protocol is a line: what would end it early is made a space.
+    private static func oneLine(_ text: String) -> String {
+        String(text.map { $0.isNewline ? " " : $0 })
+    }
+
+    private func send(_ assignments: String, with descriptors: [CInt] = []) throws(NotifyError) {
+        let result =
+            descriptors.isEmpty
+            ? sd_notify(0, assignments)
+            : sd_pid_notify_with_fds(0, 0, assignments, descriptors, UInt32(descriptors.count))
         guard result >= 0 else { throw NotifyError(code: -result, assignments: assignments) }
     }
 }
@@ -32,5 +89,11 @@ package struct NotifyError: Error, CustomStringConvertible {
 
     package var description: String {
         "the service manager did not take \(self.assignments) (errno \(self.code))"
+    }
+}
+
+extension Duration {
+    fileprivate var microseconds: Int64 {
+        self.components.seconds * 1_000_000 + self.components.attoseconds / 1_000_000_000_000
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Dispatch
 import FoundationEssentials
 import Glibc
 import Logging
@@ -8,7 +9,7 @@ import SystemPackage
 
 /// The daemon for the stock state.
 @main
-struct StateMachineCommand: AsyncParsableCommand {
+struct StateMachineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "statemachine",
         abstract: "Holds an application's state and tells everything around it at once.",
@@ -57,10 +58,10 @@ struct StateMachineCommand: AsyncParsableCommand {
         )
     }
 
-    func run() async throws {
+    func run() throws {
         do {
             let settings = try self.settings()
-            guard self.checkConfig else { return try await self.serve(settings) }
+            guard self.checkConfig else { self.serve(settings) }
             try self.complain(settings.warnings)
             let report = try settings.report(
                 environment: ProcessInfo.processInfo.environment,
@@ -82,25 +83,44 @@ struct StateMachineCommand: AsyncParsableCommand {
         }
     }
 
-    private func serve(_ settings: Settings) async throws {
-        var logger = Logger(label: "statemachine") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = settings.logLevel
+    private func serve(_ settings: Settings) -> Never {
+        // On the main actor from the first line: `runUntilSignalled` says why.
+        Task { @MainActor in
+            let status = await self.runDaemon(settings)
+            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
+            // if nobody reads it.
+            _exit(status)
+        }
+        dispatchMain()
+    }
+
+    /// Returns the exit status.
+    @MainActor
+    private func runDaemon(_ settings: Settings) async -> CInt {
+        let threshold = LogThreshold(settings.logLevel)
+        let logger = Logger.service(label: "statemachine", threshold: threshold)
         for warning in settings.warnings { logger.warning("\(warning)") }
         let daemon = StateMachineDaemon<AppState>(
             configuration: DaemonConfiguration(
                 runtimeDirectory: settings.text(.runtimeDirectory),
-                limits: settings.limits
+                limits: settings.limits,
+                reload: {
+                    let settings = try self.settings()
+                    threshold.level = settings.logLevel
+                    return settings.limits
+                }
             ),
             logger: logger
         )
         do {
             try await daemon.runUntilSignalled()
+        } catch let error as DaemonError {
+            logger.critical("not running", metadata: ["error": "\(error)"])
+            return error.exitStatus
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
-            throw ExitCode.failure
+            return EXIT_FAILURE
         }
-        // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever if
-        // nobody reads it.
-        _exit(EXIT_SUCCESS)
+        return EXIT_SUCCESS
     }
 }

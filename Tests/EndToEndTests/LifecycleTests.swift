@@ -50,7 +50,7 @@ struct LifecycleTests {
                 let control = try daemon.connect(\.control)
                 _ = try await control.ask("set authentication phase=active")
                 let status = try await daemon.notify.wait(for: "STATUS=authentication")
-                #expect(status == "STATUS=authentication(phase: active), seq 1")
+                #expect(status == "STATUS=authentication(phase: active), seq 1, 0 watches")
             }
         }
     }

@@ -1,19 +1,25 @@
 import Dispatch
 import Glibc
+import Synchronization
 
-/// The service manager's end of sd_notify(3), in a test's hands.
+/// The service manager's end of sd_notify(3), in a test's hands, with a store for descriptors.
 ///
 /// It takes every message at once, as the manager does: a daemon waits for one that does not.
 ///
-/// `@unchecked Sendable`: nothing changes after `init`, and a dispatch source may be cancelled from
-/// anywhere.
+/// `@unchecked Sendable`: `stored` is guarded by its lock, nothing else changes after `init`, and a
+/// dispatch source may be cancelled from anywhere.
 package final class NotifySocket: @unchecked Sendable {
     package let path: String
     private let messages: AsyncStream<String>
     private let source: any DispatchSourceRead
+    private let stored = Mutex<[Descriptor]>([])
 
-    package init(in directory: String) throws {
-        self.path = "\(directory)/notify"
+    /// Another name has it play another's part, such as the journal's; `storeLimit` is the unit's
+    /// `FileDescriptorStoreMax=`.
+    package init(in directory: String, name: String = "notify", storeLimit: Int = 0) throws {
+        self.path = "\(directory)/\(name)"
+        // What is left of an earlier one in the same directory.
+        unlink(self.path)
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard UnixSocket.withAddress(self.path, { bind(descriptor, $0, $1) }) == 0 else {
             throw TestFailure("cannot bind \(self.path): errno \(errno)")
@@ -24,11 +30,10 @@ package final class NotifySocket: @unchecked Sendable {
             fileDescriptor: descriptor,
             queue: DispatchQueue(label: "notify")
         )
-        self.source.setEventHandler {
-            var chunk = [UInt8](repeating: 0, count: 4096)
-            let count = recv(descriptor, &chunk, chunk.count, CInt(MSG_DONTWAIT))
-            guard count >= 0 else { return }
-            continuation.yield(String(decoding: chunk[..<count], as: UTF8.self))
+        self.source.setEventHandler { [weak self] in
+            guard let (message, descriptors) = receive(from: descriptor) else { return }
+            self?.keep(descriptors, as: message, limit: storeLimit)
+            continuation.yield(message)
         }
         self.source.setCancelHandler {
             continuation.finish()
@@ -45,4 +50,84 @@ package final class NotifySocket: @unchecked Sendable {
         for await message in self.messages where message.hasPrefix(prefix) { return message }
         throw TestFailure("no \(prefix) came")
     }
+
+    /// Waits for a message that contains this, passing over others.
+    @discardableResult
+    package func wait(containing text: String) async throws -> String {
+        for await message in self.messages where message.contains(text) { return message }
+        throw TestFailure("nothing with \(text) came")
+    }
+
+    /// Gives out what is in the store, as the manager does at the next start; the store keeps it too.
+    package var store: [Descriptor] { self.stored.withLock { $0 } }
+
+    /// Puts something into the store that no daemon did.
+    package func store(_ descriptor: Descriptor) { self.stored.withLock { $0.append(descriptor) } }
+
+    private func keep(_ descriptors: [Descriptor], as message: String, limit: Int) {
+        let lines = message.split(separator: "\n")
+        let name = lines.first { $0.hasPrefix("FDNAME=") }.map { String($0.dropFirst(7)) }
+        self.stored.withLock { stored in
+            if lines.contains("FDSTORE=1") {
+                for descriptor in descriptors where stored.count < limit {
+                    descriptor.name = name ?? "stored"
+                    stored.append(descriptor)
+                }
+            }
+            if lines.contains("FDSTOREREMOVE=1") { stored.removeAll { $0.name == name } }
+        }
+        // What was not kept is closed, which is all that the sender of a BARRIER=1 waits for.
+    }
+}
+
+/// An open descriptor, closed when nobody has it any more.
+///
+/// `@unchecked Sendable`: it is named once, before others see it.
+package final class Descriptor: @unchecked Sendable {
+    package let number: CInt
+    package fileprivate(set) var name: String
+
+    package init(_ number: CInt, name: String) {
+        self.number = number
+        self.name = name
+    }
+
+    deinit { close(self.number) }
+}
+
+/// A datagram and the descriptors that came with it: SCM_RIGHTS of unix(7).
+private func receive(from socket: CInt) -> (message: String, descriptors: [Descriptor])? {
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    // Room for a header and a few descriptors; sd_notify(3) sends one at a time.
+    var control = [UInt64](repeating: 0, count: 32)
+    var header = msghdr()
+    let count = bytes.withUnsafeMutableBytes { bytes in
+        control.withUnsafeMutableBytes { control in
+            var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+            return withUnsafeMutablePointer(to: &vector) { vector in
+                header.msg_iov = vector
+                header.msg_iovlen = 1
+                header.msg_control = control.baseAddress
+                header.msg_controllen = control.count
+                return recvmsg(
+                    socket,
+                    &header,
+                    CInt(MSG_DONTWAIT) | CInt(MSG_CMSG_CLOEXEC)
+                )
+            }
+        }
+    }
+    guard count >= 0 else { return nil }
+    let descriptors = control.withUnsafeBytes { control -> [Descriptor] in
+        let headerSize = MemoryLayout<cmsghdr>.size
+        guard header.msg_controllen >= headerSize else { return [] }
+        let first = control.load(as: cmsghdr.self)
+        guard first.cmsg_level == SOL_SOCKET, first.cmsg_type == CInt(SCM_RIGHTS) else { return [] }
+        let length = Int(first.cmsg_len) - headerSize
+        return (0..<length / MemoryLayout<CInt>.size).map { index in
+            let offset = headerSize + index * MemoryLayout<CInt>.size
+            return Descriptor(control.load(fromByteOffset: offset, as: CInt.self), name: "")
+        }
+    }
+    return (String(decoding: bytes[..<count], as: UTF8.self), descriptors)
 }

@@ -1,0 +1,164 @@
+import Glibc
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import StateMachineCore
+import StateMachineWire
+import Systemd
+import UnixSignals
+
+/// One life of a daemon, from its doors' opening to their closing.
+struct DaemonRun<State: MachineState>: Sendable {
+    let machine: StateMachine<State>
+    let configuration: DaemonConfiguration
+    let logger: Logger
+    let onReady: @Sendable () -> Void
+    private let manager: ServiceManager
+
+    init(
+        machine: StateMachine<State>,
+        configuration: DaemonConfiguration,
+        logger: Logger,
+        onReady: @escaping @Sendable () -> Void
+    ) {
+        self.machine = machine
+        self.configuration = configuration
+        self.logger = logger
+        self.onReady = onReady
+        self.manager = ServiceManager(logger: logger)
+    }
+
+    /// How it ends.
+    private enum End {
+        case stop
+        /// Another daemon is about to take this one's place.
+        case restart
+    }
+
+    /// Serves until graceful shutdown, or until a signal ends it.
+    ///
+    /// - Throws: `DaemonError` if it cannot start.
+    func run(heeding signals: UnixSignalsSequence?) async throws {
+        do {
+            try await self.start(heeding: signals)
+        } catch let error as DaemonError {
+            await self.manager.tell("failed") { notifier in
+                try notifier.failed(
+                    error.description,
+                    errno: error.errno,
+                    exitStatus: error.exitStatus
+                )
+            }
+            throw error
+        }
+    }
+
+    private func start(heeding signals: UnixSignalsSequence?) async throws {
+        let handed = try HandedSockets(HandedDescriptor.takeAll())
+        let directory = self.configuration.runtimeDirectory
+        let doors = try OpenDoors(handed.doors, runtimeDirectory: directory)
+        ResourceLimits.raiseDescriptors()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        do {
+            try await self.serve(at: doors, on: group, heeding: signals)
+        } catch {
+            try await group.shutdownGracefully()
+            throw error
+        }
+        try await group.shutdownGracefully()
+    }
+
+    private func serve(
+        at doors: OpenDoors,
+        on group: MultiThreadedEventLoopGroup,
+        heeding signals: UnixSignalsSequence?
+    ) async throws {
+        let notifier = self.manager.notifier
+        var log = self.makeTransitionLogger()
+        let loop = group.next()
+        let server = try await loop.submit {
+            StateServer(
+                machine: TypedMachine(self.machine, on: loop),
+                loop: loop,
+                limits: self.configuration.limits
+            )
+        }.get()
+        var listeners: [Listener] = []
+        for (door, socket) in doors.sockets {
+            listeners.append(
+                try await Listener(door, socket: socket, server: server, group: group)
+            )
+        }
+        let watchdog = WatchdogInterval.requested.map {
+            WatchdogProbe(of: server, within: $0, logger: self.logger) { try notifier.watchdog() }
+        }
+        let status = StatusReporter(on: loop, notifier: notifier, logger: self.logger)
+        try await loop.submit { server.show(to: status) }.get()
+        self.logger.notice(
+            "\(CataloguedMessage.ready.rawValue)",
+            metadata: ["directory": "\(doors.directory)"]
+        )
+        await self.manager.tell("ready") { try $0.ready() }
+        self.onReady()
+
+        let end = try await self.untilEnd(heeding: signals) {
+            await self.reload(server)
+            // The level may be another.
+            log = log ?? self.makeTransitionLogger()
+        }
+
+        await self.manager.tell("stopping") { try $0.stopping() }
+        for listener in listeners { try await listener.close() }
+        try await loop.flatSubmit {
+            switch end {
+            case .stop: server.sayGoodbye(.shutdown)
+            case .restart: server.sayGoodbye(.restart)
+            }
+        }.get()
+        watchdog?.cancel()
+        withExtendedLifetime(log) {}
+    }
+
+    /// What logs transitions; nil if the level is such that they are not logged.
+    private func makeTransitionLogger() -> TransitionLogger<State>? {
+        self.logger.logLevel <= .info
+            ? TransitionLogger(of: self.machine, logger: self.logger) : nil
+    }
+
+    /// Waits for the end, and does meanwhile what signals ask for.
+    private func untilEnd(
+        heeding signals: UnixSignalsSequence?,
+        reload: () async -> Void
+    ) async throws -> End {
+        guard let signals else {
+            try await gracefulShutdown()
+            return .stop
+        }
+        for await signal in signals.cancelOnGracefulShutdown() {
+            guard signal == .sighup else { return .restart }
+            await reload()
+        }
+        return .stop
+    }
+
+    private func reload(_ server: StateServer) async {
+        await self.manager.tell("reloading") { try $0.reloading() }
+        do {
+            if let limits = try self.configuration.reload?() {
+                let later = try await server.loop.submit { server.apply(limits) }.get()
+                self.logger.notice(
+                    "\(CataloguedMessage.reloaded.rawValue)",
+                    metadata: later.isEmpty
+                        ? [:] : ["atNextStart": "\(later.joined(separator: ", "))"]
+                )
+            }
+        } catch {
+            self.logger.error(
+                "the configuration cannot be used, going on with what was in force",
+                metadata: ["error": "\(error)"]
+            )
+        }
+        await self.manager.tell("ready") { try $0.ready() }
+    }
+}

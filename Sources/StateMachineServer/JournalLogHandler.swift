@@ -1,0 +1,74 @@
+import Logging
+import Systemd
+
+/// Writes the log into the journal as entries with fields.
+///
+/// Each key of the metadata becomes a field, `seq` for one `STATEMACHINE_SEQ=`; the message shows them
+/// too, for people. Messages of ``CataloguedMessage`` bear a `MESSAGE_ID=` by which the journal explains
+/// them.
+struct JournalLogHandler: LogHandler {
+    /// Whether stderr leads to the journal.
+    static var isOfUse: Bool { Journal.isStandardError }
+
+    var logLevel = Logger.Level.trace
+    var metadata: Logger.Metadata = [:]
+
+    private let label: String
+    private let fallback: any LogHandler
+
+    /// A handler that leaves to `fallback` what the journal does not take.
+    init(label: String, fallback: any LogHandler) {
+        self.label = label
+        self.fallback = fallback
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { self.metadata[key] }
+        set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let metadata = self.metadata.merging(event.metadata ?? [:]) { $1 }
+        do {
+            try Journal.send(
+                Self.fields(event.level, "\(event.message)", metadata, label: self.label)
+            )
+        } catch {
+            self.fallback.log(event: event)
+        }
+    }
+
+    /// The entry's fields.
+    static func fields(
+        _ level: Logger.Level,
+        _ message: String,
+        _ metadata: Logger.Metadata,
+        label: String
+    ) -> [(name: String, value: String)] {
+        let facts = metadata.sorted { $0.key < $1.key }.map { (key: $0.key, value: "\($0.value)") }
+        let text = ([message] + facts.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
+        var fields: [(name: String, value: String)] = [
+            ("MESSAGE", text),
+            ("PRIORITY", "\(Self.priority(of: level))"),
+            ("SYSLOG_IDENTIFIER", label),
+        ]
+        if let id = CataloguedMessage(rawValue: message)?.id { fields.append(("MESSAGE_ID", id)) }
+        return fields + facts.map { ("STATEMACHINE_\(Self.fieldName($0.key))", $0.value) }
+    }
+
+    /// The levels of syslog(3) that mean the same.
+    private static func priority(of level: Logger.Level) -> Int {
+        switch level {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+
+    private static func fieldName(_ key: String) -> String {
+        String(key.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+    }
+}

@@ -1,0 +1,69 @@
+public import Logging
+import Synchronization
+
+/// The least level that is logged, for all loggers that share it; it may change while they are used.
+public final class LogThreshold: Sendable {
+    private let guarded: Mutex<Logger.Level>
+
+    /// A threshold that begins at `level`.
+    public init(_ level: Logger.Level) { self.guarded = Mutex(level) }
+
+    /// What is below is not logged.
+    public var level: Logger.Level {
+        get { self.guarded.withLock { $0 } }
+        set { self.guarded.withLock { $0 = newValue } }
+    }
+}
+
+extension Logger {
+    /// Makes a service's logger.
+    ///
+    /// It writes to the journal, with fields, if that is where stderr leads, else to stderr.
+    ///
+    /// - Parameters:
+    ///   - label: who logs; the journal's `SYSLOG_IDENTIFIER=`.
+    ///   - threshold: what is logged, unless a copy of the logger is given a level of its own.
+    /// - Returns: the logger.
+    public static func service(label: String, threshold: LogThreshold) -> Logger {
+        Logger(label: label) { label in
+            let stderr = StreamLogHandler.standardError(label: label)
+            guard JournalLogHandler.isOfUse else {
+                return ThresholdLogHandler(base: stderr, threshold: threshold)
+            }
+            return ThresholdLogHandler(
+                base: JournalLogHandler(label: label, fallback: stderr),
+                threshold: threshold
+            )
+        }
+    }
+}
+
+/// Logs what a shared threshold lets by.
+struct ThresholdLogHandler: LogHandler {
+    private var base: any LogHandler
+    private let threshold: LogThreshold
+    private var own: Logger.Level?
+
+    init(base: any LogHandler, threshold: LogThreshold) {
+        self.base = base
+        self.base.logLevel = .trace
+        self.threshold = threshold
+    }
+
+    var logLevel: Logger.Level {
+        get { self.own ?? self.threshold.level }
+        set { self.own = newValue }
+    }
+
+    var metadata: Logger.Metadata {
+        get { self.base.metadata }
+        set { self.base.metadata = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { self.base[metadataKey: key] }
+        set { self.base[metadataKey: key] = newValue }
+    }
+
+    func log(event: LogEvent) { self.base.log(event: event) }
+}

@@ -1,0 +1,48 @@
+import Glibc
+
+/// The doors' sockets: those that were handed over, and those that the daemon makes for itself.
+struct OpenDoors: Sendable {
+    let sockets: [(door: Door, socket: DoorSocket)]
+
+    /// Where they are, for the log.
+    let directory: String
+
+    /// Held for as long as sockets of our own are in it; handed over they are ours alone already, and
+    /// the directory is whoever's.
+    private let lock: RuntimeDirectory?
+
+    /// - Throws: `DaemonError`; then no socket is left behind.
+    init(
+        _ handed: [Door: HandedSockets.DoorHandle],
+        runtimeDirectory asked: String?
+    ) throws(DaemonError) {
+        let isComplete = Door.allCases.allSatisfy { handed[$0] != nil }
+        let lock = isComplete ? nil : try RuntimeDirectory(Self.path(asked))
+        var sockets: [(door: Door, socket: DoorSocket)] = []
+        do {
+            for door in Door.allCases {
+                if let handle = handed[door] {
+                    sockets.append((door, DoorSocket(handle)))
+                } else if let lock {
+                    sockets.append((door, try DoorSocket(door, in: lock)))
+                }
+            }
+        } catch {
+            for (_, socket) in sockets { socket.remove() }
+            throw error
+        }
+        self.sockets = sockets
+        self.lock = lock
+        self.directory =
+            lock?.path ?? handed[.control]?.path.split(separator: "/").dropLast()
+            .map { "/\($0)" }.joined() ?? ""
+    }
+
+    private static func path(_ asked: String?) throws(DaemonError) -> String {
+        try RuntimeDirectory.path(
+            asked: asked,
+            environment: { name in getenv(name).map { String(cString: $0) } },
+            isRoot: geteuid() == 0
+        )
+    }
+}

@@ -1,0 +1,27 @@
+import Dispatch
+import Systemd
+
+/// The time that a unit gives a service to start (`TimeoutStartSec=`).
+public enum StartTimeout {
+    /// What is asked for each time: three times ``intervalSeconds``, so that a message or two may come
+    /// late.
+    private static let grant = Duration.seconds(30)
+    private static let intervalSeconds = 10
+
+    /// Does something that may take long before the service is ready, such as reading a large history,
+    /// and has the service manager wait for it.
+    public static func extended<Result>(while body: () throws -> Result) rethrows -> Result {
+        let notifier = ServiceNotifier()
+        guard notifier.isHeard else { return try body() }
+        let queue = DispatchQueue(label: "statemachine.start")
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.schedule(deadline: .now(), repeating: .seconds(Self.intervalSeconds))
+        timer.setEventHandler {
+            // A manager that does not listen does not wait either; READY=1, which follows, says so.
+            try? notifier.extendTimeout(by: Self.grant)
+        }
+        timer.activate()
+        defer { timer.cancel() }
+        return try body()
+    }
+}

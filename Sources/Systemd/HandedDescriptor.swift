@@ -1,0 +1,35 @@
+internal import CSystemd
+internal import Glibc
+
+/// A descriptor that the service manager handed over at the start: sd_listen_fds_with_names(3).
+///
+/// It belongs to whoever takes it from the list; it is closed on exec.
+package struct HandedDescriptor: Hashable, Sendable {
+    /// What the unit calls it (`FileDescriptorName=`), or what it was stored as.
+    package let name: String
+    package let descriptor: CInt
+
+    package init(name: String, descriptor: CInt) {
+        self.name = name
+        self.descriptor = descriptor
+    }
+
+    /// All that were handed to this process, in the manager's order.
+    ///
+    /// Only the first call in a process returns any: the variables that tell of them are taken away, so
+    /// that neither a child nor a second caller believes they are its own.
+    package static func takeAll() -> [HandedDescriptor] {
+        var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+        let count = sd_listen_fds_with_names(1, &names)
+        guard count > 0, let names else { return [] }
+        defer { free(names) }
+        return (0..<Int(count)).map { index in
+            let name = names[index].map { String(cString: $0) } ?? ""
+            free(names[index])
+            return HandedDescriptor(name: name, descriptor: 3 + CInt(index))
+        }
+    }
+
+    /// What it is, in words.
+    package var kind: String { DescriptorKind(of: self.descriptor).description }
+}

@@ -1,0 +1,45 @@
+internal import CSystemd
+internal import Glibc
+
+/// The system's journal: entries with fields, sd_journal_sendv(3).
+package enum Journal {
+    /// Whether what this process writes to stderr goes to the journal, so that entries with fields say
+    /// the same better: `$JOURNAL_STREAM` names stderr's device and inode (systemd.exec(5)).
+    package static var isStandardError: Bool {
+        guard let stream = getenv("JOURNAL_STREAM") else { return false }
+        var status = stat()
+        guard fstat(STDERR_FILENO, &status) == 0 else { return false }
+        return String(cString: stream) == "\(status.st_dev):\(status.st_ino)"
+    }
+
+    /// Sends one entry, and waits for the journal to take it.
+    ///
+    /// Names are of capitals, digits and underscores; values may be anything.
+    package static func send(_ fields: [(name: String, value: String)]) throws(JournalError) {
+        let entries = fields.map { Array("\($0.name)=\($0.value)".utf8) }
+        // One allocation that holds still while the vectors point into it.
+        let bytes = entries.flatMap(\.self)
+        let result = bytes.withUnsafeBytes { buffer in
+            var offset = 0
+            let vectors = entries.map { entry in
+                defer { offset += entry.count }
+                let base = buffer.baseAddress.map { $0 + offset }
+                return iovec(
+                    iov_base: UnsafeMutableRawPointer(mutating: base),
+                    iov_len: entry.count
+                )
+            }
+            return sd_journal_sendv(vectors, CInt(vectors.count))
+        }
+        guard result >= 0 else { throw JournalError(code: -result) }
+    }
+}
+
+/// The journal did not take an entry.
+package struct JournalError: Error, CustomStringConvertible {
+    package let code: Int32
+
+    package var description: String {
+        "the journal did not take an entry (errno \(self.code))"
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Sockets that the service manager made, and hands over.
+@Suite(.timeLimit(.minutes(1)))
+struct ActivationTests {
+    /// A notify socket, and a directory with an empty `run` in it.
+    private func withManager(
+        _ body: @escaping @Sendable (String, NotifySocket) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(
+                atPath: "\(directory)/run",
+                withIntermediateDirectories: false
+            )
+            try await body(directory, NotifySocket(in: directory))
+        }
+    }
+
+    private func mode(of path: String) throws -> Int {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw TestFailure("\(path): errno \(errno)") }
+        return Int(status.st_mode & 0o7777)
+    }
+
+    @Test
+    func handedOverSocketsAreUsedAsTheyAre() async throws {
+        try await self.withManager { directory, notify in
+            let control = try Descriptor.socket(named: "control", at: "\(directory)/c")
+            let events = try Descriptor.socket(named: "events", at: "\(directory)/e")
+            chmod("\(directory)/c", 0o640)
+            // Whoever comes before the daemon waits in the queue.
+            let early = try LineSocket(connectingTo: "\(directory)/c")
+            try early.send("get")
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                handing: [events, control]
+            )
+            try await notify.wait(for: "READY=1")
+            #expect(try await early.next().state == "ready")
+            #expect(try await LineSocket(connectingTo: "\(directory)/e").next().type == "state")
+            let denied = try LineSocket(connectingTo: "\(directory)/e")
+            _ = try await denied.next()
+            #expect(try await denied.ask("set ready value=true").error == "forbidden")
+
+            daemon.send(SIGTERM)
+            #expect(try await daemon.ended().status == 0)
+            #expect(try self.mode(of: "\(directory)/c") == 0o640)
+            // The manager's socket is still open: whoever comes now waits for the next daemon.
+            let late = try LineSocket(connectingTo: "\(directory)/c")
+            let next = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                handing: [control, events]
+            )
+            #expect(try await late.ask("ping").seq == 0)
+            next.send(SIGKILL)
+            #expect(try await next.ended().status == -SIGKILL)
+            #expect(throws: Never.self) { try LineSocket(connectingTo: "\(directory)/c") }
+            #expect(!FileManager.default.fileExists(atPath: daemon.control))
+        }
+    }
+
+    @Test(arguments: ["control", "events"])
+    func theDoorThatIsMissingIsMade(handed: String) async throws {
+        try await self.withManager { directory, notify in
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                handing: [try .socket(named: handed, at: "\(directory)/run/\(handed).sock")]
+            )
+            try await notify.wait(for: "READY=1")
+            #expect(try await daemon.connect(\.control).ask("ping").ok == true)
+            #expect(try await daemon.connect(\.events).next().type == "state")
+            let made = handed == "events" ? daemon.control : daemon.events
+            #expect(try self.mode(of: made) == (handed == "events" ? 0o660 : 0o666))
+            daemon.send(SIGTERM)
+            #expect(try await daemon.ended().status == 0)
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: daemon.directory)
+                    == ["\(handed).sock"]
+            )
+        }
+    }
+
+    enum Wrong: CaseIterable {
+        case datagram, deaf, unknown, doubled, noSocket
+
+        func descriptors(in directory: String) throws -> [Descriptor] {
+            let path = "\(directory)/s"
+            switch self {
+            case .datagram:
+                return [
+                    try .socket(named: "control", at: path, type: SOCK_DGRAM, listening: false)
+                ]
+            case .deaf: return [try .socket(named: "control", at: path, listening: false)]
+            case .unknown: return [try .socket(named: "statemachine.socket", at: path)]
+            case .doubled:
+                return try ["1", "2"].map { try .socket(named: "events", at: path + $0) }
+            case .noSocket:
+                return [Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC), name: "events")]
+            }
+        }
+
+        var complaint: String {
+            switch self {
+            case .datagram:
+                #""control", and control is a Unix datagram socket that does not listen"#
+            case .deaf: #""control", and control is a Unix stream socket that does not listen"#
+            case .unknown:
+                #""statemachine.socket", and nothing is known of "statemachine.socket""#
+            case .doubled: #""events", "events", and there are two called events"#
+            case .noSocket: #""events", and events is no socket"#
+            }
+        }
+    }
+
+    @Test(arguments: Wrong.allCases)
+    func whatCannotBeADoorIsRefusedWithWhatWasExpected(wrong: Wrong) async throws {
+        try await self.withManager { directory, notify in
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                handing: try wrong.descriptors(in: directory)
+            )
+            let message = try await notify.wait(for: "STATUS=")
+            let (errors, status) = try await daemon.ended()
+            #expect(status == EX_CONFIG)
+            for text in [errors, message] {
+                #expect(text.contains("the service manager handed over \(wrong.complaint)"))
+                #expect(text.contains("FileDescriptorName=control"))
+            }
+            #expect(message.hasSuffix("\nEXIT_STATUS=78"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: daemon.directory).isEmpty)
+        }
+    }
+
+    @Test
+    func aFailedSystemCallIsToldByItsNumber() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory)
+            try Data().write(to: URL(filePath: "\(directory)/run"))
+            let daemon = try ActivatedDaemon(in: directory, notify: notify)
+            let message = try await notify.wait(for: "STATUS=cannot open the runtime directory")
+            #expect(message.hasSuffix("\nEXIT_STATUS=1\nERRNO=\(ENOTDIR)"))
+            #expect(try await daemon.ended().status == 1)
+        }
+    }
+
+    @Test
+    func theToolThatActivatesFindsItUsable() async throws {
+        try await self.withManager { directory, notify in
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                command: [
+                    "systemd-socket-activate", "--listen=\(directory)/run/control.sock",
+                    "--listen=\(directory)/run/events.sock", "--fdname=control:events",
+                    "-E", "NOTIFY_SOCKET",
+                ]
+            )
+            try await daemon.wait(forErrors: "Listening on \(directory)/run/events.sock")
+            #expect(try await daemon.connect(\.control).ask("ping").seq == 0)
+            daemon.send(SIGTERM)
+            #expect(try await daemon.ended().status == 0)
+        }
+    }
+}

@@ -1,0 +1,169 @@
+package import Glibc
+import Synchronization
+
+/// The built daemon started as the service manager starts it: with descriptors, and their names, in
+/// `$LISTEN_FDS` and `$LISTEN_FDNAMES`.
+///
+/// `@unchecked Sendable`: what changes after `init` is guarded by its lock.
+package final class ActivatedDaemon: @unchecked Sendable {
+    package let pid: pid_t
+    /// Its runtime directory.
+    package let directory: String
+    private let errors: CInt
+    private let isEnded = Mutex(false)
+    private let written = Mutex<[UInt8]>([])
+
+    package var control: String { "\(self.directory)/control.sock" }
+    package var events: String { "\(self.directory)/events.sock" }
+
+    /// Starts it; wait for READY=1 at the notify socket.
+    ///
+    /// It is given the descriptors in order, and told in `$JOURNAL_STREAM` that its stderr leads to
+    /// the journal if that is to be. `command` comes before the daemon on the command line.
+    package init(
+        in directory: String,
+        notify: NotifySocket,
+        handing: [Descriptor] = [],
+        arguments: [String] = [],
+        environment: [String: String] = [:],
+        command: [String] = [],
+        logsToJournal: Bool = false
+    ) throws {
+        self.directory = "\(directory)/run"
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        // First out of the way of their new numbers.
+        let copies = handing.map { fcntl($0.number, F_DUPFD_CLOEXEC, 1000) }
+        defer { for copy in copies { close(copy) } }
+        for (index, copy) in copies.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, copy, 3 + CInt(index))
+        }
+        // Closed on exec from the first: another test may start a process at this moment.
+        var pair: [CInt] = [-1, -1]
+        guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0
+        else { throw TestFailure("no socket pair: errno \(errno)") }
+        defer { close(pair[1]) }
+        self.errors = pair[0]
+        posix_spawn_file_actions_adddup2(&actions, pair[1], STDERR_FILENO)
+
+        var variables = environment
+        variables["NOTIFY_SOCKET"] = notify.path
+        var status = stat()
+        if logsToJournal, fstat(pair[1], &status) == 0 {
+            variables["JOURNAL_STREAM"] = "\(status.st_dev):\(status.st_ino)"
+        }
+        if !handing.isEmpty {
+            variables["LISTEN_FDS"] = "\(handing.count)"
+            variables["LISTEN_FDNAMES"] = handing.map(\.name).joined(separator: ":")
+        }
+        let names: [String] = ["PATH", "HOME", "LD_LIBRARY_PATH"]
+        let inherited = names.compactMap { name in
+            getenv(name).map { "\(name)=\(String(cString: $0))" }
+        }
+        // Only the process itself knows the number that it is to find in $LISTEN_PID.
+        let script = #"export LISTEN_PID=$$ WATCHDOG_PID=$$; exec "$@""#
+        let line: [String] =
+            ["/bin/sh", "-c", script, "sh"] + command + [try BuiltProduct.statemachine.path]
+            + ["--runtime-directory", "\(directory)/run"] + arguments
+        var pid: pid_t = 0
+        let result = withCStrings(line) { line in
+            withCStrings(inherited + variables.map { "\($0)=\($1)" }) { environment in
+                posix_spawn(&pid, "/bin/sh", &actions, nil, line, environment)
+            }
+        }
+        guard result == 0 else {
+            close(pair[0])
+            throw TestFailure("cannot start the daemon: errno \(result)")
+        }
+        self.pid = pid
+    }
+
+    deinit {
+        // A test that failed leaves it running.
+        if !self.isEnded.withLock({ $0 }) {
+            kill(self.pid, SIGKILL)
+            var status: CInt = 0
+            waitpid(self.pid, &status, 0)
+        }
+        close(self.errors)
+    }
+
+    package func send(_ signal: CInt) { kill(self.pid, signal) }
+
+    /// Waits until it has written that to stderr.
+    package func wait(forErrors text: String) async throws {
+        try await blocking {
+            while !String(decoding: self.written.withLock { $0 }, as: UTF8.self).contains(text) {
+                guard try self.readErrors() else { throw TestFailure("it never said \(text)") }
+            }
+        }
+    }
+
+    /// Waits for its end; returns what it wrote to stderr and its exit status, a signal's number
+    /// negative.
+    package func ended() async throws -> (errors: String, status: CInt) {
+        try await blocking {
+            while try self.readErrors() {}
+            var status: CInt = 0
+            waitpid(self.pid, &status, 0)
+            self.isEnded.withLock { $0 = true }
+            let signal = status & 0x7f
+            return (
+                String(decoding: self.written.withLock { $0 }, as: UTF8.self),
+                signal == 0 ? status >> 8 & 0xff : -signal
+            )
+        }
+    }
+
+    /// Waits until a SIGSTOP has stopped it.
+    package func stopped() async throws {
+        try await blocking {
+            var status: CInt = 0
+            guard waitpid(self.pid, &status, WUNTRACED) == self.pid, status & 0xff == 0x7f else {
+                throw TestFailure("it ended instead: \(status)")
+            }
+        }
+    }
+
+    /// Reads more of what it writes to stderr; false at the end.
+    private func readErrors() throws -> Bool {
+        try UnixSocket.wait(for: POLLIN, on: self.errors, "what the daemon says")
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        let count = read(self.errors, &chunk, chunk.count)
+        guard count > 0 else { return false }
+        self.written.withLock { $0 += chunk[..<count] }
+        return true
+    }
+
+    package func connect(_ path: KeyPath<ActivatedDaemon, String>) throws -> LineSocket {
+        try LineSocket(connectingTo: self[keyPath: path])
+    }
+}
+
+/// Strings as C takes a list of them, for the time of a call.
+private func withCStrings<Result>(
+    _ strings: [String],
+    _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+) -> Result {
+    let copies: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) } + [nil]
+    defer { for copy in copies { free(copy) } }
+    return body(copies)
+}
+
+extension Descriptor {
+    /// A socket of that type bound in the file system; a stream socket listens, if it is to.
+    package static func socket(
+        named name: String,
+        at path: String,
+        type: __socket_type = SOCK_STREAM,
+        listening: Bool = true
+    ) throws -> Descriptor {
+        let socket = Glibc.socket(AF_UNIX, CInt(type.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = Descriptor(socket, name: name)
+        guard UnixSocket.withAddress(path, { bind(socket, $0, $1) }) == 0,
+            !listening || listen(socket, 128) == 0
+        else { throw TestFailure("cannot listen at \(path): errno \(errno)") }
+        return descriptor
+    }
+}
