@@ -58,6 +58,8 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
     init() {
         var options = StateMachine<AppState>.Options()
         options.log = self.log
+        // However slow the machine is, no voter runs out of time.
+        options.clock = ManualClock()
         self.machine = StateMachine(options: options)
     }
 
