@@ -525,7 +525,7 @@ _statectl_release() {
 
 _statectl_guard() {
     repeating_flags=()
-    non_repeating_flags=(--json --version -h --help)
+    non_repeating_flags=(--json --verbose --version -h --help)
     repeating_options=(--before)
     non_repeating_options=(--runtime-directory --color --timeout --on-timeout --why)
     __statectl_offer_flags_options -1

@@ -45,7 +45,7 @@ function __statectl_parse_tokens -S
         case 'release'
             __statectl_parse_subcommand 1 'runtime-directory=' 'json' 'color=' 'version' 'h/help'
         case 'guard'
-            __statectl_parse_subcommand -r 1 'runtime-directory=' 'json' 'color=' 'before=+' 'timeout=' 'on-timeout=' 'why=' 'version' 'h/help'
+            __statectl_parse_subcommand -r 1 'runtime-directory=' 'json' 'color=' 'before=+' 'timeout=' 'on-timeout=' 'why=' 'verbose' 'version' 'h/help'
         case 'help'
             __statectl_parse_subcommand -r 1 'version'
         end
@@ -211,6 +211,7 @@ complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_opti
 complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_options "statectl guard" timeout' -l 'timeout' -d 'How long the daemon waits (default: 1).' -rfka ''
 complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_options "statectl guard" on-timeout' -l 'on-timeout' -d 'What no answer in time counts as (default: allow).' -rfka 'allow deny'
 complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_options "statectl guard" why' -l 'why' -d 'The reason where the command gives none.' -rfka ''
+complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_options "statectl guard" verbose' -l 'verbose' -d 'Say on standard error when the guard is registered.'
 complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_options "statectl guard" version' -l 'version' -d 'Show the version.'
 complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_options "statectl guard" h help' -s 'h' -l 'help' -d 'Show help information.'
 complete -c 'statectl' -n '__statectl_should_offer_completions_for_flags_or_options "statectl help" version' -l 'version' -d 'Show the version.'

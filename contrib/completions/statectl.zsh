@@ -292,6 +292,7 @@ _statectl_guard() {
         '--timeout[How long the daemon waits (default\: 1).]:seconds:'
         '--on-timeout[What no answer in time counts as (default\: allow).]:on-timeout:{__statectl_complete "${___on_timeout[@]}"}'
         '--why[The reason where the command gives none.]:text:'
+        '--verbose[Say on standard error when the guard is registered.]'
         '*:command:'
         '--version[Show the version.]'
         '(-h --help)'{-h,--help}'[Show help information.]'
