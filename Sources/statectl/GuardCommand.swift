@@ -22,7 +22,8 @@ struct GuardCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("States to be asked about.", valueName: "pattern")
+        help: ArgumentHelp("States to be asked about.", valueName: "pattern"),
+        completion: .states
     )
     var before: [String] = []
 

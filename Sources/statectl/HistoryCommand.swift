@@ -9,7 +9,10 @@ struct HistoryCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"))
+    @Argument(
+        help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
+        completion: .states
+    )
     var patterns: [String] = []
 
     @Option(help: ArgumentHelp("Only the changes after this cursor.", valueName: "cursor"))

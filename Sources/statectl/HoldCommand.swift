@@ -21,7 +21,8 @@ struct HoldCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("States that are not to be entered.", valueName: "pattern")
+        help: ArgumentHelp("States that are not to be entered.", valueName: "pattern"),
+        completion: .states
     )
     var before: [String] = []
 

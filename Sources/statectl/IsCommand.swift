@@ -10,7 +10,10 @@ struct IsCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(help: ArgumentHelp("States to compare with.", valueName: "pattern"))
+    @Argument(
+        help: ArgumentHelp("States to compare with.", valueName: "pattern"),
+        completion: .states
+    )
     var patterns: [String]
 
     @Flag(name: .shortAndLong, help: "Show nothing; the exit code is the answer.")

@@ -13,21 +13,25 @@ struct SetCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(help: "The state's name.")
+    @Argument(help: "The state's name.", completion: .states)
     var state: String
 
     @Argument(
         help: ArgumentHelp(
             "Its values: key=value; one without a label is value=….",
             valueName: "key=value"
-        )
+        ),
+        completion: .values
     )
     var values: [String] = []
 
     @Option(help: ArgumentHelp("Only if the machine is at this number.", valueName: "n"))
     var ifSeq: UInt64?
 
-    @Option(help: ArgumentHelp("Only if the current state matches.", valueName: "pattern"))
+    @Option(
+        help: ArgumentHelp("Only if the current state matches.", valueName: "pattern"),
+        completion: .states
+    )
     var ifState: String?
 
     @Flag(help: "Make a transition even if the state is the same.")

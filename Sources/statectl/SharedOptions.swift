@@ -13,7 +13,8 @@ struct SharedOptions: ParsableArguments {
                 $XDG_RUNTIME_DIR/statemachine.
                 """,
             valueName: "dir"
-        )
+        ),
+        completion: .directory
     )
     var runtimeDirectory: String?
 

@@ -49,6 +49,8 @@ struct Statectl: AsyncParsableCommand {
     /// after `watch`, `--` is taken for `--exec`.
     static func words(_ arguments: some Sequence<String>) -> [String] {
         var words = Array(arguments)
+        // A question of a shell's completion script, which has a "--" of its own.
+        if words.first == "---completion" { return words }
         guard let terminator = words.firstIndex(of: "--") else { return words }
         let names = self.configuration.subcommands.compactMap { $0.configuration.commandName }
         guard words[..<terminator].first(where: names.contains) == "watch" else { return words }
@@ -67,7 +69,8 @@ struct Statectl: AsyncParsableCommand {
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
         do {
-            var command = try self.parseAsRoot(self.words(CommandLine.arguments.dropFirst()))
+            let words = self.words(CommandLine.arguments.dropFirst())
+            var command = try await self.asyncParseAsRoot(words)
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {

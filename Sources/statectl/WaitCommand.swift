@@ -10,12 +10,16 @@ struct WaitCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(help: ArgumentHelp("States to wait for.", valueName: "pattern"))
+    @Argument(
+        help: ArgumentHelp("States to wait for.", valueName: "pattern"),
+        completion: .states
+    )
     var patterns: [String] = []
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("States that end the wait with exit code 1.", valueName: "pattern")
+        help: ArgumentHelp("States that end the wait with exit code 1.", valueName: "pattern"),
+        completion: .states
     )
     var fail: [String] = []
 

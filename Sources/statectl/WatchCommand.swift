@@ -23,7 +23,10 @@ struct WatchCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"))
+    @Argument(
+        help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
+        completion: .states
+    )
     var patterns: [String] = []
 
     @Option(help: ArgumentHelp("End after so many lines.", valueName: "n"))
@@ -38,7 +41,8 @@ struct WatchCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Go on from the cursor in this file, if it is there, and keep it up to date.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var cursorFile: String?
 
@@ -53,7 +57,8 @@ struct WatchCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("End, with exit code 0, once in this state.", valueName: "pattern")
+        help: ArgumentHelp("End, with exit code 0, once in this state.", valueName: "pattern"),
+        completion: .states
     )
     var until: [String] = []
 

@@ -77,6 +77,7 @@ import Testing
     @Test(arguments: [
         ["get"], ["hold", "--before", "a", "--", "watch"], ["set", "watch", "--", "a=1"],
         ["watch", "--exec", "run", "--", "x"],
+        ["---completion", "watch", "--", "positional@0", "2", "0", "statectl", "watch", ""],
     ])
     func otherWordsAreLeftAsTheyAre(arguments: [String]) {
         #expect(Statectl.words(arguments) == arguments)

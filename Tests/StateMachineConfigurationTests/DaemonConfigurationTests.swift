@@ -76,4 +76,36 @@ struct DaemonConfigurationTests {
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
         }
     }
+
+    @Test func aHangUpTakesTheFileInAnewUnlessItIsWrong() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/config.yaml"
+            let write = { @Sendable (text: String) in
+                try text.write(toFile: path, atomically: false, encoding: .utf8)
+            }
+            try write("max-watches: 2\n")
+            _ = try await DaemonProcess.run(in: directory, arguments: ["--config", path]) {
+                daemon in
+                let maxWatches = { @Sendable () async throws in
+                    let description = try await daemon.ask(\.control, "describe")
+                    return description.item("limits")?.int("watchesPerConnection")
+                }
+                let hangUp = { @Sendable () async throws in
+                    try daemon.send(.init(rawValue: SIGHUP))
+                    try await daemon.notify.wait(for: "RELOADING=1")
+                    try await daemon.notify.wait(for: "READY=1")
+                }
+                #expect(try await maxWatches() == 2)
+                try write("max-watches: 3\n")
+                try await hangUp()
+                #expect(try await maxWatches() == 3)
+                try write("max-watches: 4\ncolour: red\n")
+                try await hangUp()
+                #expect(try await maxWatches() == 3)
+                try write("max-watches: 4\n")
+                try await hangUp()
+                #expect(try await maxWatches() == 4)
+            }
+        }
+    }
 }

@@ -1,0 +1,71 @@
+import ArgumentParser
+import StateMachineClient
+
+/// What a shell offers at a press of the tab key: what the daemon knows, and nothing without one.
+enum StateCompletion {
+    /// A press of a key does not wait longer than this for a daemon that does not answer.
+    private static let patience = Duration.seconds(1)
+
+    /// The states' descriptions, as `describe` of the daemon that the words are meant for gives them.
+    private static func states(for words: [String]) async -> [JSON] {
+        do {
+            let directory = try Self.directory(in: words) ?? .discover()
+            let reply = try await Client(directory).reply(to: .describe, within: Self.patience)
+            return reply["states"]?.elements ?? []
+        } catch {
+            // There is nobody to tell: the shell shows candidates and nothing else.
+            return []
+        }
+    }
+
+    static func names(_ words: [String]) async -> [String] {
+        await self.states(for: words).compactMap { $0["state"]?.string }
+    }
+
+    /// `key=value` for the fields that take only some values, `key=` for the others.
+    ///
+    /// bash takes `=` for the end of a word: behind one the values stand alone.
+    static func values(_ words: [String], at index: Int) async -> [String] {
+        let states = await self.states(for: words)
+        guard
+            let fields = states.first(where: { words.contains($0["state"]?.string ?? "") })?[
+                "fields"
+            ]
+        else { return [] }
+        let before = words.indices.contains(index - 1) ? words[index - 1] : ""
+        let name = before == "=" && index >= 2 ? words[index - 2] : nil
+        return (fields.members ?? []).filter { name == nil || $0.key == name }.flatMap { field in
+            let values = Self.texts(of: field.value)
+            let label = name == nil ? "\(field.key)=" : ""
+            return values.isEmpty && name == nil ? [label] : values.map { label + $0 }
+        }
+    }
+
+    private static func texts(of field: JSON) -> [String] {
+        if field["type"]?.string == "boolean" { return ["true", "false"] }
+        return (field["values"]?.elements ?? []).map(\.shortText)
+    }
+
+    private static func directory(in words: [String]) -> RuntimeDirectory? {
+        let flag = "--runtime-directory"
+        guard let index = words.firstIndex(where: { $0 == flag || $0.hasPrefix("\(flag)=") }) else {
+            return nil
+        }
+        // One word, or three to bash, or two.
+        let rest = ([String(words[index].dropFirst(flag.count))] + words[(index + 1)...])
+            .first { !$0.isEmpty && $0 != "=" }
+        return rest.map { RuntimeDirectory($0.hasPrefix("=") ? String($0.dropFirst()) : $0) }
+    }
+}
+
+extension CompletionKind {
+    /// The names of states.
+    static var states: CompletionKind {
+        .custom { words, _, _ in await StateCompletion.names(words) }
+    }
+
+    /// What the state that is named before may carry.
+    static var values: CompletionKind {
+        .custom { words, index, _ in await StateCompletion.values(words, at: index) }
+    }
+}
