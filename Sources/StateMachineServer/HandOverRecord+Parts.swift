@@ -18,7 +18,8 @@ extension Watch {
 
     /// The watch again, where it was; nil if the record makes no sense.
     convenience init?(_ record: HandOverRecord.Watch, head: UInt64) {
-        guard record.cursor <= head, record.reported <= head, record.request == nil || record.call != nil
+        guard record.cursor <= head, record.reported <= head,
+            record.request == nil || record.call != nil
         else { return nil }
         let (call, id) = record.call ?? (WatchCall(), nil)
         self.init(

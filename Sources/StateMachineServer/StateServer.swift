@@ -164,6 +164,7 @@ final class StateServer: @unchecked Sendable {
     /// Has the reporter told of the state, now and when it changes.
     func show(to status: StatusReporter) {
         self.status = status
+        status.changed(watches: self.watches)
         status.changed(to: self.snapshot)
     }
 

@@ -106,7 +106,9 @@ struct HandoverTests {
     func holdsGuardsAndWaitsGoOn() async throws {
         try await self.withService { service, first in
             let holder = try first.connect(\.control)
-            let hold = try await holder.ask(#"{"op":"hold","before":["dataRetrieval"],"why":"busy"}"#)
+            let hold = try await holder.ask(
+                #"{"op":"hold","before":["dataRetrieval"],"why":"busy"}"#
+            )
             let number = try #require(hold.int("hold"))
             let guarding = try first.connect(\.control)
             let guarded = try await guarding.ask(
@@ -153,11 +155,10 @@ struct HandoverTests {
             let asking = try first.connect(\.control)
             let setter = try first.connect(\.control)
             // More than a socket holds, in changes for one and in replies for the other.
+            let cause = String(repeating: "x", count: 200)
             for number in 0..<2000 {
-                let cause = String(repeating: "x", count: 200)
-                _ = try await setter.ask(
-                    #"{"op":"set","state":"ready","data":{"value":\#(number % 2 == 0)},"cause":"\#(cause)"}"#
-                )
+                let state = #""state":"ready","data":{"value":\#(number % 2 == 0)}"#
+                _ = try await setter.ask(#"{"op":"set",\#(state),"cause":"\#(cause)"}"#)
             }
             for number in 0..<200 { try asking.send(#"{"op":"describe","id":\#(number)}"#) }
             try asking.waitForInput()
