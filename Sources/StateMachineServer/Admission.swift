@@ -54,6 +54,12 @@ struct Admission {
         return .admit(afterNanoseconds: wait)
     }
 
+    /// It had its place in the last process; whatever the limits are, it has one here.
+    mutating func returned(_ uid: UInt32) {
+        self.users[uid, default: User()].connections += 1
+        self.total += 1
+    }
+
     mutating func left(_ uid: UInt32, at now: Int64) {
         guard var user = self.users[uid] else { return }
         self.total -= 1

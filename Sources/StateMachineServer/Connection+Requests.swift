@@ -9,7 +9,7 @@ extension Connection {
             guard let request = try Request.parse(line) else { return }
             self.server.counters.requests.add()
             do {
-                try self.perform(request, lineLength: line.count)
+                try self.perform(request, line)
             } catch {
                 self.server.counters.refusals.add()
                 self.reply(ServerLine.refusal(id: request.id, error))
@@ -20,7 +20,7 @@ extension Connection {
         }
     }
 
-    private func perform(_ request: Request, lineLength: Int) throws(WireError) {
+    private func perform(_ request: Request, _ line: [UInt8]) throws(WireError) {
         let operation = request.operation
         guard self.door.operations.contains(operation) else {
             throw WireError(
@@ -34,23 +34,23 @@ extension Connection {
         case .get:
             self.reply(ServerLine.reply(id: request.id, report: self.server.report))
         case .set(let call):
-            try self.set(call, id: request.id, lineLength: lineLength)
+            try self.set(call, id: request.id, lineLength: line.count)
         case .watch(let call):
-            try self.watch(call, id: request.id)
+            try self.watch(call, id: request.id, line)
         case .unwatch:
             try self.unwatch(id: request.id)
         case .wait(let call):
-            try self.wait(call, id: request.id)
+            try self.wait(call, id: request.id, line)
         case .hold(let call):
-            try self.hold(call, id: request.id)
+            try self.hold(call, id: request.id, line)
         case .release(let number):
             try self.release(number, id: request.id)
         case .guard(let call):
-            try self.guard(call, id: request.id)
+            try self.guard(call, id: request.id, line)
         case .vote(let call):
             try self.vote(call, id: request.id)
         case .history(let call):
-            try self.showHistory(call, id: request.id)
+            try self.showHistory(call, id: request.id, line)
         case .stats:
             self.reply(self.server.stats(id: request.id))
         case .ping:
@@ -64,7 +64,11 @@ extension Connection {
         }
     }
 
-    private func watch(_ call: WatchCall, id: RequestID?) throws(WireError) {
+    private func watch(
+        _ call: WatchCall,
+        id: RequestID?,
+        _ line: [UInt8]
+    ) throws(WireError) {
         for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
         let watches = self.watches.filter { !$0.isEnding }
         guard !watches.contains(where: { $0.id == id }) else {
@@ -80,10 +84,16 @@ extension Connection {
             throw WireError(.limit, "this connection has \(limit) watches, as many as it may")
         }
         let resume = call.since.map { self.server.resumePoint($0) }
-        self.begin(Watch(call, id: id, from: resume, head: self.server.report.seq))
+        self.begin(
+            Watch(call, id: id, from: resume, head: self.server.report.seq, request: line)
+        )
     }
 
-    private func showHistory(_ call: HistoryCall, id: RequestID?) throws(WireError) {
+    private func showHistory(
+        _ call: HistoryCall,
+        id: RequestID?,
+        _ line: [UInt8]
+    ) throws(WireError) {
         for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
         let ring = (first: self.server.ring.first, head: self.server.ring.head)
         var cursor = ring.first - 1
@@ -93,7 +103,16 @@ extension Connection {
         case .replay(let seq): cursor = seq
         case .resync(let reason, _): resync = reason
         }
-        self.begin(HistoryRun(call, id: id, after: cursor, through: ring.head, resync: resync))
+        self.begin(
+            HistoryRun(
+                call,
+                id: id,
+                after: cursor,
+                through: ring.head,
+                resync: resync,
+                request: line
+            )
+        )
     }
 
     private func unwatch(id: RequestID?) throws(WireError) {

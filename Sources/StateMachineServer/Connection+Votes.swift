@@ -4,17 +4,29 @@ import StateMachineWire
 
 /// Holds and guards: voters of the machine that live as long as the client's side of a connection.
 extension Connection {
-    func hold(_ call: HoldCall, id: RequestID?) throws(WireError) {
+    func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         let limit = self.server.limits.holdsPerConnection
         guard self.holds.count < limit else {
             throw WireError(.limit, "this connection has \(limit) holds, as many as it may")
         }
+        let number = self.server.nextNumber()
+        try self.place(call, id: id, line, number: number)
+        self.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
+    }
+
+    /// Puts a hold in its place among the voters.
+    func place(
+        _ call: HoldCall,
+        id: RequestID?,
+        _ line: [UInt8],
+        number: UInt64
+    ) throws(WireError) {
         let patience: Patience
         switch call.mode {
         case .block: patience = Patience(limit: nil, whenSilent: .yes)
         case .delay(let maxMs): patience = .postponing(atMost: .milliseconds(maxMs))
         }
-        let hold = try self.makeVoter(id: id, why: call.why)
+        let hold = try self.makeVoter(number, id: id, why: call.why, line)
         try self.register(hold, .hold(hold.number), before: call.before, patience) { question in
             switch call.mode {
             case .block: _ = question.vote(.no(hold.blockingWhy))
@@ -27,7 +39,6 @@ extension Connection {
         }
         self.holds.append(hold)
         self.server.holds[hold.number] = self
-        self.reply(ServerLine.reply(id: id, own: { $0.number("hold", hold.number) }))
     }
 
     func release(_ number: UInt64, id: RequestID?) throws(WireError) {
@@ -44,22 +55,33 @@ extension Connection {
         self.reply(ServerLine.reply(id: id))
     }
 
-    func `guard`(_ call: GuardCall, id: RequestID?) throws(WireError) {
+    func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         let limit = self.server.limits.guardsPerConnection
         guard self.guards.count < limit else {
             throw WireError(.limit, "this connection has \(limit) guards, as many as it may")
         }
+        let number = self.server.nextNumber()
+        try self.place(call, id: id, line, number: number)
+        self.reply(ServerLine.reply(id: id, own: { $0.number("guard", number) }))
+    }
+
+    /// Puts a guard in its place among the voters.
+    func place(
+        _ call: GuardCall,
+        id: RequestID?,
+        _ line: [UInt8],
+        number: UInt64
+    ) throws(WireError) {
         let patience = Patience(
             limit: .milliseconds(call.timeoutMs),
             whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
         )
-        let voter = try self.makeVoter(id: id, why: call.why)
+        let voter = try self.makeVoter(number, id: id, why: call.why, line)
         let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
         try self.register(voter, .guard(voter.number), before: call.before, patience) { question in
             connection.value.put(question, to: voter, leftMs: call.timeoutMs)
         }
         self.guards.append(voter)
-        self.reply(ServerLine.reply(id: id, own: { $0.number("guard", voter.number) }))
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
@@ -97,15 +119,21 @@ extension Connection {
         self.guards = []
     }
 
-    private func makeVoter(id: RequestID?, why: String?) throws(WireError) -> SocketVoter {
+    private func makeVoter(
+        _ number: UInt64,
+        id: RequestID?,
+        why: String?,
+        _ line: [UInt8]
+    ) throws(WireError) -> SocketVoter {
         guard !self.isMute else {
             throw WireError(.internal, "the connection is closed")
         }
         return SocketVoter(
-            number: self.server.nextNumber(),
+            number: number,
             requestID: id,
             peer: self.peer,
-            why: why
+            why: why,
+            request: line
         )
     }
 

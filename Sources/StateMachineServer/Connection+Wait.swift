@@ -4,7 +4,7 @@ import StateMachineWire
 
 extension Connection {
     /// Answers when a state matches, which may be one that has passed or the current one.
-    func wait(_ call: WaitCall, id: RequestID?) throws(WireError) {
+    func wait(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         for pattern in call.until + call.fail { try self.server.machine.schema.check(pattern) }
         let limit = self.server.limits.waitsPerConnection
         guard self.waits.count < limit else {
@@ -18,7 +18,7 @@ extension Connection {
         case .replay(let seq): passed = seq
         case .resync(let reason, _): resync = reason
         }
-        let wait = PendingWait(id: id, call: call, resync: resync)
+        let wait = PendingWait(id: id, call: call, resync: resync, request: line)
         while passed < head {
             passed += 1
             let verdict = wait.verdict { self.server.isWanted(passed, [$0]) }

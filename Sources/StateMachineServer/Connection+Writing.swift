@@ -223,11 +223,13 @@ extension Connection {
     func block(_ rest: ArraySlice<UInt8>, replies: Int) {
         self.isBlocked = true
         let buffer = self.channel.allocator.buffer(bytes: rest)
+        self.unsent = (buffer, replies)
         self.channel.writeAndFlush(buffer).assumeIsolated().whenComplete { _ in
             // A failure means that the channel is closing, which it says itself.
             self.channel.eventLoop.assumeIsolated().execute {
                 guard self.isBlocked else { return }
                 self.isBlocked = false
+                self.unsent = nil
                 self.repliesInFlight -= replies
                 self.count(bytes: rest.count)
                 self.flush()

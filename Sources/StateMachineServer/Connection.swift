@@ -57,6 +57,9 @@ final class Connection: ChannelInboundHandler {
     /// Whether the channel holds bytes that the socket did not take; nothing is written meanwhile.
     var isBlocked = false
 
+    /// What the channel was given, and how many replies are in it; it may have written some of it.
+    var unsent: (bytes: ByteBuffer, replies: Int)?
+
     /// Whether the client reads no more; what is for it is dropped.
     var isMute = false
 
@@ -72,15 +75,21 @@ final class Connection: ChannelInboundHandler {
     private(set) var isAdmitted = false
 
     /// Whether it is served; before, what it sends is kept.
-    private var isOpen = false
+    private(set) var isOpen = false
+
+    /// What the last process left of it, until it goes on with that.
+    private var inheritance: Inheritance?
+    typealias Inheritance = (record: HandOverRecord.Connection, handOver: HandOverRecord)
 
     init(
         server: StateServer,
         door: Door,
         peer: Peer,
         channel: any Channel,
-        descriptor: CInt
+        descriptor: CInt,
+        inheriting inheritance: Inheritance? = nil
     ) {
+        self.inheritance = inheritance
         self.server = server
         self.door = door
         self.peer = peer
@@ -99,6 +108,15 @@ final class Connection: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         self.server.add(self)
+        if let (record, handOver) = self.inheritance.take() {
+            self.server.admitAgain(self.peer.uid)
+            self.isAdmitted = true
+            self.goOn(with: record, of: handOver)
+            if record.isOpen { self.isOpen = true }
+            record.isOpen ? self.serve() : self.open()
+            context.fireChannelActive()
+            return
+        }
         switch self.server.admit(self.peer.uid) {
         case .admit(0):
             self.isAdmitted = true
@@ -221,6 +239,22 @@ final class Connection: ChannelInboundHandler {
         self.repliesInFlight + self.sets.count < self.server.limits.repliesInFlight
     }
 
+    /// What the client has sent and was not dealt with.
+    var unhandledInput: ByteBufferView { self.inbound.readableBytesView }
+
+    /// Puts that before what arrives.
+    func takeInput(_ bytes: some Sequence<UInt8>) { self.inbound.writeBytes(bytes) }
+
+    /// What the channel has been given and not written.
+    var unsentBytes: ByteBufferView {
+        guard let unsent else { return ByteBufferView() }
+        let left = self.channel.syncOptions.flatMap { options in
+            // Refused only by a channel that is closed, whose bytes nobody reads.
+            try? options.getOption(.bufferedWritableBytes)
+        }
+        return unsent.bytes.readableBytesView.suffix(left ?? 0)
+    }
+
     private var hasLine: Bool {
         self.inbound.readableBytesView.dropFirst(self.scanned).contains(UInt8(ascii: "\n"))
     }
@@ -306,7 +340,7 @@ final class Connection: ChannelInboundHandler {
     /// How soon a client may come back after a restart, in milliseconds.
     ///
     /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
-    private static var retryMs: Int { 200 }
+    static var retryMs: Int { 200 }
 
     /// Answers the waits and says goodbye.
     func shutDown(_ reason: ServerLine.ByeReason) {

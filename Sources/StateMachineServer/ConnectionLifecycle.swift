@@ -89,6 +89,9 @@ struct ConnectionLifecycle {
         }
     }
 
+    /// The next process goes on with the socket.
+    mutating func leftBehind() { self.state = .closed }
+
     /// The socket is closed.
     mutating func becameInactive() { self.state = .closed }
 }

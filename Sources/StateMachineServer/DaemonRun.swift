@@ -61,7 +61,12 @@ struct DaemonRun<State: MachineState>: Sendable {
         ResourceLimits.raiseDescriptors()
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
-            try await self.serve(at: doors, on: group, heeding: signals)
+            try await self.serve(
+                at: doors,
+                goingOnWith: TakenConnections(handed, logger: self.logger),
+                on: group,
+                heeding: signals
+            )
         } catch {
             try await group.shutdownGracefully()
             throw error
@@ -71,6 +76,7 @@ struct DaemonRun<State: MachineState>: Sendable {
 
     private func serve(
         at doors: OpenDoors,
+        goingOnWith taken: TakenConnections,
         on group: MultiThreadedEventLoopGroup,
         heeding signals: UnixSignalsSequence?
     ) async throws {
@@ -84,6 +90,7 @@ struct DaemonRun<State: MachineState>: Sendable {
                 limits: self.configuration.limits
             )
         }.get()
+        try await self.take(taken, to: server, on: group)
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {
             listeners.append(
@@ -110,14 +117,53 @@ struct DaemonRun<State: MachineState>: Sendable {
 
         await self.manager.tell("stopping") { try $0.stopping() }
         for listener in listeners { try await listener.close() }
-        try await loop.flatSubmit {
-            switch end {
-            case .stop: server.sayGoodbye(.shutdown)
-            case .restart: server.sayGoodbye(.restart)
-            }
-        }.get()
+        switch end {
+        case .stop: try await loop.flatSubmit { server.sayGoodbye(.shutdown) }.get()
+        case .restart: try await self.leaveConnections(of: server)
+        }
         watchdog?.cancel()
         withExtendedLifetime(log) {}
+    }
+
+    /// Goes on with what the last process left with the service manager.
+    private func take(
+        _ taken: TakenConnections,
+        to server: StateServer,
+        on group: any EventLoopGroup
+    ) async throws {
+        guard !taken.names.isEmpty else { return }
+        await self.manager.tell("taken") { notifier in
+            for name in taken.names { try notifier.removeFromStore(name) }
+        }
+        try await taken.goOn(at: server, on: group)
+        self.logger.notice(
+            "\(CataloguedMessage.takenUp.rawValue)",
+            metadata: ["connections": "\(taken.count)"]
+        )
+    }
+
+    /// Leaves the connections with the service manager; if that does not work, their clients are told
+    /// to come back.
+    private func leaveConnections(of server: StateServer) async throws {
+        let left = try await server.loop.flatSubmit { server.leaveConnections() }.get()
+        guard !left.descriptors.isEmpty else { return }
+        let isStored = await self.manager.ask("connections", for: LeftConnections.patience) {
+            try left.store($0)
+        }
+        if isStored == true {
+            left.close()
+            self.logger.notice(
+                "\(CataloguedMessage.handedOver.rawValue)",
+                metadata: ["connections": "\(left.descriptors.count)"]
+            )
+        } else {
+            await self.manager.tell("withdrawal") { try LeftConnections.withdraw($0) }
+            left.sayGoodbye()
+            self.logger.notice(
+                "the service manager does not keep connections, clients were told to come back",
+                metadata: ["connections": "\(left.descriptors.count)"]
+            )
+        }
     }
 
     /// What logs transitions; nil if the level is such that they are not logged.

@@ -1,7 +1,7 @@
 import StateMachineWire
 
 /// A socket through which clients come in: same protocol, different rights.
-enum Door: String, CaseIterable, Sendable {
+enum Door: String, CaseIterable, Codable, Sendable {
     /// For those who may change something.
     case control
     /// For everybody: connecting is watching.

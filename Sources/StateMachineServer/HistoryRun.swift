@@ -6,6 +6,8 @@ import StateMachineWire
 final class HistoryRun {
     let id: RequestID?
     let only: [Pattern]?
+    /// The line that asked for it.
+    let request: [UInt8]
     /// Set if its cursor could not be used; it began with the oldest change kept.
     var resync: ServerLine.Resync?
 
@@ -23,8 +25,10 @@ final class HistoryRun {
         id: RequestID?,
         after cursor: UInt64,
         through end: UInt64,
-        resync: ServerLine.Resync?
+        resync: ServerLine.Resync?,
+        request: [UInt8]
     ) {
+        self.request = request
         self.id = id
         self.only = call.only
         self.resync = resync

@@ -44,9 +44,11 @@ struct Listener: Sendable {
 }
 
 extension Channel {
-    fileprivate func addConnection(
+    /// Has a client served, from the beginning or from where the last process was.
+    func addConnection(
         at door: Door,
-        of server: StateServer
+        of server: StateServer,
+        inheriting inheritance: Connection.Inheritance? = nil
     ) throws {
         let pipeline = self.pipeline.syncOperations
         let descriptor = try pipeline.withUnsafeTransportIfAvailable(
@@ -58,7 +60,8 @@ extension Channel {
             door: door,
             peer: try Peer(credentialsOf: descriptor),
             channel: self,
-            descriptor: descriptor
+            descriptor: descriptor,
+            inheriting: inheritance
         )
         try pipeline.addHandler(connection)
     }

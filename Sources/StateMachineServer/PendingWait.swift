@@ -7,12 +7,18 @@ import StateMachineWire
 final class PendingWait {
     let id: RequestID?
     let call: WaitCall
+    /// The line that asked for it.
+    let request: [UInt8]
     /// Set if its cursor could not be used; it was judged from the current state on.
     let resync: ServerLine.Resync?
     var timeout: Scheduled<Void>?
+    /// When that is.
+    let deadline: NIODeadline?
 
-    init(id: RequestID?, call: WaitCall, resync: ServerLine.Resync?) {
+    init(id: RequestID?, call: WaitCall, resync: ServerLine.Resync?, request: [UInt8]) {
         self.id = id
+        self.request = request
+        self.deadline = call.timeoutMs.map { .now() + .bounded(milliseconds: $0) }
         self.call = call
         self.resync = resync
     }

@@ -7,31 +7,47 @@ struct ServiceManager: Sendable {
     let notifier = ServiceNotifier()
     let logger: Logger
 
-    /// How long it is waited for, in seconds.
+    /// How long it is waited for.
     ///
-    /// 1: a manager that does not read must not keep the daemon from starting or stopping. Picked.
-    private static let patience = 1
+    /// 1 s: a manager that does not read must not keep the daemon from starting or stopping. Picked.
+    private static let patience = Duration.seconds(1)
 
     /// Tells it something, and waits for it to take that, but not for ever.
     func tell(
         _ what: String,
         _ body: @escaping @Sendable (ServiceNotifier) throws -> Void
     ) async {
-        let (told, isTold) = AsyncStream.makeStream(of: Void.self)
+        _ = await self.ask(what, for: Self.patience, body)
+    }
+
+    /// Has it do something, off all threads that others need.
+    ///
+    /// - Parameters:
+    ///   - what: for the log.
+    ///   - patience: how long it is waited for.
+    ///   - body: talks to it; may block, and go on when nobody waits for it any more.
+    /// - Returns: what `body` returned; nil if it threw, which is logged, or has not ended in time.
+    func ask<Answer: Sendable>(
+        _ what: String,
+        for patience: Duration,
+        _ body: @escaping @Sendable (ServiceNotifier) throws -> Answer
+    ) async -> Answer? {
+        let (answers, isAnswered) = AsyncStream.makeStream(of: Answer.self)
         DispatchQueue(label: "statemachine.notify").async {
             do {
-                try body(self.notifier)
+                isAnswered.yield(try body(self.notifier))
             } catch {
                 self.logger.warning(
                     "the service manager was not told, going on",
                     metadata: ["what": "\(what)", "error": "\(error)"]
                 )
             }
-            isTold.finish()
+            isAnswered.finish()
         }
         DispatchQueue(label: "statemachine.patience").asyncAfter(
-            deadline: .now() + .seconds(Self.patience)
-        ) { isTold.finish() }
-        for await _ in told {}
+            deadline: .now() + .milliseconds(Int(patience / .milliseconds(1)))
+        ) { isAnswered.finish() }
+        for await answer in answers { return answer }
+        return nil
     }
 }

@@ -37,6 +37,8 @@ final class SocketVoter: @unchecked Sendable {
     let requestID: RequestID?
     let peer: Peer
     let why: String?
+    /// The line that asked for it.
+    let request: [UInt8]
 
     /// The question that it has not answered, and that question's number.
     ///
@@ -55,7 +57,14 @@ final class SocketVoter: @unchecked Sendable {
 
     private var registration: Registration?
 
-    init(number: UInt64, requestID: RequestID?, peer: Peer, why: String?) {
+    init(
+        number: UInt64,
+        requestID: RequestID?,
+        peer: Peer,
+        why: String?,
+        request: [UInt8]
+    ) {
+        self.request = request
         self.number = number
         self.requestID = requestID
         self.peer = peer

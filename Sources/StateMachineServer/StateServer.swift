@@ -51,7 +51,10 @@ final class StateServer: @unchecked Sendable {
     /// The connections whose requests wait until everybody has been written to.
     private var paused: [Connection] = []
     private var admission: Admission
-    private var lastNumber: UInt64 = 0
+    /// The last that a hold, a guard or a question was given.
+    private(set) var lastNumber: UInt64 = 0
+    /// Voters of connections that the next process goes on with; they count to the last moment.
+    private var leftVoters: [SocketVoter] = []
     private var allGone: EventLoopPromise<Void>?
 
     /// - Precondition: called on `loop`.
@@ -161,6 +164,7 @@ final class StateServer: @unchecked Sendable {
     /// Has the reporter told of the state, now and when it changes.
     func show(to status: StatusReporter) {
         self.status = status
+        status.changed(watches: self.watches)
         status.changed(to: self.snapshot)
     }
 
@@ -238,18 +242,33 @@ final class StateServer: @unchecked Sendable {
         return later
     }
 
+    /// A connection of the last process, which had its place there.
+    func admitAgain(_ uid: UInt32) { self.admission.returned(uid) }
+
+    /// Keeps clear of the numbers that the last process gave out.
+    func skipNumbers(through number: UInt64) { self.lastNumber = max(self.lastNumber, number) }
+
+    func keep(_ voters: [SocketVoter]) { self.leftVoters += voters }
+
     /// Tells every client that the daemon is going; done when all connections are closed.
     func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {
         self.loop.preconditionInEventLoop()
-        self.catchUp()
         let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
         self.allGone = promise
+        self.stopDeciding {
+            for connection in self.connections.values { connection.shutDown(reason) }
+            if self.connections.isEmpty { promise.succeed() }
+        }
+        return promise.futureResult
+    }
+
+    /// Has nothing decided any more, and then does what is to be done with the connections.
+    func stopDeciding(then body: @escaping () -> Void) {
+        self.catchUp()
         // All sets are answered before the first guard is let go, which would decide them.
         self.isClosing = true
         for connection in self.connections.values { connection.withdrawSets() }
-        for connection in self.connections.values { connection.shutDown(reason) }
-        if self.connections.isEmpty { promise.succeed() }
-        return promise.futureResult
+        body()
     }
 }
 

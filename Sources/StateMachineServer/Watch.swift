@@ -6,7 +6,7 @@ import StateMachineWire
 /// Belongs to the event loop.
 final class Watch {
     /// What the watch is sent.
-    enum Phase {
+    enum Phase: String, Codable {
         /// Nothing: its first line has not been written, lines before it in the connection's order
         /// are due.
         case queued
@@ -37,6 +37,9 @@ final class Watch {
 
     private let since: ResumePoint?
 
+    /// The line that asked for it; empty for the watch that connecting began.
+    let request: [UInt8]
+
     /// The last seq that it has been sent or that did not concern it.
     var cursor: UInt64
 
@@ -49,8 +52,10 @@ final class Watch {
         id: RequestID?,
         from resume: ResumePoint?,
         head seq: UInt64,
+        request: [UInt8] = [],
         isImplicit: Bool = false
     ) {
+        self.request = request
         self.id = id
         self.only = call.only
         self.mode = call.mode
@@ -83,6 +88,18 @@ final class Watch {
         } else {
             self.phase = .live
         }
+    }
+
+    /// Whether it begins with changes of before.
+    var isToReplay: Bool {
+        if case .replay = self.since { true } else { false }
+    }
+
+    /// Goes on where it was in another process, which had sent it `reported`.
+    func goOn(in phase: Phase, reported: UInt64, head: UInt64) {
+        // What was not sent there is of before here.
+        self.phase = phase == .live && self.cursor < head ? .replaying : phase
+        self.reported = reported
     }
 
     /// It has been sent a line that makes it current.

@@ -21,7 +21,7 @@ package enum ServerLine {
     }
 
     /// Why a reader is given the state instead of the changes that it asked for.
-    package enum Resync: String, Sendable {
+    package enum Resync: String, Codable, Sendable {
         /// Its cursor belongs to another numbering.
         case restarted
         /// Its cursor is older than what is kept.

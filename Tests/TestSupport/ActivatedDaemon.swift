@@ -33,12 +33,6 @@ package final class ActivatedDaemon: @unchecked Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // First out of the way of their new numbers.
-        let copies = handing.map { fcntl($0.number, F_DUPFD_CLOEXEC, 1000) }
-        defer { for copy in copies { close(copy) } }
-        for (index, copy) in copies.enumerated() {
-            posix_spawn_file_actions_adddup2(&actions, copy, 3 + CInt(index))
-        }
         // Closed on exec from the first: another test may start a process at this moment.
         var pair: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0
@@ -46,6 +40,13 @@ package final class ActivatedDaemon: @unchecked Sendable {
         defer { close(pair[1]) }
         self.errors = pair[0]
         posix_spawn_file_actions_adddup2(&actions, pair[1], STDERR_FILENO)
+        // After that, for the new numbers may be that of the pair; and first out of each other's way.
+        let copies = handing.map { fcntl($0.number, F_DUPFD_CLOEXEC, 1000) }
+        defer { for copy in copies { close(copy) } }
+        guard !copies.contains(-1) else { throw TestFailure("no descriptor: errno \(errno)") }
+        for (index, copy) in copies.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, copy, 3 + CInt(index))
+        }
 
         var variables = environment
         variables["NOTIFY_SOCKET"] = notify.path

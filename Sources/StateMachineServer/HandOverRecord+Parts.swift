@@ -1,0 +1,104 @@
+import FoundationEssentials
+import NIOCore
+import StateMachineWire
+
+// What each thing of a connection leaves, and how it is made of that again.
+
+extension Watch {
+    var record: HandOverRecord.Watch {
+        HandOverRecord.Watch(
+            request: self.isImplicit ? nil : Data(self.request),
+            phase: self.phase,
+            isToReplay: self.isToReplay,
+            isEnding: self.isEnding,
+            cursor: self.cursor,
+            reported: self.reported
+        )
+    }
+
+    /// The watch again, where it was; nil if the record makes no sense.
+    convenience init?(_ record: HandOverRecord.Watch, head: UInt64) {
+        guard record.cursor <= head, record.reported <= head,
+            record.request == nil || record.call != nil
+        else { return nil }
+        let (call, id) = record.call ?? (WatchCall(), nil)
+        self.init(
+            call,
+            id: id,
+            from: record.isToReplay ? .replay(after: record.cursor) : nil,
+            head: record.cursor,
+            request: record.request.map { Array($0) } ?? [],
+            isImplicit: record.request == nil
+        )
+        self.goOn(in: record.phase, reported: record.reported, head: head)
+        self.isEnding = record.isEnding
+    }
+}
+
+extension HandOverRecord.Watch {
+    /// What was asked for.
+    var call: (WatchCall, RequestID?)? {
+        guard let line = self.request, let request = Request(again: line),
+            case .watch(let call) = request.call
+        else { return nil }
+        return (call, request.id)
+    }
+}
+
+extension PendingWait {
+    var record: HandOverRecord.Wait {
+        HandOverRecord.Wait(
+            request: Data(self.request),
+            isJudged: self.resync == nil,
+            leftMs: self.deadline.map { deadline in
+                UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
+            }
+        )
+    }
+}
+
+extension SocketVoter {
+    var record: HandOverRecord.Voter {
+        HandOverRecord.Voter(number: self.number, request: Data(self.request))
+    }
+}
+
+extension HistoryRun {
+    var record: HandOverRecord.History {
+        HandOverRecord.History(
+            request: Data(self.request),
+            cursor: self.cursor,
+            end: self.end,
+            count: self.count,
+            resync: self.resync
+        )
+    }
+
+    /// The answer again, where it was; nil if the record makes no sense.
+    convenience init?(_ record: HandOverRecord.History) {
+        guard let request = Request(again: record.request), case .history(let call) = request.call,
+            record.cursor <= record.end, record.count <= call.limit
+        else { return nil }
+        self.init(
+            call,
+            id: request.id,
+            after: record.cursor,
+            through: record.end,
+            resync: record.resync,
+            request: Array(record.request)
+        )
+        self.sent(Int(record.count))
+    }
+}
+
+extension Request {
+    /// A request that was found good before; nil if it is not.
+    fileprivate init?(again line: Data) {
+        do {
+            guard let request = try Request.parse(Array(line)) else { return nil }
+            self = request
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import FoundationEssentials
+import StateMachineWire
+
+/// What a process leaves to the next about the connections that it leaves with the service manager.
+///
+/// It is read by the same build in most cases, by another after an upgrade: what is of another version
+/// is not read, and its clients connect anew.
+struct HandOverRecord: Codable, Equatable {
+    /// Raised with every change of the shape.
+    static let currentVersion = 1
+
+    /// Where a reader is, and what is not yet on its way to it.
+    struct Connection: Codable, Equatable {
+        /// The socket's inode: by this the descriptor is found again.
+        var socket: UInt64
+        var door: Door
+        /// Whether it was served; before, it waited to be.
+        var isOpen: Bool
+        /// What the client has sent and was not dealt with.
+        var input: Data
+        /// What is left of the line that the socket did not take whole, and the replies in it.
+        var unsent: Data
+        var unsentReplies: Int
+        var outbox: [Segment]
+        var history: History?
+        var watches: [Watch]
+        var waits: [Wait]
+        var holds: [Voter]
+        var guards: [Voter]
+        var resyncs: UInt64
+        var bytes: UInt64
+    }
+
+    struct Segment: Codable, Equatable {
+        var bytes: Data
+        var replies: Int
+        var mark: Mark?
+
+        /// What happens to a watch, by its place among the watches, when the segment is written.
+        enum Mark: Codable, Equatable {
+            case start(Int)
+            case end(Int)
+            case history(History)
+        }
+    }
+
+    /// An answer to `history` that is being written.
+    struct History: Codable, Equatable {
+        var request: Data
+        var cursor: UInt64
+        var end: UInt64
+        var count: UInt64
+        var resync: ServerLine.Resync?
+    }
+
+    struct Watch: Codable, Equatable {
+        /// The line that asked for it; nil for the watch of the events door.
+        var request: Data?
+        var phase: StateMachineServer.Watch.Phase
+        /// Whether it is to begin with changes of before.
+        var isToReplay: Bool
+        var isEnding: Bool
+        var cursor: UInt64
+        var reported: UInt64
+    }
+
+    struct Wait: Codable, Equatable {
+        var request: Data
+        /// Whether all up to the record's seq has been judged.
+        var isJudged: Bool
+        var leftMs: UInt64?
+    }
+
+    /// A hold or a guard.
+    struct Voter: Codable, Equatable {
+        var number: UInt64
+        var request: Data
+    }
+
+    var version = Self.currentVersion
+    var epoch: String
+    /// The newest change that the process knew.
+    var seq: UInt64
+    /// No number up to this is given to a hold, a guard or a question again.
+    var lastNumber: UInt64
+    var connections: [Connection]
+
+    /// As bytes.
+    func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
+
+    /// From bytes that a process of this version made.
+    init(decoding bytes: [UInt8]) throws {
+        struct Versioned: Decodable { let version: Int }
+        let data = Data(bytes)
+        let version = try JSONDecoder().decode(Versioned.self, from: data).version
+        guard version == Self.currentVersion else {
+            throw DaemonError("it is of version \(version), and known is \(Self.currentVersion)")
+        }
+        self = try JSONDecoder().decode(Self.self, from: data)
+    }
+
+    init(epoch: Epoch, seq: UInt64, lastNumber: UInt64, connections: [Connection]) {
+        self.epoch = epoch.description
+        self.seq = seq
+        self.lastNumber = lastNumber
+        self.connections = connections
+    }
+}

@@ -1,0 +1,77 @@
+import FoundationEssentials
+import Glibc
+import StateMachineWire
+import Systemd
+
+/// Connections that were taken off their channels, to be left with the service manager.
+///
+/// Its descriptors are closed by ``close()``, or by ``sayGoodbye()``.
+struct LeftConnections: Sendable {
+    let record: HandOverRecord
+    /// In the order of the record's connections.
+    let descriptors: [CInt]
+
+    /// How long the manager may take to deal with them.
+    ///
+    /// 5 s: many times what 512 descriptors take, a fraction of what a unit has to stop in. Not tuned.
+    static let patience = Duration.seconds(5)
+
+    /// What goes into the store last, and tells by its being kept that there was room for all.
+    private static let probeName = "probe"
+
+    /// Puts all of them into the manager's store; waits for it.
+    ///
+    /// - Returns: whether they are there.
+    /// - Throws: `NotifyError`, `SealedMemoryError` or an encoding error; then too nothing of them is to
+    ///   be left there: ``withdraw(_:)``.
+    func store(_ notifier: ServiceNotifier) throws -> Bool {
+        guard notifier.isHeard else { return false }
+        let memory = try SealedMemory.make(self.record.encoded(), name: HandedSockets.recordName)
+        defer { Glibc.close(memory) }
+        try notifier.store(memory, as: HandedSockets.recordName)
+        for descriptor in self.descriptors {
+            try notifier.store(descriptor, as: HandedSockets.connectionName)
+        }
+        // The manager is silent about what it does not keep, and closes it. So it is asked to keep one
+        // end of a pipe, and the other end shows whether it does.
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { return false }
+        defer { Glibc.close(ends[0]) }
+        do {
+            defer { Glibc.close(ends[1]) }
+            try notifier.store(ends[1], as: Self.probeName)
+            try notifier.settle(within: Self.patience)
+        }
+        var probe = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
+        let isKept = poll(&probe, 1, 0) == 0
+        try notifier.removeFromStore(Self.probeName)
+        return isKept
+    }
+
+    /// Takes what is there of them out of the manager's store.
+    static func withdraw(_ notifier: ServiceNotifier) throws {
+        for name in [HandedSockets.recordName, HandedSockets.connectionName, Self.probeName] {
+            try notifier.removeFromStore(name)
+        }
+    }
+
+    func close() {
+        for descriptor in self.descriptors { Glibc.close(descriptor) }
+    }
+
+    /// Ends them: what is left of a line, then `bye`, as far as the sockets take it at once.
+    func sayGoodbye() {
+        let bye = ServerLine.bye(.restart) { $0.number("retryMs", Connection.retryMs) }
+        for (descriptor, connection) in zip(self.descriptors, self.record.connections) {
+            let writer = SocketWriter(descriptor: descriptor)
+            let rest = Array(connection.unsent)
+            var isWhole = rest.isEmpty
+            if !isWhole, case .written(rest.count) = writer.write(rest[...]) { isWhole = true }
+            // A client that does not read sees the end; the line in which it comes is incomplete, and
+            // to be thrown away.
+            if isWhole { _ = writer.write(bye[...]) }
+            shutdown(descriptor, CInt(SHUT_RDWR))
+        }
+        self.close()
+    }
+}

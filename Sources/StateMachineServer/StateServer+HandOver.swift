@@ -1,0 +1,44 @@
+import NIOCore
+import NIOPosix
+import StateMachineCore
+import StateMachineWire
+import Systemd
+
+extension StateServer {
+    /// Takes all connections off their channels, to be left with the service manager; those that are
+    /// on their way out already are told to go.
+    ///
+    /// Sets that are not decided are refused, as at any end; nothing is decided any more.
+    ///
+    /// - Returns: what is to be left, once all others are gone.
+    func leaveConnections() -> EventLoopFuture<LeftConnections> {
+        self.loop.preconditionInEventLoop()
+        let promise = self.loop.makePromise(of: LeftConnections.self)
+        self.stopDeciding {
+            var records: [HandOverRecord.Connection] = []
+            var descriptors: [CInt] = []
+            for connection in Array(self.clients) {
+                if let (record, descriptor) = connection.leaveBehind() {
+                    records.append(record)
+                    descriptors.append(descriptor)
+                }
+            }
+            let left = LeftConnections(
+                record: HandOverRecord(
+                    epoch: self.epoch,
+                    seq: self.ring.head,
+                    lastNumber: self.lastNumber,
+                    connections: records
+                ),
+                descriptors: descriptors
+            )
+            self.sayGoodbye(.restart).map { left }.cascade(to: promise)
+        }
+        return promise.futureResult
+    }
+
+    /// Whether this process goes on with the numbering of the one that left that.
+    func isContinuing(_ handOver: HandOverRecord) -> Bool {
+        handOver.epoch == self.epoch.description && handOver.seq <= self.ring.head
+    }
+}

@@ -1,0 +1,244 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Connections that outlive the process that served them.
+@Suite(.timeLimit(.minutes(2)))
+struct HandoverTests {
+    /// A daemon that can be ended and started again, and the manager that keeps what it leaves.
+    struct Service: Sendable {
+        let directory: String
+        let notify: NotifySocket
+        let arguments: [String]
+
+        func start(handing: [Descriptor]? = nil) async throws -> ActivatedDaemon {
+            let daemon = try ActivatedDaemon(
+                in: self.directory,
+                notify: self.notify,
+                handing: handing ?? self.notify.store,
+                arguments: self.arguments
+            )
+            try await self.notify.wait(for: "READY=1")
+            return daemon
+        }
+
+        /// Ends it as the manager does for a restart, and starts it again with what it left.
+        func restart(_ daemon: ActivatedDaemon) async throws -> ActivatedDaemon {
+            daemon.send(SIGUSR2)
+            let (errors, status) = try await daemon.ended()
+            #expect(status == 0, "\(errors)")
+            return try await self.start()
+        }
+    }
+
+    private func withService(
+        storeLimit: Int = 2048,
+        _ body: @escaping @Sendable (Service, ActivatedDaemon) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let service = Service(
+                directory: directory,
+                notify: try NotifySocket(in: directory, storeLimit: storeLimit),
+                arguments: []
+            )
+            try await body(service, service.start())
+        }
+    }
+
+    @Test
+    func aHundredSubscribersSeeNoEnd() async throws {
+        try await self.withService { service, first in
+            let subscribers = try (0..<100).map { _ in try first.connect(\.events) }
+            for subscriber in subscribers { _ = try await subscriber.next() }
+            let filtered = try first.connect(\.control)
+            _ = try await filtered.ask(#"{"op":"watch","id":"f","only":["dataRetrieval"]}"#)
+
+            let second = try await service.restart(first)
+            #expect(service.notify.store.isEmpty)
+            for subscriber in subscribers + [filtered] {
+                let line = try await subscriber.next()
+                #expect(line.type == "state")
+                #expect(line.string("resync") == "restarted")
+            }
+            let setter = try second.connect(\.control)
+            _ = try await setter.ask("set ready value=true")
+            _ = try await setter.ask("set dataRetrieval phase=active")
+            for subscriber in subscribers {
+                #expect(try await subscriber.next().seq == 1)
+                #expect(try await subscriber.next().seq == 2)
+            }
+            let change = try await filtered.next()
+            #expect(change.seq == 2)
+            #expect(change.string("id") == "f")
+            let stats = try await setter.ask("stats")
+            #expect(stats.items("connections")?.count == 102)
+
+            // What was handed over ends like any other.
+            second.send(SIGTERM)
+            #expect(try await subscribers[0].rest().map { $0.string("reason") } == ["shutdown"])
+            for subscriber in subscribers { subscriber.vanish() }
+            filtered.vanish()
+            setter.vanish()
+            #expect(try await second.ended().status == 0)
+        }
+    }
+
+    @Test
+    func whatWasHalfSaidIsFinished() async throws {
+        try await self.withService { service, first in
+            let client = try first.connect(\.control)
+            #expect(try await client.ask("ping").seq == 0)
+            try client.send(raw: "pi")
+            // Whoever answers this has read the other half-line before: one loop reads both.
+            #expect(try await first.connect(\.control).ask("ping").seq == 0)
+            let second = try await service.restart(first)
+            try client.send(raw: "ng\n")
+            #expect(try await client.next().ok == true)
+            client.endInput()
+            #expect(try await client.nextLine() == nil)
+            second.send(SIGTERM)
+            #expect(try await second.ended().status == 0)
+        }
+    }
+
+    @Test
+    func holdsGuardsAndWaitsGoOn() async throws {
+        try await self.withService { service, first in
+            let holder = try first.connect(\.control)
+            let hold = try await holder.ask(
+                #"{"op":"hold","before":["dataRetrieval"],"why":"busy"}"#
+            )
+            let number = try #require(hold.int("hold"))
+            let guarding = try first.connect(\.control)
+            let guarded = try await guarding.ask(
+                #"{"op":"guard","id":9,"before":["authentication"],"timeoutMs":60000}"#
+            )
+            let guardNumber = try #require(guarded.int("guard"))
+            let waiter = try first.connect(\.control)
+            try waiter.send(
+                #"{"op":"wait","id":3,"until":["ready:value=true"],"timeoutMs":600000}"#
+            )
+            #expect(try await waiter.ask("ping").ok == true)
+
+            let second = try await service.restart(first)
+            let setter = try second.connect(\.control)
+            let denied = try await setter.ask("set dataRetrieval phase=active")
+            #expect(denied.error == "denied")
+            #expect(denied.items("by")?.first?.int("hold") == number)
+            #expect(try await setter.ask("release \(number)").ok == true)
+            #expect(try await setter.ask("set dataRetrieval phase=active").ok == true)
+
+            try setter.send("set authentication phase=active")
+            let question = try await guarding.next()
+            #expect(question.type == "ask")
+            #expect(question.int("id") == 9)
+            let ask = try #require(question.int("ask"))
+            // No number is given out twice.
+            #expect(ask > guardNumber)
+            #expect(try await guarding.ask(#"{"op":"vote","ask":\#(ask),"allow":true}"#).ok == true)
+            #expect(try await setter.next().bool("changed") == true)
+
+            #expect(try await setter.ask("set ready value=true").ok == true)
+            let reached = try await waiter.next()
+            #expect(reached.int("id") == 3)
+            #expect(reached.string("matched") == "ready:value=true")
+            #expect(reached.string("resync") == "restarted")
+        }
+    }
+
+    @Test
+    func aReaderThatWasBehindGetsWholeLines() async throws {
+        try await self.withService { service, first in
+            let slow = try first.connect(\.events)
+            _ = try await slow.next()
+            let asking = try first.connect(\.control)
+            let setter = try first.connect(\.control)
+            // More than a socket holds, in changes for one and in replies for the other.
+            let cause = String(repeating: "x", count: 200)
+            for number in 0..<2000 {
+                let state = #""state":"ready","data":{"value":\#(number % 2 == 0)}"#
+                _ = try await setter.ask(#"{"op":"set",\#(state),"cause":"\#(cause)"}"#)
+            }
+            for number in 0..<200 { try asking.send(#"{"op":"describe","id":\#(number)}"#) }
+            try asking.waitForInput()
+            _ = try await setter.ask("ping")
+
+            let second = try await service.restart(first)
+            var seqs: [Int] = []
+            var last = try await slow.next()
+            while last.type == "change" {
+                seqs.append(try #require(last.seq))
+                last = try await slow.next()
+            }
+            #expect(seqs == Array(1...seqs.count))
+            #expect(seqs.count < 2000)
+            #expect(last.string("resync") == "restarted")
+            for number in 0..<200 { #expect(try await asking.next().int("id") == number) }
+            #expect(try await second.connect(\.control).ask("set ready value=true").ok == true)
+            #expect(try await slow.next().type == "change")
+        }
+    }
+
+    @Test
+    func whoWentMeanwhileIsGone() async throws {
+        try await self.withService { service, first in
+            let gone = try first.connect(\.events)
+            let staying = try first.connect(\.events)
+            for client in [gone, staying] { _ = try await client.next() }
+            first.send(SIGUSR2)
+            #expect(try await first.ended().status == 0)
+            gone.vanish()
+            let second = try await service.start()
+            #expect(try await staying.next().string("resync") == "restarted")
+            let asker = try second.connect(\.control)
+            #expect(try await asker.ask("set ready value=true").ok == true)
+            #expect(try await staying.next().seq == 1)
+            #expect(try await asker.ask("stats").items("connections")?.count == 2)
+        }
+    }
+
+    @Test(arguments: [0, 1, 6])
+    func withoutRoomForAllEverybodyIsToldToComeBack(room: Int) async throws {
+        try await self.withService(storeLimit: room) { service, first in
+            let clients = try (0..<6).map { _ in try first.connect(\.events) }
+            for client in clients { _ = try await client.next() }
+            first.send(SIGUSR2)
+            for client in clients {
+                let farewell = try await client.rest()
+                #expect(farewell.map(\.type) == ["bye"])
+                #expect(farewell.first?.string("reason") == "restart")
+                #expect(farewell.first?.int("retryMs") == 200)
+            }
+            #expect(try await first.ended().status == 0)
+            #expect(service.notify.store.isEmpty)
+        }
+    }
+
+    @Test
+    func garbageInTheStoreIsDropped() async throws {
+        try await self.withService { service, first in
+            let client = try first.connect(\.events)
+            _ = try await client.next()
+            first.send(SIGUSR2)
+            #expect(try await first.ended().status == 0)
+            // The record is not one any more, and there are others' things beside it.
+            for descriptor in service.notify.store where descriptor.name == "handover" {
+                let null = open("/dev/zero", O_RDONLY)
+                dup2(null, descriptor.number)
+                close(null)
+            }
+            for name in ["connection", "stored", "handover"] {
+                service.notify.store(Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC), name: name))
+            }
+            let second = try await service.start()
+            #expect(service.notify.store.isEmpty)
+            #expect(try await second.connect(\.control).ask("ping").ok == true)
+            #expect(try await client.nextLine() == nil)
+            second.send(SIGTERM)
+            let errors = try await second.ended().errors
+            #expect(errors.contains("it is not sealed memory"))
+            #expect(errors.contains("the store holds what is of no use"))
+        }
+    }
+}
