@@ -4,12 +4,20 @@ import StateMachineWire
 
 extension Connection {
     /// Answers one request line.
-    func handle(_ line: [UInt8]) {
+    func handle(_ line: UnsafeRawBufferPointer) {
+        let setLine = SetLine(line)
+        if let setLine, self.door.takes(.set), let state = self.server.decodedStates[setLine] {
+            self.server.counters.requests.add()
+            self.server.catchUp()
+            let call = SetCall(state: state.name, cause: setLine.cause)
+            self.set(state, call, id: setLine.id)
+            return
+        }
         do {
-            guard let request = try Request.parse(line) else { return }
+            guard let request = try Request.parse(Array(line)) else { return }
             self.server.counters.requests.add()
             do {
-                try self.perform(request, lineLength: line.count)
+                try self.perform(request, lineLength: line.count, setLine)
             } catch {
                 self.server.counters.refusals.add()
                 self.reply(ServerLine.refusal(id: request.id, error))
@@ -20,9 +28,13 @@ extension Connection {
         }
     }
 
-    private func perform(_ request: Request, lineLength: Int) throws(WireError) {
+    private func perform(
+        _ request: Request,
+        lineLength: Int,
+        _ setLine: SetLine?
+    ) throws(WireError) {
         let operation = request.operation
-        guard self.door.operations.contains(operation) else {
+        guard self.door.takes(operation) else {
             throw WireError(
                 .forbidden,
                 "\(operation.rawValue) is not for \(self.door.fileName); "
@@ -32,9 +44,13 @@ extension Connection {
         self.server.catchUp()
         switch request.call {
         case .get:
-            self.reply(ServerLine.reply(id: request.id, report: self.server.report))
+            self.reply {
+                ServerLine.reply(after: $0, id: request.id, report: self.server.report)
+            }
         case .set(let call):
-            try self.set(call, id: request.id, lineLength: lineLength)
+            let state = try self.state(for: call, lineLength: lineLength)
+            if let setLine { self.server.decodedStates.keep(state, for: setLine) }
+            self.set(state, call, id: request.id)
         case .watch(let call):
             try self.watch(call, id: request.id)
         case .unwatch:

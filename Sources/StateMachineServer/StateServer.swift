@@ -27,6 +27,12 @@ final class StateServer: @unchecked Sendable {
     /// The connections that have each hold, by its number.
     var holds: [UInt64: Connection] = [:]
 
+    /// States by the bytes that asked for them.
+    var decodedStates = DecodedStates()
+
+    /// Room for the line of one change, kept between changes.
+    private var line: [UInt8] = []
+
     /// Room for the vectors of one write, kept between writes.
     var vectors: [iovec] = []
 
@@ -97,13 +103,15 @@ final class StateServer: @unchecked Sendable {
             at: transition.at
         )
         self.report = self.report(of: self.snapshot)
-        let line = ServerLine.change(
+        self.line.removeAll(keepingCapacity: true)
+        self.line = ServerLine.change(
+            after: exchange(&self.line, with: []),
             self.report,
             from: old,
             by: transition.by,
             cause: transition.cause
         )
-        self.ring.append(self.snapshot, line: line)
+        self.ring.append(self.snapshot, line: self.line)
         self.counters.changes.add()
         for connection in self.connections.values where connection.isWaiting {
             connection.judgeWaits(self.report, transition.new)

@@ -62,7 +62,24 @@ extension [UInt8] {
         )
     }
 
+    /// Appends ASCII that needs no escaping.
+    package mutating func append(text: String) {
+        var text = text
+        text.withUTF8 { self.append(contentsOf: $0) }
+    }
+
     package mutating func append(decimal number: some BinaryInteger) {
-        self.append(contentsOf: String(number).utf8)
+        var rest = UInt64(number.magnitude)
+        // As many digits as 2^64 has, from the last to the first.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var index = 20
+            repeat {
+                index -= 1
+                digits[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            if number < 0 { self.append(UInt8(ascii: "-")) }
+            self.append(contentsOf: UnsafeBufferPointer(rebasing: digits[index...]))
+        }
     }
 }

@@ -41,13 +41,16 @@ package enum ServerLine {
     }
 
     /// A reply that says yes; `own` writes the keys that only this reply has, `rest` those at the end.
+    ///
+    /// - Returns: `bytes`, and the line after them.
     package static func reply(
+        after bytes: consuming [UInt8] = [],
         id: RequestID?,
         report: Report? = nil,
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var writer = LineWriter("reply", id: id)
+        var writer = LineWriter("reply", id: id, after: bytes)
         writer.bool("ok", true)
         own(&writer)
         if let report { writer.report(report) }
@@ -117,8 +120,7 @@ package enum ServerLine {
         var writer = LineWriter(type, id: id)
         writer.number("seq", report.seq)
         writer.members(report.fragment)
-        let cursor = Cursor(epoch: report.epoch, seq: seq ?? report.seq)
-        writer.string("cursor", cursor.description)
+        writer.cursor("cursor", Cursor(epoch: report.epoch, seq: seq ?? report.seq))
         return writer.line()
     }
 
@@ -156,25 +158,27 @@ package enum ServerLine {
     /// One transition, for a watch without id; see ``ChangeLine`` for the others.
     ///
     /// - Parameters:
+    ///   - bytes: what stands before it.
     ///   - report: the state that was entered.
     ///   - old: the fragment of the one that was left.
     ///   - by: who made it; nil for the process itself.
     ///   - cause: why.
-    /// - Returns: the line with its newline, to be shared by all watches.
+    /// - Returns: `bytes`, and the line with its newline, to be shared by all watches.
     package static func change(
+        after bytes: consuming [UInt8] = [],
         _ report: Report,
         from old: [UInt8],
         by: Peer?,
         cause: String?
     ) -> [UInt8] {
-        var writer = LineWriter("change", id: nil)
+        var writer = LineWriter("change", id: nil, after: bytes)
         writer.number("seq", report.seq)
         writer.members(report.fragment)
         writer.object("from", old)
         writer.time("at", report.at)
         if let by { writer.peer("by", by) }
         if let cause { writer.string("cause", cause) }
-        writer.string("cursor", report.cursor)
+        writer.cursor("cursor", report.cursor)
         return writer.line()
     }
 
@@ -191,7 +195,7 @@ package enum ServerLine {
 }
 
 extension ServerLine.Report {
-    package var cursor: String { Cursor(epoch: self.epoch, seq: self.seq).description }
+    package var cursor: Cursor { Cursor(epoch: self.epoch, seq: self.seq) }
 }
 
 extension LineWriter {
@@ -199,7 +203,7 @@ extension LineWriter {
         self.number("seq", report.seq)
         self.members(report.fragment)
         self.time("at", report.at)
-        self.string("cursor", report.cursor)
+        self.cursor("cursor", report.cursor)
     }
 }
 

@@ -104,11 +104,12 @@ extension [UInt8] {
     }
 
     private mutating func append(digits number: Int64, count: Int) {
-        var divisor: Int64 = 1
-        for _ in 1..<count { divisor *= 10 }
-        for _ in 0..<count {
-            self.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / divisor % 10))
-            divisor /= 10
+        // From the last to the first, in place: a division by a constant is a multiplication.
+        self.append(contentsOf: repeatElement(0, count: count))
+        var rest = UInt64(truncatingIfNeeded: number)
+        for index in 1...count {
+            self[self.count - index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
         }
     }
 }
