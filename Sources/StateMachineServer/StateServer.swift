@@ -96,13 +96,17 @@ final class StateServer: @unchecked Sendable {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders { self.writeToReaders() }
-        let old = self.report.fragment
+        let old = self.snapshot.state.fragment
         self.snapshot = EncodedSnapshot(
             seq: transition.seq,
             state: transition.new,
             at: transition.at
         )
-        self.report = self.report(of: self.snapshot)
+        self.report.move(
+            to: transition.seq,
+            fragment: transition.new.fragment,
+            at: transition.at
+        )
         self.line.removeAll(keepingCapacity: true)
         self.line = ServerLine.change(
             after: exchange(&self.line, with: []),
@@ -120,7 +124,8 @@ final class StateServer: @unchecked Sendable {
 
     /// How the machine looked at one place in the order.
     func report(of snapshot: EncodedSnapshot) -> ServerLine.Report {
-        ServerLine.Report(snapshot, self.epoch)
+        snapshot.seq == self.report.seq
+            ? self.report : ServerLine.Report(snapshot, self.epoch)
     }
 
     /// Where a reader with that cursor goes on.

@@ -52,7 +52,7 @@ package struct LineWriter: Sendable {
     }
 
     /// Members that are encoded already, without braces.
-    package mutating func members(_ encoded: [UInt8]) {
+    package mutating func members(_ encoded: some Collection<UInt8>) {
         self.bytes.append(UInt8(ascii: ","))
         self.bytes.append(contentsOf: encoded)
     }
@@ -78,9 +78,7 @@ package struct LineWriter: Sendable {
     package mutating func cursor(_ name: StaticString, _ cursor: Cursor) {
         self.key(name)
         self.bytes.append(UInt8(ascii: "\""))
-        self.bytes.append(text: cursor.epoch.description)
-        self.bytes.append(UInt8(ascii: ":"))
-        self.bytes.append(decimal: cursor.seq)
+        self.bytes.append(cursor: cursor)
         self.bytes.append(UInt8(ascii: "\""))
     }
 

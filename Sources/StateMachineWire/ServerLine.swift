@@ -4,22 +4,6 @@ package import StateMachineCore
 ///
 /// The order of their keys is part of the protocol and stands here.
 package enum ServerLine {
-    /// A state, where it stands in the order, and since when.
-    package struct Report: Sendable {
-        package let seq: UInt64
-        /// What ``StateCoding/fragment(of:)`` makes of the state.
-        package let fragment: [UInt8]
-        package let at: WallTime
-        package let epoch: Epoch
-
-        package init(seq: UInt64, fragment: [UInt8], at: WallTime, epoch: Epoch) {
-            self.seq = seq
-            self.fragment = fragment
-            self.at = at
-            self.epoch = epoch
-        }
-    }
-
     /// Why a reader is given the state instead of the changes that it asked for.
     package enum Resync: String, Sendable {
         /// Its cursor belongs to another numbering.
@@ -53,7 +37,7 @@ package enum ServerLine {
         var writer = LineWriter("reply", id: id, after: bytes)
         writer.bool("ok", true)
         own(&writer)
-        if let report { writer.report(report) }
+        if let report { writer.members(report.members) }
         rest(&writer)
         return writer.line()
     }
@@ -75,7 +59,7 @@ package enum ServerLine {
             writer.json("known", .array(error.known.map { .string($0) }))
         }
         own(&writer)
-        if let report { writer.report(report) }
+        if let report { writer.members(report.members) }
         rest(&writer)
         return writer.line()
     }
@@ -88,7 +72,7 @@ package enum ServerLine {
         missed: UInt64? = nil
     ) -> [UInt8] {
         var writer = LineWriter("state", id: id)
-        writer.report(report)
+        writer.members(report.members)
         if let resync { writer.string("resync", resync.rawValue) }
         if let missed { writer.number("missed", missed) }
         return writer.line()
@@ -118,8 +102,7 @@ package enum ServerLine {
         resumingAt seq: UInt64? = nil
     ) -> [UInt8] {
         var writer = LineWriter(type, id: id)
-        writer.number("seq", report.seq)
-        writer.members(report.fragment)
+        writer.members(report.place)
         writer.cursor("cursor", Cursor(epoch: report.epoch, seq: seq ?? report.seq))
         return writer.line()
     }
@@ -146,8 +129,7 @@ package enum ServerLine {
     ) -> [UInt8] {
         var writer = LineWriter("ask", id: id)
         writer.number("ask", number)
-        writer.number("seq", report.seq)
-        writer.members(report.fragment)
+        writer.members(report.place)
         writer.object("to", to)
         if let by { writer.peer("by", by) }
         if let cause { writer.string("cause", cause) }
@@ -172,13 +154,12 @@ package enum ServerLine {
         cause: String?
     ) -> [UInt8] {
         var writer = LineWriter("change", id: nil, after: bytes)
-        writer.number("seq", report.seq)
-        writer.members(report.fragment)
+        writer.members(report.place)
         writer.object("from", old)
-        writer.time("at", report.at)
+        writer.members(report.time)
         if let by { writer.peer("by", by) }
         if let cause { writer.string("cause", cause) }
-        writer.cursor("cursor", report.cursor)
+        writer.members(report.cursor)
         return writer.line()
     }
 
@@ -191,19 +172,6 @@ package enum ServerLine {
         writer.string("reason", reason.rawValue)
         own(&writer)
         return writer.line()
-    }
-}
-
-extension ServerLine.Report {
-    package var cursor: Cursor { Cursor(epoch: self.epoch, seq: self.seq) }
-}
-
-extension LineWriter {
-    fileprivate mutating func report(_ report: ServerLine.Report) {
-        self.number("seq", report.seq)
-        self.members(report.fragment)
-        self.time("at", report.at)
-        self.cursor("cursor", report.cursor)
     }
 }
 
