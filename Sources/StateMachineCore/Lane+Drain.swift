@@ -43,6 +43,7 @@ extension Lane {
     }
 
     /// Returns how many entries it has delivered.
+    @_specialize(where State == AppState)
     @inlinable
     func deliver(atMost limit: Int) -> Int {
         self.isDraining = true

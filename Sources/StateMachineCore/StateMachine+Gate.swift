@@ -32,7 +32,7 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        let straight = try self.straight(
+        let straight = self.straight(
             new,
             expecting: isExpected,
             reenter: reenter,
@@ -41,7 +41,7 @@ extension StateMachine {
             under: Question()
         )
         guard let straight else { throw .wouldWait(current: self.snapshot) }
-        return straight
+        return try straight.get()
     }
 
     /// Proposes a state; `completion` is told what became of it, once.
@@ -71,21 +71,16 @@ extension StateMachine {
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
-        do {
-            let straight = try self.straight(
-                new,
-                expecting: isExpected,
-                reenter: reenter,
-                cause: cause,
-                by: by,
-                under: question
-            )
-            if let straight {
-                completion(.success(straight))
-                return
-            }
-        } catch {
-            completion(.failure(error))
+        let straight = self.straight(
+            new,
+            expecting: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            under: question
+        )
+        if let straight {
+            completion(straight)
             return
         }
         self.enqueue(
@@ -161,6 +156,11 @@ extension StateMachine {
     }
 
     /// Decides at once, or returns nil if that would mean to wait.
+    ///
+    /// The stock state has code of its own here and in a lane's drain: generic code asks the runtime
+    /// for the layout of every value at every step, which is most of what a commit costs otherwise.
+    /// The error is returned, for the compiler cannot make such code of what throws a generic one.
+    @_specialize(where State == AppState)
     func straight(
         _ new: State,
         expecting isExpected: (Snapshot<State>) -> Bool,
@@ -168,7 +168,7 @@ extension StateMachine {
         cause: String?,
         by: Peer?,
         under question: Question
-    ) throws(TransitionError<State>) -> Acceptance? {
+    ) -> Gate<State>.Answer? {
         guard self.options.log == nil else { return nil }
         while true {
             // Judged outside the lock, since judging runs client code; the commit below holds only
@@ -182,15 +182,19 @@ extension StateMachine {
                 )
             }
             guard isFree else { return nil }
-            guard
-                try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
-            else { return .unchanged(base) }
+            do {
+                guard
+                    try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
+                else { return .success(.unchanged(base)) }
+            } catch {
+                return .failure(error)
+            }
             if !voters.isEmpty {
                 let proposal = Proposal(current: base, proposed: new, cause: cause, by: by)
                 guard !voters.contains(where: { $0.isAsked(proposal) }) else { return nil }
             }
             if let denials = question.denialsWithoutVoters {
-                throw .denied(by: denials, current: base)
+                return .failure(.denied(by: denials, current: base))
             }
             let transition = Transition(
                 seq: base.seq + 1,
@@ -214,7 +218,7 @@ extension StateMachine {
             }
             if let appended {
                 self.announce(appended)
-                return .committed(transition)
+                return .success(.committed(transition))
             }
         }
     }

@@ -4,12 +4,21 @@ import StateMachineWire
 
 extension Connection {
     /// Answers one request line.
-    func handle(_ line: [UInt8]) {
+    func handle(_ line: UnsafeRawBufferPointer) {
+        let setLine = SetLine(line)
+        if let setLine, self.door.takes(.set), let state = self.server.decodedStates[setLine] {
+            self.server.counters.requests.add()
+            self.server.catchUp()
+            let call = SetCall(state: state.name, cause: setLine.cause)
+            self.set(state, call, id: setLine.id)
+            return
+        }
         do {
-            guard let request = try Request.parse(line) else { return }
+            let bytes = Array(line)
+            guard let request = try Request.parse(bytes) else { return }
             self.server.counters.requests.add()
             do {
-                try self.perform(request, line)
+                try self.perform(request, bytes, setLine)
             } catch {
                 self.server.counters.refusals.add()
                 self.reply(ServerLine.refusal(id: request.id, error))
@@ -20,9 +29,13 @@ extension Connection {
         }
     }
 
-    private func perform(_ request: Request, _ line: [UInt8]) throws(WireError) {
+    private func perform(
+        _ request: Request,
+        _ line: [UInt8],
+        _ setLine: SetLine?
+    ) throws(WireError) {
         let operation = request.operation
-        guard self.door.operations.contains(operation) else {
+        guard self.door.takes(operation) else {
             throw WireError(
                 .forbidden,
                 "\(operation.rawValue) is not for \(self.door.fileName); "
@@ -32,9 +45,13 @@ extension Connection {
         self.server.catchUp()
         switch request.call {
         case .get:
-            self.reply(ServerLine.reply(id: request.id, report: self.server.report))
+            self.reply {
+                ServerLine.reply(after: $0, id: request.id, report: self.server.report)
+            }
         case .set(let call):
-            try self.set(call, id: request.id, lineLength: line.count)
+            let state = try self.state(for: call, lineLength: line.count)
+            if let setLine { self.server.decodedStates.keep(state, for: setLine) }
+            self.set(state, call, id: request.id)
         case .watch(let call):
             try self.watch(call, id: request.id, line)
         case .unwatch:

@@ -3,12 +3,18 @@ import StateMachineCore
 import StateMachineWire
 
 extension Connection {
-    /// Proposes the state; the reply comes when it is decided, which may be at once.
-    func set(_ call: SetCall, id: RequestID?, lineLength: Int) throws(WireError) {
+    /// The state that a `set` asks for, if the request is right.
+    func state(for call: SetCall, lineLength: Int) throws(WireError) -> EncodedState {
         let machine = self.server.machine
         let state = try machine.state(call.state, data: call.data)
         try self.checkLength(of: state, lineLength: lineLength)
         if let pattern = call.ifState { try machine.schema.check(pattern) }
+        return state
+    }
+
+    /// Proposes the state; the reply comes when it is decided, which may be at once.
+    func set(_ state: EncodedState, _ call: SetCall, id: RequestID?) {
+        let machine = self.server.machine
         if let outcome = machine.decide(state, call, by: self.peer) {
             self.answer(outcome, to: call, of: state, id: id)
             return
@@ -58,7 +64,14 @@ extension Connection {
     }
 
     private func accept(_ id: RequestID?, isChanged: Bool, _ report: ServerLine.Report) {
-        self.reply(ServerLine.reply(id: id, report: report, own: { $0.bool("changed", isChanged) }))
+        self.reply { bytes in
+            ServerLine.reply(
+                after: bytes,
+                id: id,
+                report: report,
+                own: { $0.bool("changed", isChanged) }
+            )
+        }
     }
 
     private func refuse(

@@ -8,6 +8,17 @@ extension Connection {
     /// Queues a line that answers a request.
     func reply(_ line: [UInt8]) { self.append(line, replies: 1) }
 
+    /// Queues an answer that `write` puts at the end of what it is given.
+    func reply(_ write: (consuming [UInt8]) -> [UInt8]) {
+        guard !self.isMute else { return }
+        if self.outbox.last?.mark != nil || self.outbox.isEmpty { self.outbox.append(Segment()) }
+        let last = self.outbox.count - 1
+        let bytes = exchange(&self.outbox[last].bytes, with: [])
+        self.outbox[last].bytes = write(bytes)
+        self.outbox[last].replies += 1
+        self.repliesInFlight += 1
+    }
+
     /// Queues a line; `replies` is 1 if it counts as a reply in flight.
     func append(_ line: [UInt8], replies: Int) {
         guard !self.isMute else { return }

@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import StateMachineCore
 import StateMachineWire
@@ -205,10 +206,8 @@ final class Connection: ChannelInboundHandler {
         repeat {
             while self.lifecycle.isListening,
                 isLast || (self.mayRead && !self.server.isAheadOfReaders),
-                let line = self.nextLine()
-            {
-                self.handle(line)
-            }
+                self.handleNextLine()
+            {}
             self.pump()
             guard isLast || self.mayRead else {
                 self.read(false)
@@ -256,25 +255,29 @@ final class Connection: ChannelInboundHandler {
     }
 
     private var hasLine: Bool {
-        self.inbound.readableBytesView.dropFirst(self.scanned).contains(UInt8(ascii: "\n"))
+        self.inbound.withUnsafeReadableBytes { $0.firstNewline(from: self.scanned) != nil }
     }
 
-    private func nextLine() -> [UInt8]? {
-        let bytes = self.inbound.readableBytesView
-        let unscanned = bytes.dropFirst(self.scanned)
-        let newline = unscanned.firstIndex(of: UInt8(ascii: "\n"))
-        let length = (newline ?? bytes.endIndex) - bytes.startIndex
-        guard length <= RequestLimits.lineBytes else {
-            self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
-            return nil
+    /// Answers the next line, where it lies; false if there is none that is whole.
+    private func handleNextLine() -> Bool {
+        // Held, so that the bytes stay whatever becomes of `inbound` meanwhile.
+        let held = self.inbound
+        return held.withUnsafeReadableBytes { bytes in
+            let newline = bytes.firstNewline(from: self.scanned)
+            let length = newline ?? bytes.count
+            guard length <= RequestLimits.lineBytes else {
+                self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
+                return false
+            }
+            guard newline != nil else {
+                self.scanned = length
+                return false
+            }
+            self.inbound.moveReaderIndex(forwardBy: length + 1)
+            self.scanned = 0
+            self.handle(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+            return true
         }
-        guard newline != nil, let line = self.inbound.readBytes(length: length) else {
-            self.scanned = length
-            return nil
-        }
-        self.inbound.moveReaderIndex(forwardBy: 1)
-        self.scanned = 0
-        return line
     }
 
     private func read(_ isReading: Bool) {
@@ -365,5 +368,13 @@ final class Connection: ChannelInboundHandler {
         case .linger: self.channel.close(mode: .output, promise: nil)
         case .ignore: break
         }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    fileprivate func firstNewline(from start: Int) -> Int? {
+        guard start < self.count, let base = self.baseAddress else { return nil }
+        let found = memchr(base + start, CInt(UInt8(ascii: "\n")), self.count - start)
+        return found.map { UnsafeRawPointer($0) - base }
     }
 }

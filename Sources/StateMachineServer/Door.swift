@@ -26,12 +26,14 @@ enum Door: String, CaseIterable, Codable, Sendable {
         }
     }
 
-    var operations: [Operation] {
+    func takes(_ operation: Operation) -> Bool {
         switch self {
-        case .control: Operation.allCases
-        case .events: Operation.allCases.filter(\.isReading)
+        case .control: true
+        case .events: operation.isReading
         }
     }
+
+    var operations: [Operation] { Operation.allCases.filter(self.takes) }
 
     /// What `help` answers.
     var help: String {

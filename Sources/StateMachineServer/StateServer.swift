@@ -32,6 +32,12 @@ final class StateServer: @unchecked Sendable {
     /// The connections that have each hold, by its number.
     var holds: [UInt64: Connection] = [:]
 
+    /// States by the bytes that asked for them.
+    var decodedStates = DecodedStates()
+
+    /// Room for the line of one change, kept between changes.
+    private var line: [UInt8] = []
+
     /// Room for the vectors of one write, kept between writes.
     var vectors: [iovec] = []
 
@@ -98,20 +104,26 @@ final class StateServer: @unchecked Sendable {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders { self.writeToReaders() }
-        let old = self.report.fragment
+        let old = self.snapshot.state.fragment
         self.snapshot = EncodedSnapshot(
             seq: transition.seq,
             state: transition.new,
             at: transition.at
         )
-        self.report = self.report(of: self.snapshot)
-        let line = ServerLine.change(
+        self.report.move(
+            to: transition.seq,
+            fragment: transition.new.fragment,
+            at: transition.at
+        )
+        self.line.removeAll(keepingCapacity: true)
+        self.line = ServerLine.change(
+            after: exchange(&self.line, with: []),
             self.report,
             from: old,
             by: transition.by,
             cause: transition.cause
         )
-        self.ring.append(self.snapshot, line: line)
+        self.ring.append(self.snapshot, line: self.line)
         self.counters.changes.add()
         for connection in self.connections.values where connection.isWaiting {
             connection.judgeWaits(self.report, transition.new)
@@ -120,7 +132,8 @@ final class StateServer: @unchecked Sendable {
 
     /// How the machine looked at one place in the order.
     func report(of snapshot: EncodedSnapshot) -> ServerLine.Report {
-        ServerLine.Report(snapshot, self.epoch)
+        snapshot.seq == self.report.seq
+            ? self.report : ServerLine.Report(snapshot, self.epoch)
     }
 
     /// Where a reader with that cursor goes on.

@@ -60,6 +60,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     // MARK: - Sets
 
+    @_specialize(where State == AppState)
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome? {
         do {
             let accepted = try self.machine.propose(
@@ -186,6 +187,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         return typed.state
     }
 
+    @_specialize(where State == AppState)
     private func encoded(_ transition: Transition<State>) -> EncodedTransition {
         EncodedTransition(
             seq: transition.seq,

@@ -31,6 +31,11 @@ extension [UInt8] {
     /// to every reader and does nothing to a terminal. Slashes are not.
     package mutating func append(jsonString string: String) {
         self.append(UInt8(ascii: "\""))
+        defer { self.append(UInt8(ascii: "\"")) }
+        if string.utf8.allSatisfy(\.isPlain) {
+            self.append(text: string)
+            return
+        }
         for scalar in string.unicodeScalars {
             switch scalar.value {
             case 0x22: self.append(text: "\\\"")
@@ -44,7 +49,6 @@ extension [UInt8] {
                 self.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
-        self.append(UInt8(ascii: "\""))
     }
 
     private mutating func append(escaped value: UInt32) {
@@ -62,7 +66,31 @@ extension [UInt8] {
         )
     }
 
+    /// Appends ASCII that needs no escaping.
+    package mutating func append(text: String) {
+        var text = text
+        text.withUTF8 { self.append(contentsOf: $0) }
+    }
+
     package mutating func append(decimal number: some BinaryInteger) {
-        self.append(contentsOf: String(number).utf8)
+        var rest = UInt64(number.magnitude)
+        // As many digits as 2^64 has, from the last to the first.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var index = 20
+            repeat {
+                index -= 1
+                digits[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            if number < 0 { self.append(UInt8(ascii: "-")) }
+            self.append(contentsOf: UnsafeBufferPointer(rebasing: digits[index...]))
+        }
+    }
+}
+
+extension UInt8 {
+    /// Whether it stands for itself in a JSON string; most strings have nothing else.
+    fileprivate var isPlain: Bool {
+        self >= 0x20 && self < 0x7F && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }
 }

@@ -2,10 +2,12 @@ package import StateMachineCore
 
 /// Writes one server line, key by key; the order is the caller's, which is ``ServerLine``.
 package struct LineWriter: Sendable {
-    private var bytes: [UInt8] = []
+    private var bytes: [UInt8]
 
-    package init(_ type: StaticString, id: RequestID?) {
-        self.bytes.reserveCapacity(256)
+    /// Begins a line at the end of `bytes`, which are given back with it.
+    package init(_ type: StaticString, id: RequestID?, after bytes: consuming [UInt8] = []) {
+        self.bytes = bytes
+        if self.bytes.isEmpty { self.bytes.reserveCapacity(256) }
         self.bytes.append(text: "{\"type\":\"")
         self.bytes.append(text: type)
         self.bytes.append(UInt8(ascii: "\""))
@@ -50,7 +52,7 @@ package struct LineWriter: Sendable {
     }
 
     /// Members that are encoded already, without braces.
-    package mutating func members(_ encoded: [UInt8]) {
+    package mutating func members(_ encoded: some Collection<UInt8>) {
         self.bytes.append(UInt8(ascii: ","))
         self.bytes.append(contentsOf: encoded)
     }
@@ -70,6 +72,14 @@ package struct LineWriter: Sendable {
         self.bytes.append(text: ",\"pid\":")
         self.bytes.append(decimal: peer.pid)
         self.bytes.append(UInt8(ascii: "}"))
+    }
+
+    /// A place in the order, as clients give it back.
+    package mutating func cursor(_ name: StaticString, _ cursor: Cursor) {
+        self.key(name)
+        self.bytes.append(UInt8(ascii: "\""))
+        self.bytes.append(cursor: cursor)
+        self.bytes.append(UInt8(ascii: "\""))
     }
 
     /// The whole line, with its newline.

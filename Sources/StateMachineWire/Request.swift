@@ -100,6 +100,22 @@ package struct SetCall: Hashable, Sendable {
     /// Makes a transition even of the identical state.
     package var reenter = false
     package var cause: String?
+
+    package init(
+        state: String,
+        data: JSONValue? = nil,
+        ifSeq: UInt64? = nil,
+        ifState: Pattern? = nil,
+        reenter: Bool = false,
+        cause: String? = nil
+    ) {
+        self.state = state
+        self.data = data
+        self.ifSeq = ifSeq
+        self.ifState = ifState
+        self.reenter = reenter
+        self.cause = cause
+    }
 }
 
 /// A subscription.

@@ -4,22 +4,6 @@ package import StateMachineCore
 ///
 /// The order of their keys is part of the protocol and stands here.
 package enum ServerLine {
-    /// A state, where it stands in the order, and since when.
-    package struct Report: Sendable {
-        package let seq: UInt64
-        /// What ``StateCoding/fragment(of:)`` makes of the state.
-        package let fragment: [UInt8]
-        package let at: WallTime
-        package let epoch: Epoch
-
-        package init(seq: UInt64, fragment: [UInt8], at: WallTime, epoch: Epoch) {
-            self.seq = seq
-            self.fragment = fragment
-            self.at = at
-            self.epoch = epoch
-        }
-    }
-
     /// Why a reader is given the state instead of the changes that it asked for.
     package enum Resync: String, Codable, Sendable {
         /// Its cursor belongs to another numbering.
@@ -41,16 +25,19 @@ package enum ServerLine {
     }
 
     /// A reply that says yes; `own` writes the keys that only this reply has, `rest` those at the end.
+    ///
+    /// - Returns: `bytes`, and the line after them.
     package static func reply(
+        after bytes: consuming [UInt8] = [],
         id: RequestID?,
         report: Report? = nil,
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var writer = LineWriter("reply", id: id)
+        var writer = LineWriter("reply", id: id, after: bytes)
         writer.bool("ok", true)
         own(&writer)
-        if let report { writer.report(report) }
+        if let report { writer.members(report.members) }
         rest(&writer)
         return writer.line()
     }
@@ -72,7 +59,7 @@ package enum ServerLine {
             writer.json("known", .array(error.known))
         }
         own(&writer)
-        if let report { writer.report(report) }
+        if let report { writer.members(report.members) }
         rest(&writer)
         return writer.line()
     }
@@ -85,7 +72,7 @@ package enum ServerLine {
         missed: UInt64? = nil
     ) -> [UInt8] {
         var writer = LineWriter("state", id: id)
-        writer.report(report)
+        writer.members(report.members)
         if let resync { writer.string("resync", resync.rawValue) }
         if let missed { writer.number("missed", missed) }
         return writer.line()
@@ -115,10 +102,8 @@ package enum ServerLine {
         resumingAt seq: UInt64? = nil
     ) -> [UInt8] {
         var writer = LineWriter(type, id: id)
-        writer.number("seq", report.seq)
-        writer.members(report.fragment)
-        let cursor = Cursor(epoch: report.epoch, seq: seq ?? report.seq)
-        writer.string("cursor", cursor.description)
+        writer.members(report.place)
+        writer.cursor("cursor", Cursor(epoch: report.epoch, seq: seq ?? report.seq))
         return writer.line()
     }
 
@@ -144,8 +129,7 @@ package enum ServerLine {
     ) -> [UInt8] {
         var writer = LineWriter("ask", id: id)
         writer.number("ask", number)
-        writer.number("seq", report.seq)
-        writer.members(report.fragment)
+        writer.members(report.place)
         writer.object("to", to)
         if let by { writer.peer("by", by) }
         if let cause { writer.string("cause", cause) }
@@ -156,25 +140,26 @@ package enum ServerLine {
     /// One transition, for a watch without id; see ``ChangeLine`` for the others.
     ///
     /// - Parameters:
+    ///   - bytes: what stands before it.
     ///   - report: the state that was entered.
     ///   - old: the fragment of the one that was left.
     ///   - by: who made it; nil for the process itself.
     ///   - cause: why.
-    /// - Returns: the line with its newline, to be shared by all watches.
+    /// - Returns: `bytes`, and the line with its newline, to be shared by all watches.
     package static func change(
+        after bytes: consuming [UInt8] = [],
         _ report: Report,
         from old: [UInt8],
         by: Peer?,
         cause: String?
     ) -> [UInt8] {
-        var writer = LineWriter("change", id: nil)
-        writer.number("seq", report.seq)
-        writer.members(report.fragment)
+        var writer = LineWriter("change", id: nil, after: bytes)
+        writer.members(report.place)
         writer.object("from", old)
-        writer.time("at", report.at)
+        writer.members(report.time)
         if let by { writer.peer("by", by) }
         if let cause { writer.string("cause", cause) }
-        writer.string("cursor", report.cursor)
+        writer.members(report.cursor)
         return writer.line()
     }
 
@@ -187,19 +172,6 @@ package enum ServerLine {
         writer.string("reason", reason.rawValue)
         own(&writer)
         return writer.line()
-    }
-}
-
-extension ServerLine.Report {
-    package var cursor: String { Cursor(epoch: self.epoch, seq: self.seq).description }
-}
-
-extension LineWriter {
-    fileprivate mutating func report(_ report: ServerLine.Report) {
-        self.number("seq", report.seq)
-        self.members(report.fragment)
-        self.time("at", report.at)
-        self.string("cursor", report.cursor)
     }
 }
 

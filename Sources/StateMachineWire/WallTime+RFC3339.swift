@@ -87,28 +87,22 @@ extension [UInt8] {
         let (seconds, fraction) = microseconds.dividedFlooring(by: 1_000_000)
         let (day, second) = seconds.dividedFlooring(by: 86400)
         let date = WallTime.civil(day: day)
-        self.append(digits: date.year, count: 4)
-        self.append(UInt8(ascii: "-"))
-        self.append(digits: date.month, count: 2)
-        self.append(UInt8(ascii: "-"))
-        self.append(digits: date.day, count: 2)
-        self.append(UInt8(ascii: "T"))
-        self.append(digits: second / 3600, count: 2)
-        self.append(UInt8(ascii: ":"))
-        self.append(digits: second / 60 % 60, count: 2)
-        self.append(UInt8(ascii: ":"))
-        self.append(digits: second % 60, count: 2)
-        self.append(UInt8(ascii: "."))
-        self.append(digits: fraction, count: 6)
-        self.append(UInt8(ascii: "Z"))
+        self.append(text: "0000-00-00T00:00:00.000000Z")
+        let start = self.count - 27
+        self.put(date.year, at: start, count: 4)
+        self.put(date.month, at: start + 5, count: 2)
+        self.put(date.day, at: start + 8, count: 2)
+        self.put(second / 3600, at: start + 11, count: 2)
+        self.put(second / 60 % 60, at: start + 14, count: 2)
+        self.put(second % 60, at: start + 17, count: 2)
+        self.put(fraction, at: start + 20, count: 6)
     }
 
-    private mutating func append(digits number: Int64, count: Int) {
-        var divisor: Int64 = 1
-        for _ in 1..<count { divisor *= 10 }
-        for _ in 0..<count {
-            self.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / divisor % 10))
-            divisor /= 10
+    private mutating func put(_ number: Int64, at start: Int, count: Int) {
+        var rest = UInt64(truncatingIfNeeded: number)
+        for index in stride(from: start + count - 1, through: start, by: -1) {
+            self[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
         }
     }
 }
