@@ -3,18 +3,33 @@ import StateMachineCore
 import StateMachineWire
 
 extension Connection {
-    /// Answers one request line.
-    func handle(_ line: [UInt8]) {
+    /// Answers one request line, or keeps it: what is answered at once waits for the sets before it
+    /// that are on their way to the disk.
+    func handle(_ line: [UInt8], isLast: Bool) {
+        let mayAnswer = self.orderedSets == 0 || isLast
         do {
             guard let request = try Request.parse(line) else { return }
-            self.server.counters.requests.add()
+            guard mayAnswer || request.operation == .set else {
+                self.kept = line
+                return
+            }
             do {
                 try self.perform(request, lineLength: line.count)
+                self.server.counters.requests.add()
             } catch {
+                guard mayAnswer else {
+                    self.kept = line
+                    return
+                }
+                self.server.counters.requests.add()
                 self.server.counters.refusals.add()
                 self.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
+            guard mayAnswer else {
+                self.kept = line
+                return
+            }
             self.server.counters.refusals.add()
             self.reply(ServerLine.refusal(id: error.id, error.error))
         }
@@ -85,15 +100,16 @@ extension Connection {
 
     private func showHistory(_ call: HistoryCall, id: RequestID?) throws(WireError) {
         for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
-        let ring = (first: self.server.ring.first, head: self.server.ring.head)
-        var cursor = ring.first - 1
+        var cursor = self.server.first - 1
         var resync: ServerLine.Resync?
         switch call.since.map({ self.server.resumePoint($0) }) {
         case nil: break
         case .replay(let seq): cursor = seq
         case .resync(let reason, _): resync = reason
         }
-        self.begin(HistoryRun(call, id: id, after: cursor, through: ring.head, resync: resync))
+        self.begin(
+            HistoryRun(call, id: id, after: cursor, through: self.server.ring.head, resync: resync)
+        )
     }
 
     private func unwatch(id: RequestID?) throws(WireError) {

@@ -35,6 +35,10 @@ final class Connection: ChannelInboundHandler {
     var watches: [Watch] = []
     var waits: [PendingWait] = []
     var sets: [PendingSet] = []
+    /// How many of them are answered in the order of their requests.
+    var orderedSets = 0
+    /// A request that is to be answered after these.
+    var kept: [UInt8]?
     var holds: [SocketVoter] = []
     var guards: [SocketVoter] = []
 
@@ -182,9 +186,9 @@ final class Connection: ChannelInboundHandler {
         repeat {
             while self.lifecycle.isListening,
                 isLast || (self.mayRead && !self.server.isAheadOfReaders),
-                let line = self.nextLine()
+                let line = self.kept.take() ?? self.nextLine()
             {
-                self.handle(line)
+                self.handle(line, isLast: isLast)
             }
             self.pump()
             guard isLast || self.mayRead else {
@@ -198,7 +202,7 @@ final class Connection: ChannelInboundHandler {
                 self.server.pause(self)
                 return
             }
-        } while self.lifecycle.isListening && self.hasLine
+        } while self.lifecycle.isListening && (self.kept != nil || self.hasLine)
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
@@ -211,9 +215,16 @@ final class Connection: ChannelInboundHandler {
     }
 
     /// Whether the client has few enough answers to come: such that it has not read, and such that
-    /// wait for votes.
+    /// wait for votes or for the disk.
+    ///
+    /// While all clients together have too many undecided sets, one that has any is not read. The last
+    /// of its own to be decided has it read again.
     var mayRead: Bool {
-        self.repliesInFlight + self.sets.count < self.server.limits.repliesInFlight
+        let limits = self.server.limits
+        return (self.kept == nil || self.orderedSets == 0)
+            && self.repliesInFlight < limits.repliesInFlight
+            && self.sets.count < limits.setsPerConnection
+            && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
     }
 
     private var hasLine: Bool {
@@ -275,6 +286,7 @@ final class Connection: ChannelInboundHandler {
         case .sayBye:
             self.inbound.clear()
             self.endVoters()
+            self.leavePast()
             self.append(ServerLine.bye(reason, own: own), replies: 0)
             self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .milliseconds(self.server.limits.farewellMs)
@@ -286,16 +298,21 @@ final class Connection: ChannelInboundHandler {
         }
     }
 
-    /// Answers the sets that are not decided: the daemon is going down, and they will not happen.
+    /// Has no set happen whose turn has not come: the daemon is going down.
     func withdrawSets() {
+        for set in self.sets { set.withdraw() }
+    }
+
+    /// Answers the sets that are not decided, and will not happen.
+    func refuseSets() {
         for set in self.sets {
-            set.withdraw()
             self.append(
                 ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
         }
         self.sets = []
+        self.orderedSets = 0
     }
 
     /// Answers the waits and says goodbye.

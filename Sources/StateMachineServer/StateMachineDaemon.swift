@@ -23,7 +23,8 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// A daemon for that machine.
     ///
     /// - Parameters:
-    ///   - machine: what clients see; the program may go on to set and observe it.
+    ///   - machine: what clients see; the program may go on to set and observe it. If its write-ahead
+    ///     log is a `TransitionHistory`, readers are given what is kept there.
     ///   - configuration: where and how.
     ///   - logger: told of each transition at info, and of what an administrator should know.
     ///   - onReady: called once, when both doors listen.
@@ -90,7 +91,15 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             StateServer(
                 machine: TypedMachine(self.machine, on: loop),
                 loop: loop,
-                limits: self.configuration.limits
+                limits: self.configuration.limits,
+                past: self.machine.history.map { history in
+                    Past(history, loop: loop) { failure in
+                        self.logger.error(
+                            "the history cannot be read, readers begin anew",
+                            metadata: ["error": "\(failure)"]
+                        )
+                    }
+                }
             )
         }.get()
 
@@ -111,6 +120,14 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         }
         let status = StatusReporter(on: loop, notifier: notifier, logger: self.logger)
         try await loop.submit { server.show(to: status) }.get()
+        self.machine.history?.onTrouble { why in
+            if let why {
+                self.logger.error("changes are refused", metadata: ["error": "\(why)"])
+            } else {
+                self.logger.notice("changes are accepted again")
+            }
+            loop.execute { status.troubled(by: why) }
+        }
         self.logger.notice("ready", metadata: ["directory": "\(directory.path)"])
         await self.tell("ready") { try notifier.ready() }
         self.onReady()
@@ -120,7 +137,22 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         await self.tell("stopping") { try notifier.stopping() }
         for listener in listeners { try await listener.close() }
         try await loop.flatSubmit { server.sayGoodbye() }.get()
+        await self.settle()
         withExtendedLifetime(log) {}
+    }
+
+    /// Leaves the history as it should be found.
+    private func settle() async {
+        guard let history = self.machine.history else { return }
+        let failure = await withCheckedContinuation { continuation in
+            history.settle { continuation.resume(returning: $0) }
+        }
+        if let failure {
+            self.logger.error(
+                "the history was not settled; a crash of the machine may begin a new epoch",
+                metadata: ["error": "\(failure)"]
+            )
+        }
     }
 
     /// Tells the service manager, and waits for it to take that for a second at the most: a manager

@@ -24,6 +24,8 @@ final class StatusReporter: @unchecked Sendable {
     private let logger: Logger
     private var newest: EncodedSnapshot?
     private var reported: UInt64?
+    /// Why nothing can be set.
+    private var trouble: String?
     private var isBusy = false
 
     init(on loop: any EventLoop, notifier: ServiceNotifier, logger: Logger) {
@@ -38,12 +40,20 @@ final class StatusReporter: @unchecked Sendable {
         self.report()
     }
 
+    /// Reports why nothing can be set, or, with nil, that it can be again.
+    func troubled(by why: String?) {
+        self.trouble = why
+        self.reported = nil
+        self.report()
+    }
+
     private func report() {
         guard !self.isBusy, let newest, newest.seq != self.reported else { return }
         self.isBusy = true
         self.reported = newest.seq
+        let trouble = self.trouble
         self.queue.async {
-            self.send(newest)
+            self.send(newest, trouble)
             self.loop.execute {
                 self.loop.assumeIsolated().scheduleTask(in: Self.interval) {
                     self.isBusy = false
@@ -53,10 +63,11 @@ final class StatusReporter: @unchecked Sendable {
         }
     }
 
-    private func send(_ snapshot: EncodedSnapshot) {
+    private func send(_ snapshot: EncodedSnapshot, _ trouble: String?) {
         let text = StateText.text(name: snapshot.state.name, data: snapshot.state.data)
+        let reason = trouble.map { "; changes are refused: \($0)" } ?? ""
         do {
-            try self.notifier.status("\(text), seq \(snapshot.seq)")
+            try self.notifier.status("\(text), seq \(snapshot.seq)\(reason)")
         } catch {
             self.logger.debug("status not reported, going on", metadata: ["error": "\(error)"])
         }

@@ -37,6 +37,9 @@ final class Watch {
 
     private let since: ResumePoint?
 
+    /// What it is being sent from before the ring.
+    var past = PastReading()
+
     /// The last seq that it has been sent or that did not concern it.
     var cursor: UInt64
 

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import StateMachineCore
+import StateMachineHistory
 import StateMachineServer
 import SystemPackage
 
@@ -40,6 +41,9 @@ struct StateMachineCommand: AsyncParsableCommand {
 
     @Option(.runtimeDirectory) var runtimeDirectory: String?
     @Option(.logLevel) var logLevel: LogLevel?
+
+    @OptionGroup(title: "History")
+    var history: HistoryFlags
 
     @OptionGroup(title: "Limits")
     var limits: LimitOptions
@@ -86,14 +90,17 @@ struct StateMachineCommand: AsyncParsableCommand {
         var logger = Logger(label: "statemachine") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = settings.logLevel
         for warning in settings.warnings { logger.warning("\(warning)") }
-        let daemon = StateMachineDaemon<AppState>(
-            configuration: DaemonConfiguration(
-                runtimeDirectory: settings.text(.runtimeDirectory),
-                limits: settings.limits
-            ),
-            logger: logger
-        )
+        // A file that may not grow is an error of that write, not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
         do {
+            let daemon = StateMachineDaemon(
+                machine: try self.machine(settings, logger: logger),
+                configuration: DaemonConfiguration(
+                    runtimeDirectory: settings.text(.runtimeDirectory),
+                    limits: settings.limits
+                ),
+                logger: logger
+            )
             try await daemon.runUntilSignalled()
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
@@ -102,5 +109,24 @@ struct StateMachineCommand: AsyncParsableCommand {
         // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever if
         // nobody reads it.
         _exit(EXIT_SUCCESS)
+    }
+
+    /// The machine as the last daemon left it, or a new one.
+    private func machine(_ settings: Settings, logger: Logger) throws -> StateMachine<AppState> {
+        guard let directory = settings.stateDirectory(ProcessInfo.processInfo.environment) else {
+            logger.info("ephemeral: the state lives as long as the daemon")
+            return StateMachine()
+        }
+        let history = try SQLiteHistory<AppState>(
+            directory: directory,
+            options: settings.historyOptions
+        )
+        if let setAside = history.setAside {
+            logger.warning(
+                "the history was corrupt and is set aside, beginning a new epoch",
+                metadata: ["file": "\(setAside)"]
+            )
+        }
+        return history.makeMachine()
     }
 }
