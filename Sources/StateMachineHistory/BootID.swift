@@ -3,10 +3,10 @@ import Glibc
 /// Which start of the machine this is.
 enum BootID {
     /// The kernel's word for it; where `/proc/sys` is hidden, what the unit hands on in
-    /// `$STATEMACHINE_BOOT_ID` (`%b` in a unit); nil if neither is there.
+    /// `$BOOT_ID` (`%b` in a unit); nil if neither is there.
     static var current: String? {
         self.read("/proc/sys/kernel/random/boot_id")
-            ?? getenv("STATEMACHINE_BOOT_ID").map { Self.normalized(String(cString: $0)) }
+            ?? getenv("BOOT_ID").map { Self.normalized(String(cString: $0)) }
     }
 
     private static func read(_ path: String) -> String? {

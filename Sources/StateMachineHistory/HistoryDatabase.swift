@@ -41,6 +41,8 @@ final class HistoryDatabase: @unchecked Sendable {
     /// - Parameters:
     ///   - initial: what a new database begins with.
     ///   - newEpoch: a name for a numbering that begins, or that may have lost its end.
+    /// - Returns: where it stands now.
+    /// - Throws: ``HistoryError``, or what SQLite has to say.
     func open(initial: RecordedTransition, newEpoch: String) throws -> Past {
         if try self.pool.read(Schema.migrator.hasBeenSuperseded) {
             throw HistoryError(

@@ -9,17 +9,19 @@ import Synchronization
 /// Groups are committed one after the other on a queue of its own; reading happens on another one and
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
-/// `@unchecked Sendable`. `trouble`, `tell` and `pruned` are touched on `commits` only; what is atomic
-/// says so; the rest does not change.
+/// `@unchecked Sendable`. `newest`, `trouble`, `tell`, `isPruning`, `pruning` and `seen` are touched on
+/// `commits` only; `oldestKept` is atomic; the rest does not change.
 public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unchecked Sendable {
     /// Where the machine stood when the last run ended; where it begins if there was none.
     public let snapshot: Snapshot<State>
 
+    /// The name of the numbering; see `TransitionHistory`.
     public let epoch: String
 
     /// What was found unreadable and moved there; nil if nothing was.
     public let setAside: String?
 
+    /// How safe it is, and how far it goes back.
     public let options: HistoryOptions
 
     private let directory: StateDirectory
@@ -32,10 +34,18 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     /// The newest transition as it is in the database; its state begins the next one's row.
     private var newest: RecordedTransition
+    /// States that have been written, so that one that comes again is not encoded again.
+    private var seen: [State: RecordedTransition.State] = [:]
     private var trouble: String?
     private var tell: @Sendable (String?) -> Void = { _ in }
     private var isPruning = false
-    private var lookedAtDays: WallTime?
+    private var pruning: Pruning
+
+    /// How many states are remembered, and how long one may be; then all are forgotten.
+    ///
+    /// At most a quarter of a megabyte, as for what is sent. Not tuned.
+    private static var seenLimit: Int { 256 }
+    private static var seenBytes: Int { 1024 }
 
     /// Opens the history in a directory, which is created, for its owner only, if it is not there.
     ///
@@ -49,7 +59,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         try self.init(directory: directory, options: options, boot: BootID.current)
     }
 
-    init(directory path: String, options: HistoryOptions, boot: String?) throws {
+    /// The same on a machine that was started under that name.
+    package init(directory path: String, options: HistoryOptions, boot: String?) throws {
         let coding = self.coding
         let directory = try StateDirectory(path)
         let newEpoch = Epoch.random().description
@@ -88,6 +99,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             past = HistoryDatabase.Past(epoch: newEpoch, newest: newest, oldest: past.oldest)
         }
         self.options = options
+        self.pruning = Pruning(options)
         self.directory = directory
         self.database = database
         self.setAside = setAside
@@ -113,8 +125,10 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     // MARK: - The write-ahead log
 
+    /// Whether the calling code runs where groups are committed.
     public var isCurrent: Bool { DispatchQueue.getSpecific(key: self.currentQueue) ?? false }
 
+    /// Commits the group in one transaction; see `WriteAheadLog`.
     public func commit(
         _ group: [Transition<State>],
         done: @escaping @Sendable (_ failure: String?) -> Void
@@ -134,8 +148,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
                 seq: transition.seq,
                 // What was written of the last one is what this one leaves.
                 old: newest.seq + 1 == transition.seq
-                    ? newest.new : self.coding.recorded(transition.old),
-                new: self.coding.recorded(transition.new),
+                    ? newest.new : self.recorded(transition.old),
+                new: self.recorded(transition.new),
                 at: transition.at,
                 cause: transition.cause,
                 by: transition.by
@@ -151,6 +165,17 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         return nil
     }
 
+    private func recorded(_ state: State) -> RecordedTransition.State {
+        if let recorded = self.seen[state] { return recorded }
+        let recorded = self.coding.recorded(state)
+        if recorded.data.utf8.count <= Self.seenBytes {
+            if self.seen.count == Self.seenLimit { self.seen = [:] }
+            self.seen[state] = recorded
+        }
+        return recorded
+    }
+
+    /// Has everything on the disk; see `TransitionHistory`.
     public func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.commits.async {
             do {
@@ -162,6 +187,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         }
     }
 
+    /// Has `handler` told when commits begin to fail and when they succeed again, on the commits' queue.
     public func onTrouble(_ handler: @escaping @Sendable (_ why: String?) -> Void) {
         self.commits.async { self.tell = handler }
     }
@@ -174,8 +200,10 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     // MARK: - The past
 
+    /// The oldest transition that is kept; one past the newest if none is.
     public var oldest: UInt64 { self.oldestKept.load(ordering: .acquiring) }
 
+    /// `keepChanges`, `keepDays` and `durability`.
     public var terms: [(name: String, value: HistoryTerm)] {
         [
             ("keepChanges", .count(self.options.keepChanges)),
@@ -184,6 +212,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         ]
     }
 
+    /// Reads the next few transitions after `seq`; see `TransitionHistory`.
     public func read(
         after seq: UInt64,
         done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
@@ -198,11 +227,6 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     }
 
     // MARK: - Pruning
-
-    /// Rows removed at a time, between two commits.
-    ///
-    /// 1024: as many as the gate commits at a time, so that pruning keeps up. Not tuned.
-    private static var pruningStep: Int { 1024 }
 
     /// Removes the oldest rows that are too many or too old, a step at a time; the newest one stays.
     private func prune() {
@@ -220,39 +244,19 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         }
     }
 
-    /// Before which seq the next step removes; nil if there is nothing to do.
     private var nextPruning: UInt64? {
-        let (oldest, newest) = (self.oldest, self.newest.seq)
-        guard oldest < newest else { return nil }
-        let limit = min(newest, oldest + UInt64(Self.pruningStep))
-        let keep = UInt64(self.options.keepChanges)
-        // A hundredth more than is to be kept, so that not every commit has a row to remove.
-        let slack = min(keep / 100, UInt64(Self.pruningStep))
-        if newest - oldest + 1 > keep + slack { return min(limit, newest + 1 - keep) }
-        return self.isTimeForDays ? self.firstYoungEnough(from: oldest, limit) : nil
-    }
-
-    /// Once an hour is enough for a limit in days.
-    private var isTimeForDays: Bool {
-        guard let lookedAtDays else { return true }
-        return abs(WallTime.now.microseconds - lookedAtDays.microseconds) >= 3_600_000_000
-    }
-
-    private func firstYoungEnough(from oldest: UInt64, _ limit: UInt64) -> UInt64? {
-        let now = WallTime.now
-        let age = Int64(self.options.keepDays) * 86_400_000_000
-        do {
-            let first = try self.database.first(
-                since: WallTime(microseconds: now.microseconds - age),
+        let (oldest, newest, now) = (self.oldest, self.newest.seq, WallTime.now)
+        switch self.pruning.next(oldest: oldest, newest: newest, now: now) {
+        case .nothing: return nil
+        case .remove(let end): return end
+        case .removeOld(let limit, let time):
+            // If it cannot be read it can stay.
+            let first = try? self.database.first(
+                since: time,
                 from: oldest,
                 count: Int(limit - oldest)
             )
-            if first == oldest || limit == self.newest.seq { self.lookedAtDays = now }
-            return first > oldest ? first : nil
-        } catch {
-            // As above.
-            self.lookedAtDays = now
-            return nil
+            return self.pruning.found(first ?? oldest, of: oldest..<limit, newest: newest, now: now)
         }
     }
 }

@@ -3,27 +3,44 @@ import StateMachineCore
 import StateMachineWire
 
 extension Connection {
-    /// Answers one request line.
-    func handle(_ line: UnsafeRawBufferPointer) {
+    /// Answers one request line, or keeps it: what is answered at once waits for the sets before it
+    /// that are on their way to the disk.
+    func handle(_ line: UnsafeRawBufferPointer, isLast: Bool) {
         let setLine = SetLine(line)
-        if let setLine, self.door.takes(.set), let state = self.server.decodedStates[setLine] {
+        if let setLine, self.door.takes(.set), !self.server.isClosing,
+            let state = self.server.decodedStates[setLine]
+        {
             self.server.counters.requests.add()
             self.server.catchUp()
             let call = SetCall(state: state.name, cause: setLine.cause)
             self.set(state, call, id: setLine.id)
             return
         }
+        let line = Array(line)
+        let mayAnswer = self.orderedSets == 0 || isLast
         do {
-            let bytes = Array(line)
-            guard let request = try Request.parse(bytes) else { return }
-            self.server.counters.requests.add()
+            guard let request = try Request.parse(line) else { return }
+            guard mayAnswer || request.operation == .set else {
+                self.kept = line
+                return
+            }
             do {
-                try self.perform(request, bytes, setLine)
+                try self.perform(request, line, setLine)
+                self.server.counters.requests.add()
             } catch {
+                guard mayAnswer else {
+                    self.kept = line
+                    return
+                }
+                self.server.counters.requests.add()
                 self.server.counters.refusals.add()
                 self.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
+            guard mayAnswer else {
+                self.kept = line
+                return
+            }
             self.server.counters.refusals.add()
             self.reply(ServerLine.refusal(id: error.id, error.error))
         }
@@ -112,8 +129,7 @@ extension Connection {
         _ line: [UInt8]
     ) throws(WireError) {
         for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
-        let ring = (first: self.server.ring.first, head: self.server.ring.head)
-        var cursor = ring.first - 1
+        var cursor = self.server.first - 1
         var resync: ServerLine.Resync?
         switch call.since.map({ self.server.resumePoint($0) }) {
         case nil: break
@@ -125,7 +141,7 @@ extension Connection {
                 call,
                 id: id,
                 after: cursor,
-                through: ring.head,
+                through: self.server.ring.head,
                 resync: resync,
                 request: line
             )

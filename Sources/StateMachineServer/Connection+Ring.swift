@@ -66,13 +66,19 @@ extension Connection {
 
     /// Writes what an answer to `history` still lacks; false if the socket did not take it all.
     func writeHistory(_ run: HistoryRun) -> Bool {
-        while run.cursor < run.end, run.left > 0 {
+        while run.cursor < run.end, !run.isStopped {
             guard self.server.ring.reaches(back: run.cursor) else {
-                // The ring went on without a reader this slow: it is told, and may ask again.
-                run.resync = .lagged
-                run.cursor = run.end
-                return true
+                switch self.server.past.map({ self.writePast($0, of: run) }) ?? .lost {
+                case .wrote: continue
+                case .waiting, .stopped: return false
+                case .lost:
+                    // What is kept went on without a reader this slow: it is told, and may ask again.
+                    run.resync = .lagged
+                    run.stop()
+                    return true
+                }
             }
+            guard run.left > 0 else { return true }
             let (examined, lines) = self.gather(
                 after: run.cursor,
                 through: run.end,

@@ -6,6 +6,7 @@ extension Connection {
     /// The state that a `set` asks for, if the request is right.
     func state(for call: SetCall, lineLength: Int) throws(WireError) -> EncodedState {
         let machine = self.server.machine
+        guard !self.server.isClosing else { throw .shuttingDown }
         let state = try machine.state(call.state, data: call.data)
         try self.checkLength(of: state, lineLength: lineLength)
         if let pattern = call.ifState { try machine.schema.check(pattern) }
@@ -19,8 +20,10 @@ extension Connection {
             self.answer(outcome, to: call, of: state, id: id)
             return
         }
-        let pending = PendingSet(id: id, call: call)
+        let pending = PendingSet(id: id, call: call, isOrdered: !machine.hasVoters)
         self.sets.append(pending)
+        if pending.isOrdered { self.orderedSets += 1 }
+        self.server.undecidedSets += 1
         let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
         machine.propose(state, pending, by: self.peer) { outcome in
             connection.value.decided(pending, state, outcome)
@@ -28,9 +31,15 @@ extension Connection {
     }
 
     private func decided(_ pending: PendingSet, _ state: EncodedState, _ outcome: SetOutcome) {
+        self.server.undecidedSets -= 1
         // Already answered, if the daemon is going down or the client has gone.
         guard let index = self.sets.firstIndex(where: { $0 === pending }) else { return }
+        if case .refused(.conflict, _) = outcome, pending.isWithdrawn {
+            // Answered as such when all others have been.
+            return
+        }
         self.sets.remove(at: index)
+        if pending.isOrdered { self.orderedSets -= 1 }
         self.answer(outcome, to: pending.call, of: state, id: pending.id)
     }
 

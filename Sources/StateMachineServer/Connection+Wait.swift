@@ -19,26 +19,18 @@ extension Connection {
         case .resync(let reason, _): resync = reason
         }
         let wait = PendingWait(id: id, call: call, resync: resync, request: line)
-        while passed < head {
-            passed += 1
-            let verdict = wait.verdict { self.server.isWanted(passed, [$0]) }
-            if let verdict {
-                let entered = self.server.ring[passed].entered
-                self.answer(wait, verdict, self.server.report(of: entered))
+        let past = self.server.ring.reaches(back: passed) ? nil : self.server.past
+        if past == nil {
+            if self.judge(wait, after: passed) { return }
+            if call.timeoutMs == 0 {
+                self.timeOut(wait)
                 return
             }
         }
-        if let verdict = wait.verdict(self.server.isCurrent) {
-            self.answer(wait, verdict, self.server.report)
-            return
-        }
-        if call.timeoutMs == 0 {
-            self.timeOut(wait)
-            return
-        }
         guard !self.isMute else { return }
         self.waits.append(wait)
-        if let timeoutMs = call.timeoutMs {
+        if let past { self.search(past, for: wait, after: passed) }
+        if let timeoutMs = call.timeoutMs, timeoutMs > 0 {
             wait.timeout = self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .bounded(milliseconds: timeoutMs)
             ) { [weak self] in
@@ -50,10 +42,80 @@ extension Connection {
         }
     }
 
+    /// Answers a wait if a change after `seq`, which the ring has to have, or the current state decides
+    /// it.
+    private func judge(_ wait: PendingWait, after seq: UInt64) -> Bool {
+        var passed = seq
+        while passed < self.server.ring.head {
+            passed += 1
+            let entered = self.server.ring[passed].entered
+            if let verdict = wait.call.verdict(entered.state.matches) {
+                self.answer(wait, verdict, self.server.report(of: entered))
+                return true
+            }
+        }
+        guard let verdict = wait.call.verdict(self.server.isCurrent) else { return false }
+        self.answer(wait, verdict, self.server.report)
+        return true
+    }
+
+    /// Holds the changes before the ring against a wait, a few at a time; only when it has come to the
+    /// ring is it held against what happens.
+    private func search(_ past: Past, for wait: PendingWait, after seq: UInt64) {
+        wait.isSearching = true
+        let call = wait.call
+        let searcher = NIOLoopBound((self, wait), eventLoop: self.channel.eventLoop)
+        past.read(
+            after: seq,
+            making: { transitions -> PastVerdict in
+                for transition in transitions {
+                    let verdict = call.verdict { transition.new.first(of: [$0]) != nil }
+                    if let verdict { return .decided(verdict, transition.report(in: past.epoch)) }
+                }
+                return .examined(transitions.last?.seq ?? seq)
+            },
+            done: { found in
+                let (connection, wait) = searcher.value
+                connection.searched(past, for: wait, found)
+            }
+        )
+    }
+
+    private func searched(_ past: Past, for wait: PendingWait, _ found: PastVerdict?) {
+        guard self.waits.contains(where: { $0 === wait }) else { return }
+        self.server.catchUp()
+        wait.isSearching = false
+        let isAnswered: Bool
+        switch found {
+        case .decided(let verdict, let report):
+            self.answer(wait, verdict, report)
+            isAnswered = true
+        case .examined(let seq):
+            guard self.server.ring.reaches(back: seq) else {
+                self.search(past, for: wait, after: seq)
+                return
+            }
+            isAnswered = self.judge(wait, after: seq)
+        case nil:
+            wait.resync = .evicted
+            isAnswered = self.judge(wait, after: self.server.ring.head)
+        }
+        if !isAnswered, wait.call.timeoutMs == 0 {
+            self.timeOut(wait)
+        } else if !isAnswered {
+            return
+        }
+        wait.timeout?.cancel()
+        _ = self.remove(wait)
+        self.flush()
+    }
+
     /// Ends the waits that a change decides.
     func judgeWaits(_ report: ServerLine.Report, _ state: EncodedState) {
-        for wait in self.waits {
-            guard let verdict = wait.verdict(state.matches), self.remove(wait) else { continue }
+        for wait in self.waits where !wait.isSearching {
+            guard let verdict = wait.call.verdict(state.matches), self.remove(wait) else {
+                continue
+            }
             wait.timeout?.cancel()
             self.answer(wait, verdict, report)
         }
@@ -115,6 +177,13 @@ extension Connection {
             replies: 1
         )
     }
+}
+
+/// What a few old changes say to a wait.
+private enum PastVerdict: Sendable {
+    case decided(PendingWait.Verdict, ServerLine.Report)
+    /// Nothing, up to that one.
+    case examined(UInt64)
 }
 
 extension LineWriter {

@@ -77,6 +77,8 @@ extension Connection {
             for watch in self.watches where watch.isRunning {
                 guard self.writeChanges(of: watch) else { return }
             }
+            // A reply comes after every change up to it.
+            guard !self.watches.contains(where: \.past.isUnderWay) else { return }
             if let run = self.history {
                 guard self.writeHistory(run) else { return }
                 self.history = nil
@@ -127,7 +129,15 @@ extension Connection {
     private func writeNew(of watch: Watch, upTo head: UInt64) -> Bool {
         while watch.cursor < head {
             guard self.server.ring.reaches(back: watch.cursor) else {
-                return self.resync(watch, at: head)
+                guard watch.isReplaying, let past = self.server.past else {
+                    return self.resync(watch, .lagged, at: head)
+                }
+                switch self.writePast(past, of: watch) {
+                case .wrote: continue
+                case .waiting: return true
+                case .stopped: return false
+                case .lost: return self.resync(watch, .evicted, at: head)
+                }
             }
             guard watch.isPlain ? self.writeAll(of: watch) : self.writeSome(of: watch) else {
                 return false
@@ -150,7 +160,11 @@ extension Connection {
         return self.write(ServerLine.beat(id: watch.id, report, resumingAt: watch.cursor)[...])
     }
 
-    private func resync(_ watch: Watch, at head: UInt64) -> Bool {
+    private func resync(
+        _ watch: Watch,
+        _ reason: ServerLine.Resync,
+        at head: UInt64
+    ) -> Bool {
         let missed = head - watch.reported
         watch.becomeLive(at: head)
         self.counts.resyncs += 1
@@ -159,7 +173,7 @@ extension Connection {
             ServerLine.state(
                 id: watch.id,
                 self.server.report,
-                resync: .lagged,
+                resync: reason,
                 missed: missed
             )[...]
         )
@@ -226,6 +240,7 @@ extension Connection {
         self.watches = []
         self.waits = []
         self.sets = []
+        self.orderedSets = 0
         self.history = nil
         self.endVoters()
     }

@@ -41,6 +41,10 @@ final class Connection: ChannelInboundHandler {
     }
     var waits: [PendingWait] = []
     var sets: [PendingSet] = []
+    /// How many of them are answered in the order of their requests.
+    var orderedSets = 0
+    /// A request that is to be answered after these.
+    var kept: [UInt8]?
     var holds: [SocketVoter] = []
     var guards: [SocketVoter] = []
 
@@ -206,7 +210,7 @@ final class Connection: ChannelInboundHandler {
         repeat {
             while self.lifecycle.isListening,
                 isLast || (self.mayRead && !self.server.isAheadOfReaders),
-                self.handleNextLine()
+                self.handleNextLine(isLast: isLast)
             {}
             self.pump()
             guard isLast || self.mayRead else {
@@ -220,7 +224,7 @@ final class Connection: ChannelInboundHandler {
                 self.server.pause(self)
                 return
             }
-        } while self.lifecycle.isListening && self.hasLine
+        } while self.lifecycle.isListening && (self.kept != nil || self.hasLine)
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
@@ -233,13 +237,22 @@ final class Connection: ChannelInboundHandler {
     }
 
     /// Whether the client has few enough answers to come: such that it has not read, and such that
-    /// wait for votes.
+    /// wait for votes or for the disk.
+    ///
+    /// While all clients together have too many undecided sets, one that has any is not read. The last
+    /// of its own to be decided has it read again.
     var mayRead: Bool {
-        self.repliesInFlight + self.sets.count < self.server.limits.repliesInFlight
+        let limits = self.server.limits
+        return (self.kept == nil || self.orderedSets == 0)
+            && self.repliesInFlight < limits.repliesInFlight
+            && self.sets.count < limits.setsPerConnection
+            && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
     }
 
     /// What the client has sent and was not dealt with.
-    var unhandledInput: ByteBufferView { self.inbound.readableBytesView }
+    var unhandledInput: [UInt8] {
+        (self.kept.map { $0 + [UInt8(ascii: "\n")] } ?? []) + self.inbound.readableBytesView
+    }
 
     /// Puts that before what arrives.
     func takeInput(_ bytes: some Sequence<UInt8>) { self.inbound.writeBytes(bytes) }
@@ -259,7 +272,11 @@ final class Connection: ChannelInboundHandler {
     }
 
     /// Answers the next line, where it lies; false if there is none that is whole.
-    private func handleNextLine() -> Bool {
+    private func handleNextLine(isLast: Bool) -> Bool {
+        if let kept = self.kept.take() {
+            kept.withUnsafeBytes { self.handle($0, isLast: isLast) }
+            return true
+        }
         // Held, so that the bytes stay whatever becomes of `inbound` meanwhile.
         let held = self.inbound
         return held.withUnsafeReadableBytes { bytes in
@@ -275,7 +292,7 @@ final class Connection: ChannelInboundHandler {
             }
             self.inbound.moveReaderIndex(forwardBy: length + 1)
             self.scanned = 0
-            self.handle(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+            self.handle(UnsafeRawBufferPointer(rebasing: bytes[..<length]), isLast: isLast)
             return true
         }
     }
@@ -317,6 +334,7 @@ final class Connection: ChannelInboundHandler {
         case .sayBye:
             self.inbound.clear()
             self.endVoters()
+            self.leavePast()
             self.append(ServerLine.bye(reason, own: own), replies: 0)
             self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .milliseconds(self.server.limits.farewellMs)
@@ -328,16 +346,21 @@ final class Connection: ChannelInboundHandler {
         }
     }
 
-    /// Answers the sets that are not decided: the daemon is going down, and they will not happen.
+    /// Has no set happen whose turn has not come: the daemon is going down.
     func withdrawSets() {
+        for set in self.sets { set.withdraw() }
+    }
+
+    /// Answers the sets that are not decided, and will not happen.
+    func refuseSets() {
         for set in self.sets {
-            set.withdraw()
             self.append(
                 ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
         }
         self.sets = []
+        self.orderedSets = 0
     }
 
     /// How soon a client may come back after a restart, in milliseconds.

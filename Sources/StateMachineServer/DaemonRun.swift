@@ -87,7 +87,15 @@ struct DaemonRun<State: MachineState>: Sendable {
             StateServer(
                 machine: TypedMachine(self.machine, on: loop),
                 loop: loop,
-                limits: self.configuration.limits
+                limits: self.configuration.limits,
+                past: self.machine.history.map { history in
+                    Past(history, loop: loop) { failure in
+                        self.logger.error(
+                            "the history cannot be read, readers begin anew",
+                            metadata: ["error": "\(failure)"]
+                        )
+                    }
+                }
             )
         }.get()
         try await self.take(taken, to: server, on: group)
@@ -102,6 +110,14 @@ struct DaemonRun<State: MachineState>: Sendable {
         }
         let status = StatusReporter(on: loop, notifier: notifier, logger: self.logger)
         try await loop.submit { server.show(to: status) }.get()
+        self.machine.history?.onTrouble { why in
+            if let why {
+                self.logger.error("changes are refused", metadata: ["error": "\(why)"])
+            } else {
+                self.logger.notice("changes are accepted again")
+            }
+            loop.execute { status.troubled(by: why) }
+        }
         self.logger.notice(
             "\(CataloguedMessage.ready.rawValue)",
             metadata: ["directory": "\(doors.directory)"]
@@ -121,6 +137,7 @@ struct DaemonRun<State: MachineState>: Sendable {
         case .stop: try await loop.flatSubmit { server.sayGoodbye(.shutdown) }.get()
         case .restart: try await self.leaveConnections(of: server)
         }
+        await self.settleHistory()
         watchdog?.cancel()
         withExtendedLifetime(log) {}
     }
@@ -162,6 +179,20 @@ struct DaemonRun<State: MachineState>: Sendable {
             self.logger.notice(
                 "the service manager does not keep connections, clients were told to come back",
                 metadata: ["connections": "\(left.descriptors.count)"]
+            )
+        }
+    }
+
+    /// Leaves the history as it should be found.
+    private func settleHistory() async {
+        guard let history = self.machine.history else { return }
+        let failure = await withCheckedContinuation { continuation in
+            history.settle { continuation.resume(returning: $0) }
+        }
+        if let failure {
+            self.logger.error(
+                "the history was not settled; a crash of the machine may begin a new epoch",
+                metadata: ["error": "\(failure)"]
             )
         }
     }

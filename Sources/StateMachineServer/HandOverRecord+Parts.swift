@@ -49,7 +49,7 @@ extension PendingWait {
     var record: HandOverRecord.Wait {
         HandOverRecord.Wait(
             request: Data(self.request),
-            isJudged: self.resync == nil,
+            isJudged: self.resync == nil && !self.isSearching,
             leftMs: self.deadline.map { deadline in
                 UInt64(max((deadline - .now()).nanoseconds / 1_000_000, 1))
             }

@@ -17,6 +17,12 @@ final class HistoryRun {
     private(set) var left: UInt64
     private(set) var count: UInt64 = 0
 
+    /// Whether it ends before its end, with more to be had.
+    private(set) var isStopped = false
+
+    /// What it is being sent from before the ring.
+    var past = PastReading()
+
     /// What its lines begin with.
     let head: LineHead
 
@@ -37,6 +43,9 @@ final class HistoryRun {
         self.left = call.limit
         self.head = LineHead(id)
     }
+
+    /// Has it end here.
+    func stop() { self.isStopped = true }
 
     func sent(_ lines: Int) {
         self.left -= UInt64(lines)

@@ -10,7 +10,9 @@ final class PendingWait {
     /// The line that asked for it.
     let request: [UInt8]
     /// Set if its cursor could not be used; it was judged from the current state on.
-    let resync: ServerLine.Resync?
+    var resync: ServerLine.Resync?
+    /// Whether changes of before it began have yet to be looked at.
+    var isSearching = false
     var timeout: Scheduled<Void>?
     /// When that is.
     let deadline: NIODeadline?
@@ -24,15 +26,17 @@ final class PendingWait {
     }
 
     /// How a state ends the wait.
-    enum Verdict {
+    enum Verdict: Sendable {
         case reached(Pattern)
         case failed(Pattern)
     }
+}
 
+extension WaitCall {
     /// What the wait says to a state; nil if it goes on.
-    func verdict(_ matches: (Pattern) -> Bool) -> Verdict? {
-        if let pattern = self.call.fail.first(where: matches) { return .failed(pattern) }
-        if let pattern = self.call.until.first(where: matches) { return .reached(pattern) }
+    func verdict(_ matches: (Pattern) -> Bool) -> PendingWait.Verdict? {
+        if let pattern = self.fail.first(where: matches) { return .failed(pattern) }
+        if let pattern = self.until.first(where: matches) { return .reached(pattern) }
         return nil
     }
 }

@@ -57,6 +57,13 @@ protocol ServedMachine: AnyObject, Sendable {
         completion: @escaping @Sendable (SetOutcome) -> Void
     )
 
+    /// Whether anybody might be asked about a set.
+    var hasVoters: Bool { get }
+
+    /// Calls `done` when all sets that are on their way to the write-ahead log have been answered, on the
+    /// event loop; before this returns if there are none.
+    func afterCommits(_ done: @escaping @Sendable () -> Void)
+
     /// Adds a voter; see `StateMachine.addVoter`.
     ///
     /// - Parameters:

@@ -40,6 +40,17 @@ public struct ServerLimits: Hashable, Sendable {
     /// Replies that may be waiting for a client to read them; past it the client is not read.
     public var repliesInFlight = 32
 
+    /// Sets of one connection that may be undecided; past it the client is not read.
+    ///
+    /// 256: so many can share one commit with nobody else about. Not tuned.
+    public var setsPerConnection = 256
+
+    /// Undecided sets of all connections; past it no client that has one is read.
+    ///
+    /// 2048: twice what is committed at a time, and with one more for each of the other connections
+    /// well below what a machine lets wait. Not tuned.
+    public var undecidedSets = 2048
+
     /// How long a client that is told to go may take to read that, in milliseconds.
     ///
     /// A second: any reader that is awake has read it by then. Picked, not tuned.
@@ -70,6 +81,8 @@ public struct ServerLimits: Hashable, Sendable {
             ("holdsPerConnection", self.holdsPerConnection),
             ("guardsPerConnection", self.guardsPerConnection),
             ("repliesInFlight", self.repliesInFlight),
+            ("setsPerConnection", self.setsPerConnection),
+            ("undecidedSets", self.undecidedSets),
         ]
     }
 }

@@ -17,7 +17,8 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// A daemon for that machine.
     ///
     /// - Parameters:
-    ///   - machine: what clients see; the program may go on to set and observe it.
+    ///   - machine: what clients see; the program may go on to set and observe it. If its write-ahead
+    ///     log is a `TransitionHistory`, readers are given what is kept there.
     ///   - configuration: where and how.
     ///   - logger: told of each transition at info, and of what an administrator should know.
     ///   - onReady: called once, when both doors listen.

@@ -29,11 +29,23 @@ extension StateServer {
                 )
                 writer.json("operations", .strings(door.operations.map(\.rawValue)))
                 writer.json("errors", .strings(ErrorCode.allCases.map(\.rawValue)))
-                writer.json("limits", self.limits.description)
+                writer.json("limits", .object(self.limits.members + self.terms))
                 writer.number("protocol", 1)
                 writer.string("version", StateMachineVersion.current)
             }
         )
+    }
+}
+
+extension StateServer {
+    /// What the history keeps; nothing without one.
+    private var terms: [JSONMember] {
+        (self.past?.history.terms ?? []).map { term in
+            switch term.value {
+            case .count(let count): JSONMember(term.name, .count(count))
+            case .word(let word): JSONMember(term.name, .string(word))
+            }
+        }
     }
 }
 
@@ -61,8 +73,8 @@ extension StateField {
 }
 
 extension ServerLimits {
-    fileprivate var description: JSONValue {
-        .object(self.all.map { JSONMember($0.name, .count($0.value)) })
+    fileprivate var members: [JSONMember] {
+        self.all.map { JSONMember($0.name, .count($0.value)) }
     }
 }
 

@@ -22,7 +22,7 @@ extension StateServer {
             id: run.id,
             own: { writer in
                 writer.number("count", run.count)
-                writer.bool("more", run.resync == .lagged || self.hasMore(run))
+                writer.bool("more", run.isStopped || self.hasMore(run))
             },
             rest: { writer in
                 if let resync = run.resync { writer.string("resync", resync.rawValue) }

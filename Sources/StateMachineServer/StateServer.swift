@@ -13,7 +13,9 @@ import StateMachineWire
 final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
     let machine: any ServedMachine
-    let epoch = Epoch.random()
+    let epoch: Epoch
+    /// Where changes are that the ring does not have any more; nil: nowhere.
+    let past: Past?
     private(set) var limits: ServerLimits
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     private let startedAt = NIODeadline.now()
@@ -48,8 +50,11 @@ final class StateServer: @unchecked Sendable {
     private var status: StatusReporter?
 
     private var connections: [ObjectIdentifier: Connection] = [:]
-    /// Whether the daemon is going down; then nothing is decided any more.
+    /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
     private(set) var isClosing = false
+
+    /// Sets that are not decided, those of clients that have gone included.
+    var undecidedSets = 0
 
     private var isFlushScheduled = false
     /// The newest seq when everybody was last written to.
@@ -64,8 +69,15 @@ final class StateServer: @unchecked Sendable {
     private var allGone: EventLoopPromise<Void>?
 
     /// - Precondition: called on `loop`.
-    init(machine: any ServedMachine, loop: any EventLoop, limits: ServerLimits) {
+    init(
+        machine: any ServedMachine,
+        loop: any EventLoop,
+        limits: ServerLimits,
+        past: Past? = nil
+    ) {
         loop.preconditionInEventLoop()
+        self.past = past
+        self.epoch = past?.epoch ?? .random()
         self.loop = loop
         self.machine = machine
         self.limits = limits
@@ -138,8 +150,11 @@ final class StateServer: @unchecked Sendable {
 
     /// Where a reader with that cursor goes on.
     func resumePoint(_ since: String) -> ResumePoint {
-        ResumePoint(since: since, epoch: self.epoch, kept: self.ring.first, head: self.ring.head)
+        ResumePoint(since: since, epoch: self.epoch, kept: self.first, head: self.ring.head)
     }
+
+    /// The oldest change that is to be had.
+    var first: UInt64 { min(self.ring.first, self.past?.first ?? .max) }
 
     /// Whether a kept change leads to a state that one of the patterns matches; nil means all.
     func isWanted(_ seq: UInt64, _ only: [Pattern]?) -> Bool {
@@ -150,7 +165,9 @@ final class StateServer: @unchecked Sendable {
 
     /// Whether there is more of what was asked for than the answer has shown.
     func hasMore(_ run: HistoryRun) -> Bool {
-        guard run.cursor < run.end, self.ring.reaches(back: run.cursor) else { return false }
+        guard run.cursor < run.end else { return false }
+        // Of what lies before the ring it is not known what is wanted; that can be asked.
+        guard self.ring.reaches(back: run.cursor) else { return self.past != nil }
         return (run.cursor + 1...run.end).contains { self.isWanted($0, run.only) }
     }
 
@@ -276,12 +293,16 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// Has nothing decided any more, and then does what is to be done with the connections.
-    func stopDeciding(then body: @escaping () -> Void) {
-        self.catchUp()
-        // All sets are answered before the first guard is let go, which would decide them.
+    func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
         for connection in self.connections.values { connection.withdrawSets() }
-        body()
+        // What is being committed will have happened, and is answered as such.
+        self.machine.afterCommits {
+            self.catchUp()
+            // All sets are answered before the first guard is let go, which would decide them.
+            for connection in self.connections.values { connection.refuseSets() }
+            body()
+        }
     }
 }
 

@@ -24,7 +24,9 @@ final class StatusReporter: @unchecked Sendable {
     private let logger: Logger
     private var newest: EncodedSnapshot?
     private var watches = 0
-    private var reported: (seq: UInt64, watches: Int)?
+    /// Why nothing can be set.
+    private var trouble: String?
+    private var reported: String?
     private var isBusy = false
 
     init(on loop: any EventLoop, notifier: ServiceNotifier, logger: Logger) {
@@ -45,14 +47,18 @@ final class StatusReporter: @unchecked Sendable {
         self.report()
     }
 
+    /// Reports why nothing can be set, or, with nil, that it can be again.
+    func troubled(by why: String?) {
+        self.trouble = why
+        self.report()
+    }
+
     private func report() {
-        guard !self.isBusy, let newest else { return }
-        let watches = self.watches
-        if let reported, reported == (newest.seq, watches) { return }
+        guard !self.isBusy, let text = self.text, text != self.reported else { return }
         self.isBusy = true
-        self.reported = (newest.seq, watches)
+        self.reported = text
         self.queue.async {
-            self.send(newest, watches)
+            self.send(text)
             self.loop.execute {
                 self.loop.assumeIsolated().scheduleTask(in: Self.interval) {
                     self.isBusy = false
@@ -62,12 +68,17 @@ final class StatusReporter: @unchecked Sendable {
         }
     }
 
-    private func send(_ snapshot: EncodedSnapshot, _ watches: Int) {
-        let text = StateText.text(name: snapshot.state.name, data: snapshot.state.data)
+    private var text: String? {
+        guard let newest else { return nil }
+        let state = StateText.text(name: newest.state.name, data: newest.state.data)
+        let watches = "\(self.watches) watch\(self.watches == 1 ? "" : "es")"
+        let trouble = self.trouble.map { "; changes are refused: \($0)" } ?? ""
+        return "\(state), seq \(newest.seq), \(watches)\(trouble)"
+    }
+
+    private func send(_ text: String) {
         do {
-            try self.notifier.status(
-                "\(text), seq \(snapshot.seq), \(watches) watch\(watches == 1 ? "" : "es")"
-            )
+            try self.notifier.status(text)
         } catch {
             self.logger.debug("status not reported, going on", metadata: ["error": "\(error)"])
         }

@@ -9,6 +9,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private let machine: StateMachine<State>
     private let loop: any EventLoop
     private let coding = StateCoding<State>()
+    private let decisions: LoopInbox
     private var context: EventLoopContext?
     private var receptionist: Receptionist<State>?
 
@@ -28,6 +29,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     init(_ machine: StateMachine<State>, on loop: any EventLoop) {
         self.machine = machine
         self.loop = loop
+        self.decisions = LoopInbox(loop)
     }
 
     var schema: StateSchema { self.coding.schema }
@@ -87,7 +89,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         by: Peer,
         completion: @escaping @Sendable (SetOutcome) -> Void
     ) {
-        let (loop, coding, call) = (self.loop, self.coding, pending.call)
+        let (decisions, coding, call) = (self.decisions, self.coding, pending.call)
         self.machine.propose(
             self.typed(state),
             expecting: { snapshot in
@@ -99,12 +101,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             by: by,
             completion: { result in
                 // Decided at once, this is still the request's turn; decided later, it is whoever's
-                // thread brought the last vote.
-                if loop.inEventLoop {
-                    completion(self.outcome(result))
-                } else {
-                    loop.execute { completion(self.outcome(result)) }
-                }
+                // thread brought the last vote or the commit.
+                decisions.add { completion(self.outcome(result)) }
             }
         )
     }
@@ -145,6 +143,12 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case .wouldWait(let current):
             return .refused(.wouldWait, current: self.encoded(current))
         }
+    }
+
+    var hasVoters: Bool { self.machine.hasVoters }
+
+    func afterCommits(_ done: @escaping @Sendable () -> Void) {
+        self.machine.afterCommits { [decisions] in decisions.add(done) }
     }
 
     // MARK: - Voters

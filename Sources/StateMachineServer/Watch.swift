@@ -39,6 +39,8 @@ final class Watch {
 
     /// The line that asked for it; empty for the watch that connecting began.
     let request: [UInt8]
+    /// What it is being sent from before the ring.
+    var past = PastReading()
 
     /// The last seq that it has been sent or that did not concern it.
     var cursor: UInt64

@@ -5,6 +5,8 @@ extension Setting {
     /// What a value must be, and what it is where nobody says.
     enum Kind {
         case count(ClosedRange<Int>, usual: Int)
+        /// True if it is given; false where nobody says.
+        case yes
         case choice([String], usual: String)
         /// The default is in words: it depends on who starts the daemon.
         case directory(usual: String)
@@ -12,6 +14,7 @@ extension Setting {
         var type: ConfigType {
             switch self {
             case .count: .int
+            case .yes: .bool
             case .choice, .directory: .string
             }
         }
@@ -21,6 +24,7 @@ extension Setting {
             switch self {
             case .count(let range, _):
                 "a whole number from \(range.lowerBound) to \(range.upperBound)"
+            case .yes: "true or false"
             case .choice(let values, _): "one of \(values.joined(separator: ", "))"
             case .directory: "a path"
             }
@@ -30,6 +34,7 @@ extension Setting {
         var usual: String {
             switch self {
             case .count(_, let usual): "\(usual)"
+            case .yes: "false"
             case .choice(_, let usual), .directory(let usual): usual
             }
         }
@@ -38,6 +43,7 @@ extension Setting {
         var usualContent: ConfigContent? {
             switch self {
             case .count(_, let usual): .int(usual)
+            case .yes: .bool(false)
             case .choice(_, let usual): .string(usual)
             case .directory: nil
             }
@@ -45,7 +51,7 @@ extension Setting {
 
         var completion: CompletionKind? {
             switch self {
-            case .count: nil
+            case .count, .yes: nil
             case .choice(let values, _): .list(values)
             case .directory: .directory
             }
@@ -57,6 +63,7 @@ extension Setting {
             case (.count(let range, _), .int(let value)): range.contains(value)
             case (.choice(let values, _), .string(let value)): values.contains(value)
             case (.directory, .string(let value)): !value.isEmpty
+            case (.yes, .bool): true
             default: false
             }
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import StateMachineHistory
 import StateMachineServer
 
 extension Setting {
@@ -30,6 +31,43 @@ extension Setting {
                 kind: .choice(LogLevel.allCases.map(\.rawValue), usual: LogLevel.info.rawValue),
                 summary: "How much to log.",
                 given: { $0.logLevel.map { .string($0.rawValue) } }
+            )
+        case .stateDirectory:
+            Row(
+                kind: .directory(usual: "$STATE_DIRECTORY where systemd sets it, else none"),
+                summary: """
+                    The directory for the history; without one the state lives as long as the daemon.
+                    """,
+                given: { $0.history.stateDirectory.map { .string($0) } }
+            )
+        case .ephemeral:
+            Row(
+                kind: .yes,
+                summary: "Keep nothing, whatever else is set.",
+                given: { $0.history.ephemeral ? .bool(true) : nil }
+            )
+        case .durability:
+            Row(
+                kind: .choice(
+                    HistoryOptions.Durability.allCases.map(\.rawValue),
+                    usual: HistoryOptions().durability.rawValue
+                ),
+                summary: """
+                    What an answered set survives: commit, the daemon's death; disk, a power cut too.
+                    """,
+                given: { $0.history.durability.map { .string($0.rawValue) } }
+            )
+        case .keepChanges:
+            Row(
+                kind: .count(1...Setting.mostChanges, usual: HistoryOptions().keepChanges),
+                summary: "Changes kept in the history.",
+                given: { $0.history.keepChanges.map { .int($0) } }
+            )
+        case .keepDays:
+            Row(
+                kind: .count(1...Setting.mostDays, usual: HistoryOptions().keepDays),
+                summary: "Days for which they are kept.",
+                given: { $0.history.keepDays.map { .int($0) } }
             )
         case .maxConnections:
             .limit(\.connections, from: 1, \.maxConnections, "Connections at a time.")
@@ -92,6 +130,12 @@ extension Setting {
     /// As many descriptors as Linux lets a process have (fs.nr_open); nothing that is counted here is
     /// wanted in greater number.
     static let most = 1 << 20
+
+    /// A billion; some 200 gigabytes.
+    static let mostChanges = 1_000_000_000
+
+    /// A hundred years.
+    static let mostDays = 36_500
 
     /// A gibibyte; the ring's memory is allotted at the start.
     static let mostBytes = 1 << 30

@@ -7,6 +7,11 @@ import Configuration
 enum Setting: String, CaseIterable {
     case runtimeDirectory = "runtime-directory"
     case logLevel = "log-level"
+    case stateDirectory = "state-directory"
+    case ephemeral
+    case durability
+    case keepChanges = "keep-changes"
+    case keepDays = "keep-days"
     case maxConnections = "max-connections"
     case reservedConnections = "reserved-connections"
     case maxConnectionsPerUid = "max-connections-per-uid"
@@ -38,6 +43,7 @@ enum Setting: String, CaseIterable {
     var placeholder: String {
         switch self.row.kind {
         case .count: "n"
+        case .yes: "bool"
         case .directory: "dir"
         case .choice: self.key.split(separator: "-").last.map(String.init) ?? self.key
         }

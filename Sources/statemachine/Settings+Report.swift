@@ -25,6 +25,8 @@ extension Settings {
                         isOfSystemd ? "RUNTIME_DIRECTORY of systemd" : "\(Origin.builtIn)"
                     )
                 )
+            } else if setting == .stateDirectory, let path = Self.ofSystemd(environment) {
+                lines.append(("\(setting.key): \(path.yaml)", "STATE_DIRECTORY of systemd"))
             }
         }
         let width = lines.map(\.text.count).max() ?? 0

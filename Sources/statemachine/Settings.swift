@@ -65,6 +65,11 @@ struct Settings {
         return value
     }
 
+    func isOn(_ setting: Setting) -> Bool {
+        guard case .bool(let value)? = self.values[setting]?.content else { return false }
+        return value
+    }
+
     func count(_ setting: Setting) -> Int? {
         guard case .int(let value)? = self.values[setting]?.content else { return nil }
         return value

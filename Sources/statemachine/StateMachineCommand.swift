@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Logging
 import StateMachineCore
+import StateMachineHistory
 import StateMachineServer
 import SystemPackage
 
@@ -41,6 +42,9 @@ struct StateMachineCommand: ParsableCommand {
 
     @Option(.runtimeDirectory) var runtimeDirectory: String?
     @Option(.logLevel) var logLevel: LogLevel?
+
+    @OptionGroup(title: "History")
+    var history: HistoryFlags
 
     @OptionGroup(title: "Limits")
     var limits: LimitOptions
@@ -100,19 +104,22 @@ struct StateMachineCommand: ParsableCommand {
         let threshold = LogThreshold(settings.logLevel)
         let logger = Logger.service(label: "statemachine", threshold: threshold)
         for warning in settings.warnings { logger.warning("\(warning)") }
-        let daemon = StateMachineDaemon<AppState>(
-            configuration: DaemonConfiguration(
-                runtimeDirectory: settings.text(.runtimeDirectory),
-                limits: settings.limits,
-                reload: {
-                    let settings = try self.settings()
-                    threshold.level = settings.logLevel
-                    return settings.limits
-                }
-            ),
-            logger: logger
-        )
+        // A file that may not grow is an error of that write, not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
         do {
+            let daemon = StateMachineDaemon(
+                machine: try self.machine(settings, logger: logger),
+                configuration: DaemonConfiguration(
+                    runtimeDirectory: settings.text(.runtimeDirectory),
+                    limits: settings.limits,
+                    reload: {
+                        let settings = try self.settings()
+                        threshold.level = settings.logLevel
+                        return settings.limits
+                    }
+                ),
+                logger: logger
+            )
             try await daemon.runUntilSignalled()
         } catch let error as DaemonError {
             logger.critical("not running", metadata: ["error": "\(error)"])
@@ -122,5 +129,24 @@ struct StateMachineCommand: ParsableCommand {
             return EXIT_FAILURE
         }
         return EXIT_SUCCESS
+    }
+
+    /// The machine as the last daemon left it, or a new one.
+    private func machine(_ settings: Settings, logger: Logger) throws -> StateMachine<AppState> {
+        guard let directory = settings.stateDirectory(ProcessInfo.processInfo.environment) else {
+            logger.info("ephemeral: the state lives as long as the daemon")
+            return StateMachine()
+        }
+        let history = try SQLiteHistory<AppState>(
+            directory: directory,
+            options: settings.historyOptions
+        )
+        if let setAside = history.setAside {
+            logger.warning(
+                "the history was corrupt and is set aside, beginning a new epoch",
+                metadata: ["file": "\(setAside)"]
+            )
+        }
+        return history.makeMachine()
     }
 }

@@ -89,7 +89,8 @@ import Testing
             let last = try #require(lines.last)
             #expect(last.hasPrefix("#\(setting.key): "))
             let settings = try settings(file: String(last.dropFirst()))
-            let usual = setting.row.kind.usualContent ?? .string("/run/statemachine")
+            let directory = setting == .stateDirectory ? "/var/lib" : "/run"
+            let usual = setting.row.kind.usualContent ?? .string("\(directory)/statemachine")
             #expect(settings.values[setting]?.content == usual, "\(setting.key)")
             #expect(settings.values[setting]?.origin == .file(path: "config.yaml", line: 1))
         }

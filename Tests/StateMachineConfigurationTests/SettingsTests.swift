@@ -36,13 +36,15 @@ import Testing
             (setting, "\(usual == range.upperBound ? range.lowerBound : usual + 1)")
         case .choice(let values, let usual): (setting, values.first { $0 != usual } ?? "")
         case .directory: (setting, "/elsewhere")
+        case .yes: (setting, "true")
         }
     }
 
     @Test(arguments: others)
     func everySettingCanBeSetInEveryWay(setting: Setting, value: String) throws {
+        let isSwitch = if case .yes = setting.row.kind { true } else { false }
         let ways = [
-            try settings([setting.flag, value]),
+            try settings(isSwitch ? [setting.flag] : [setting.flag, value]),
             try settings(environment: [setting.variable: value]),
             try settings(file: "\(setting.key): \(value)"),
         ]
@@ -103,7 +105,7 @@ import Testing
         let report = try settings(
             ["--max-watches", "3"],
             environment: ["STATEMACHINE_MAX_WAITS": "2"],
-            file: "max-holds: 1\nruntime-directory: '/run/it''s #1'"
+            file: "max-holds: 1\nruntime-directory: '/run/it''s #1'\nstate-directory: /state"
         ).report(environment: [:], isRoot: true)
         let lines = report.split(separator: "\n").map { $0.split(separator: "  # ") }
         let origins = Dictionary(

@@ -1,0 +1,28 @@
+extension StateMachine {
+    /// Calls `done` when all that has been judged so far has happened, or has failed to, and its
+    /// proposers know.
+    ///
+    /// Proposals that wait for voters are not waited for. Called from anywhere, straight away on a
+    /// machine without a write-ahead log.
+    package func afterCommits(_ done: @escaping @Sendable () -> Void) {
+        // A proposal which goes past the voters and is always refused: its answer waits its turn.
+        self.enqueue(
+            Gate.Pending(
+                self.state,
+                isExpected: { _ in false },
+                reenter: false,
+                cause: nil,
+                by: nil,
+                question: nil,
+                waited: { .zero },
+                completion: { _ in done() }
+            )
+        )
+    }
+
+    /// Whether anybody might be asked about a proposal.
+    package var hasVoters: Bool { self.holder.withLock { !$0.gate.voters.isEmpty } }
+
+    /// The write-ahead log, if it can be read again.
+    package var history: (any TransitionHistory)? { self.options.log as? any TransitionHistory }
+}

@@ -1,0 +1,53 @@
+import StateMachineCore
+
+/// Which of the oldest rows are to be removed next: decides, removes nothing.
+struct Pruning {
+    /// Rows removed at a time, between two commits.
+    ///
+    /// 1024: as many as the gate commits at a time, so that pruning keeps up. Not tuned.
+    static let step: UInt64 = 1024
+
+    enum Decision {
+        case nothing
+        /// What is before that seq.
+        case remove(before: UInt64)
+        /// What is before that seq and older than that time.
+        case removeOld(before: UInt64, olderThan: WallTime)
+    }
+
+    private let keep: UInt64
+    private let days: Int64
+    /// When nothing was too old; it is not looked at again for an hour.
+    private var lookedAt: WallTime?
+
+    init(_ options: HistoryOptions) {
+        self.keep = UInt64(max(1, options.keepChanges))
+        self.days = Int64(options.keepDays)
+    }
+
+    /// What to do with the rows `oldest` to `newest`; the newest one stays.
+    func next(oldest: UInt64, newest: UInt64, now: WallTime) -> Decision {
+        guard oldest < newest else { return .nothing }
+        let limit = min(newest, oldest + Self.step)
+        // A hundredth more than is to be kept, so that not every commit has a row to remove.
+        if newest - oldest + 1 > self.keep + min(self.keep / 100, Self.step) {
+            return .remove(before: min(limit, newest + 1 - self.keep))
+        }
+        if let lookedAt, abs(now.microseconds - lookedAt.microseconds) < 3_600_000_000 {
+            return .nothing
+        }
+        let oldestTime = WallTime(microseconds: now.microseconds - self.days * 86_400_000_000)
+        return .removeOld(before: limit, olderThan: oldestTime)
+    }
+
+    /// The first row that is young enough was found; returns before which one to remove.
+    mutating func found(
+        _ first: UInt64,
+        of rows: Range<UInt64>,
+        newest: UInt64,
+        now: WallTime
+    ) -> UInt64? {
+        if first < rows.upperBound || rows.upperBound == newest { self.lookedAt = now }
+        return first > rows.lowerBound ? first : nil
+    }
+}

@@ -1,0 +1,50 @@
+import NIOCore
+import StateMachineCore
+import StateMachineWire
+
+/// What is older than the ring: the machine's history, read in the background.
+///
+/// `@unchecked Sendable`: a history may be called from anywhere; the rest does not change.
+final class Past: @unchecked Sendable {
+    let history: any TransitionHistory
+    let epoch: Epoch
+    private let loop: any EventLoop
+    private let onFailure: @Sendable (HistoryFailure) -> Void
+
+    /// - Parameters:
+    ///   - history: the machine's own.
+    ///   - loop: where answers arrive.
+    ///   - onFailure: told why something could not be read, from anywhere.
+    init(
+        _ history: any TransitionHistory,
+        loop: any EventLoop,
+        onFailure: @escaping @Sendable (HistoryFailure) -> Void
+    ) {
+        self.history = history
+        // A history that names its numbering in another way has a new one each time.
+        self.epoch = Epoch(history.epoch) ?? .random()
+        self.loop = loop
+        self.onFailure = onFailure
+    }
+
+    /// The oldest change that is kept.
+    var first: UInt64 { self.history.oldest }
+
+    /// Reads what follows `seq`, makes of it what is wanted, beside the event loop, and hands that over
+    /// on the loop: nil if the change after `seq` is not to be had any more.
+    func read<Wanted: Sendable>(
+        after seq: UInt64,
+        making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
+        done: @escaping @Sendable (Wanted?) -> Void
+    ) {
+        self.history.read(after: seq) { result in
+            var wanted: Wanted?
+            switch result {
+            case .success(let transitions):
+                if transitions.first?.seq == seq + 1 { wanted = make(transitions) }
+            case .failure(let failure): self.onFailure(failure)
+            }
+            self.loop.execute { [wanted] in done(wanted) }
+        }
+    }
+}

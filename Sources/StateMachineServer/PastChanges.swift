@@ -1,0 +1,61 @@
+import StateMachineCore
+import StateMachineWire
+
+/// A few old changes as lines for one reader, ready to be sent.
+struct PastChanges: Sendable {
+    private(set) var lines: [(seq: UInt64, length: Int)] = []
+    private(set) var bytes: [UInt8] = []
+    /// The last change that was looked at.
+    private(set) var examined: UInt64
+    /// Whether a change that is wanted follows that was not asked for.
+    private(set) var hasMore = false
+
+    /// What a reader wants of old changes.
+    struct Wish: Sendable {
+        /// What its lines begin with.
+        let head: [UInt8]
+        let only: [Pattern]?
+        /// In `latest` one line stands for all that are wanted.
+        var mode = WatchMode.all
+        /// The last change that it is about, and how many it may be.
+        var end = UInt64.max
+        var limit = UInt64.max
+    }
+
+    init(_ transitions: [RecordedTransition], _ wish: Wish, in epoch: Epoch) {
+        self.examined = transitions.first.map { $0.seq - 1 } ?? 0
+        var wanted: [RecordedTransition] = []
+        for transition in transitions where transition.seq <= wish.end {
+            if wish.only.map({ transition.new.first(of: $0) != nil }) ?? true {
+                guard wanted.count < wish.limit else {
+                    self.hasMore = true
+                    break
+                }
+                wanted.append(transition)
+            }
+            self.examined = transition.seq
+        }
+        switch wish.mode {
+        case .all:
+            for transition in wanted { self.append(transition, wish.head, skipped: 0, epoch) }
+        case .latest:
+            guard let newest = wanted.last else { break }
+            self.append(newest, wish.head, skipped: UInt64(wanted.count - 1), epoch)
+        }
+    }
+
+    private mutating func append(
+        _ transition: RecordedTransition,
+        _ head: [UInt8],
+        skipped: UInt64,
+        _ epoch: Epoch
+    ) {
+        let start = self.bytes.count
+        self.bytes += head
+        self.bytes += transition.line(in: epoch)
+            .dropFirst(ChangeLine.head.count)
+            .dropLast(ChangeLine.tail.utf8CodeUnitCount)
+        self.bytes += ChangeLine.tail(skipped: skipped, isReplayed: true)
+        self.lines.append((transition.seq, self.bytes.count - start))
+    }
+}

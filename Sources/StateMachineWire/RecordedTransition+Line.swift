@@ -1,0 +1,39 @@
+package import StateMachineCore
+
+extension RecordedTransition.State {
+    /// `"state":"…","data":{…}`, the data to the byte as it was written down.
+    package var fragment: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(text: "\"state\":")
+        bytes.append(jsonString: self.name)
+        bytes.append(text: ",\"data\":")
+        bytes.append(contentsOf: self.data.utf8)
+        return bytes
+    }
+
+    /// The first of the patterns that it matches.
+    package func first(of patterns: [Pattern]) -> Pattern? {
+        // Most patterns name another state, or nothing but a state.
+        let named = patterns.filter { $0.state == self.name }
+        if let first = named.first, first.data.isEmpty { return first }
+        guard !named.isEmpty, let data = JSONParser.value(of: self.data) else { return nil }
+        return named.first { $0.matches(self.name, data) }
+    }
+}
+
+extension RecordedTransition {
+    /// How the machine looked when it had been made.
+    package func report(in epoch: Epoch) -> ServerLine.Report {
+        ServerLine.Report(seq: self.seq, fragment: self.new.fragment, at: self.at, epoch: epoch)
+    }
+
+    /// Its line for a watch without id, as ``ServerLine/change(_:from:by:cause:)`` has it.
+    package func line(in epoch: Epoch) -> [UInt8] {
+        ServerLine.change(
+            self.report(in: epoch),
+            from: self.old?.fragment ?? [],
+            by: self.by,
+            cause: self.cause
+        )
+    }
+}

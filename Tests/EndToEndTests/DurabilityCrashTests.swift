@@ -1,0 +1,240 @@
+import Foundation
+import Glibc
+import Subprocess
+import Synchronization
+import TestSupport
+import Testing
+
+/// The daemon is killed in full flight, again and again, and nothing that anybody was told is lost.
+@Suite(.timeLimit(.minutes(30)))
+struct DurabilityCrashTests {
+    /// 5 in every run; STATEMACHINE_CRASH_ROUNDS sets another number.
+    private static var rounds: Int {
+        getenv("STATEMACHINE_CRASH_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5
+    }
+
+    @Test
+    func nothingAcknowledgedIsLost() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SeededGenerator(seed: seed)
+        try await withTemporaryDirectory { directory in
+            let told = Told()
+            let watchers = (1...3).map { _ in CrashWatcher() }
+            let epochs = Recorder<String>()
+            for round in 1...Self.rounds {
+                let answers = Int.random(in: 1...3000, using: &random)
+                let ended = try await Self.daemon(directory, "\(round)") { daemon in
+                    epochs.record(try await daemon.epoch())
+                    let left = Countdown(answers)
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        for number in 1...3 {
+                            group.addTask {
+                                try await blocking {
+                                    try CrashSetter(label: "\(round)-\(number)").run(daemon, told) {
+                                        if left.tookLast() { try daemon.send(.kill) }
+                                    }
+                                }
+                            }
+                        }
+                        for watcher in watchers {
+                            group.addTask { try await blocking { try watcher.follow(daemon) } }
+                        }
+                        try await group.waitForAll()
+                    }
+                }
+                #expect(ended.status == .signaled(SIGKILL), "seed \(seed)")
+            }
+            #expect(Set(epochs.heard).count == 1, "seed \(seed)")
+            let all = CrashWatcher()
+            _ = try await Self.daemon(directory, "last") { daemon in
+                #expect(try await daemon.epoch() == epochs.heard.first, "seed \(seed)")
+                let head = try #require(try await daemon.ask(\.control, "get").seq)
+                for watcher in watchers + [all] {
+                    try await blocking { try watcher.follow(daemon, upTo: UInt64(head)) }
+                }
+                try daemon.send(.terminate)
+            }
+            let changes = all.changes
+            #expect(changes.map(\.seq) == Array(1...UInt64(changes.count)), "seed \(seed)")
+            for watcher in watchers { #expect(watcher.changes == changes, "seed \(seed)") }
+            let answers = told.answers
+            #expect(answers.count >= Self.rounds, "seed \(seed)")
+            let wrong = answers.filter { $0 != changes[safe: Int($0.seq) - 1] }
+            #expect(wrong.isEmpty, "seed \(seed)")
+        }
+    }
+
+    private static func daemon(
+        _ directory: String,
+        _ round: String,
+        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws -> DaemonProcess.Ended {
+        let own = "\(directory)/\(round)"
+        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
+        let options = ["--state-directory", "\(directory)/state", "--log-level", "error"]
+        // A small ring, so that old changes come from the disk.
+        return try await DaemonProcess.run(
+            in: own,
+            arguments: options + ["--ring-changes", "256"],
+            body
+        )
+    }
+}
+
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+
+    init(_ count: Int) {
+        self.left = Atomic(count)
+    }
+
+    /// Takes one; true for one caller.
+    func tookLast() -> Bool { self.left.subtract(1, ordering: .relaxed).newValue == 0 }
+}
+
+/// A change as one client knows it: who made it, and the bytes of its state.
+private struct Known: Hashable, Sendable {
+    let seq: UInt64
+    let bytes: Substring
+    let cause: Substring
+}
+
+/// What setters were answered.
+///
+/// `@unchecked Sendable`: `lock` guards the list.
+private final class Told: @unchecked Sendable {
+    private let lock = NSLock()
+    private var list: [Known] = []
+
+    var answers: [Known] { self.lock.withLock { self.list } }
+
+    func add(_ known: Known) { self.lock.withLock { self.list.append(known) } }
+}
+
+/// Sets as fast as it is answered, until the daemon is gone.
+private struct CrashSetter {
+    private static let states = [
+        #""state":"ready","data":{"value":true}"#,
+        #""state":"authentication","data":{"phase":"active"}"#,
+        #""state":"dataRetrieval","data":{"phase":"failure"}"#,
+    ]
+
+    let label: String
+
+    func run(_ daemon: DaemonProcess, _ told: Told, answered: () throws -> Void) throws {
+        let socket = try LineSocket(connectingTo: daemon.control)
+        var sent = 0
+        var causes: [String] = []
+        while true {
+            var requests = ""
+            while causes.count < 64 {
+                sent += 1
+                let cause = "\(self.label)-\(sent)"
+                causes.append(cause)
+                let state = Self.states[sent % 3]
+                requests += #"{"op":"set",\#(state),"reenter":true,"cause":"\#(cause)"}"# + "\n"
+            }
+            guard (try? socket.send(raw: requests)) != nil, let lines = socket.untilKilled() else {
+                // The daemon is gone.
+                return
+            }
+            for line in lines {
+                let bytes = try line.part(from: "\"seq\":", to: ",\"at\":")
+                guard line.hasPrefix(#"{"type":"reply","ok":true,"changed":true"#) else {
+                    throw TestFailure("a set was answered \(line)")
+                }
+                let cause = causes.removeFirst()
+                told.add(Known(seq: try line.seq(), bytes: bytes, cause: cause[...]))
+                try answered()
+            }
+        }
+    }
+}
+
+/// Follows the changes over crashes by its cursor alone.
+///
+/// `@unchecked Sendable`: one thread at a time has it.
+private final class CrashWatcher: @unchecked Sendable {
+    private(set) var changes: [Known] = []
+    private var cursor: Substring?
+
+    /// Reads until the daemon is gone, or has sent what was wanted.
+    func follow(_ daemon: DaemonProcess, upTo end: UInt64 = .max) throws {
+        while (self.changes.last?.seq ?? 0) < end {
+            guard let socket = try? LineSocket(connectingTo: daemon.control) else {
+                // Killed before the connection was made.
+                return
+            }
+            if self.cursor == nil {
+                guard (try? socket.send("get")) != nil, let reply = socket.untilKilled()?.first
+                else { return }
+                let cursor = try reply.part(from: "\"cursor\":\"", to: "\"")
+                self.cursor = cursor.prefix { $0 != ":" } + ":0"
+            }
+            guard let cursor, (try? socket.send(#"{"op":"watch","since":"\#(cursor)"}"#)) != nil
+            else { return }
+            guard try self.read(socket, upTo: end) else { return }
+        }
+    }
+
+    /// Reads on; returns whether to connect again, since it was too slow for the ring.
+    private func read(_ socket: LineSocket, upTo end: UInt64) throws -> Bool {
+        while (self.changes.last?.seq ?? 0) < end {
+            guard let lines = socket.untilKilled() else { return false }
+            for line in lines {
+                if line.hasPrefix(#"{"type":"live""#) { continue }
+                if line.contains(#""resync":"lagged""#) { return true }
+                guard line.hasPrefix(#"{"type":"change""#) else {
+                    throw TestFailure("a watch was sent \(line)")
+                }
+                let seq = try line.seq()
+                guard seq == (self.changes.last?.seq ?? 0) + 1 else {
+                    throw TestFailure("after \(self.changes.last?.seq ?? 0) came \(line)")
+                }
+                self.changes.append(
+                    Known(
+                        seq: seq,
+                        bytes: try line.part(from: "\"seq\":", to: ",\"from\":"),
+                        cause: try line.part(from: "\"cause\":\"", to: "\"")
+                    )
+                )
+                self.cursor = try line.part(from: "\"cursor\":\"", to: "\"")
+            }
+        }
+        return false
+    }
+}
+
+extension LineSocket {
+    /// The next lines; nil when the daemon is gone, however abruptly.
+    fileprivate func untilKilled() -> [String]? {
+        while true {
+            // A reset, or half a line, is what a killed daemon leaves.
+            guard (try? self.waitForInput()) != nil,
+                let lines = (try? self.linesSoFar()).flatMap({ $0 })
+            else { return nil }
+            if !lines.isEmpty { return lines }
+        }
+    }
+}
+
+extension String {
+    fileprivate func part(from start: String, to end: String) throws -> Substring {
+        guard let from = self.range(of: start),
+            let to = self.range(of: end, range: from.upperBound..<self.endIndex)
+        else { throw TestFailure("no \(start) in \(self)") }
+        return self[from.upperBound..<to.lowerBound]
+    }
+
+    fileprivate func seq() throws -> UInt64 {
+        let digits = try self.part(from: "\"seq\":", to: ",")
+        guard let seq = UInt64(digits) else { throw TestFailure("no seq in \(self)") }
+        return seq
+    }
+}
+
+extension Array {
+    fileprivate subscript(safe index: Int) -> Element? {
+        self.indices.contains(index) ? self[index] : nil
+    }
+}

@@ -1,0 +1,127 @@
+import StateMachineCore
+import StateMachineHistory
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct CommitTests {
+    @Test
+    func whatCannotBeWrittenDoesNotHappenUntilItCan() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try History(directory: "\(directory)/a")
+            let troubles = Recorder<String?>()
+            history.onTrouble { troubles.record($0) }
+            let machine = history.makeMachine()
+            try machine.assign(.ready(true))
+            let before = machine.snapshot
+            try other(
+                "\(directory)/a",
+                """
+                CREATE TRIGGER refusal BEFORE INSERT ON change WHEN NEW.seq > 2
+                BEGIN SELECT RAISE(ABORT, 'no more'); END
+                """
+            )
+            // A group of which one row is refused leaves none behind.
+            let group = (2...4).map { seq in
+                Transition<AppState>(
+                    seq: UInt64(seq),
+                    old: .ready(true),
+                    new: .ready(true),
+                    at: .now
+                )
+            }
+            let why = try #require(await history.committed(group))
+            #expect(why.contains("no more") && why.contains("statemachine.sqlite"))
+            #expect(try await history.all(after: 0).map(\.seq) == [1])
+            try other("\(directory)/a", "DROP TRIGGER refusal")
+            try other(
+                "\(directory)/a",
+                """
+                CREATE TRIGGER refusal BEFORE INSERT ON change
+                BEGIN SELECT RAISE(ABORT, 'no more'); END
+                """
+            )
+            #expect(throws: TransitionError<AppState>.notCommitted(why: why, current: before)) {
+                try machine.assign(.ready(false))
+            }
+            #expect(machine.snapshot == before)
+            try other("\(directory)/a", "DROP TRIGGER refusal")
+            try machine.assign(.ready(false))
+            #expect(machine.snapshot.seq == 2)
+            #expect(try await history.all(after: 0).map(\.seq) == [1, 2])
+            await troubles.wait(for: 2)
+            #expect(troubles.heard == [why, nil])
+        }
+    }
+
+    @Test
+    func aLongPastComesInPieces() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try History(directory: "\(directory)/a")
+            #expect(await history.committed(Self.transitions(1...2000)) == nil)
+            let piece = try await withCheckedContinuation { continuation in
+                history.read(after: 1000) { continuation.resume(returning: $0) }
+            }.get()
+            #expect(piece.count <= 512)
+            #expect(piece.map(\.seq) == Array(1001...UInt64(1000 + piece.count)))
+            #expect(try await history.all(after: 0).map(\.seq) == Array(1...2000))
+        }
+    }
+
+    @Test
+    func tooManyAreRemovedButNeverTheNewest() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try History(
+                directory: "\(directory)/a",
+                options: HistoryOptions(keepChanges: 10)
+            )
+            for first in stride(from: UInt64(1), to: 3000, by: 500) {
+                let group = Self.transitions(first...first + 499)
+                #expect(await history.committed(group) == nil)
+            }
+            await Self.pruned(history, to: 2991)
+            #expect(try await history.all(after: 0).map(\.seq) == Array(2991...3000))
+        }
+    }
+
+    @Test
+    func tooOldAreRemovedButNeverTheNewest() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            let old = WallTime(microseconds: WallTime.now.microseconds - 2 * 86_400_000_000)
+            #expect(await history.committed(Self.transitions(1...1500, at: old)) == nil)
+            #expect(await history.committed(Self.transitions(1501...1510)) == nil)
+            let again = try History(
+                directory: try leftovers(of: first),
+                options: HistoryOptions(keepDays: 1)
+            )
+            await Self.pruned(again, to: 1501)
+            #expect(try await again.all(after: 0).map(\.seq) == Array(1501...1510))
+
+            let allOld = try History(directory: "\(directory)/b")
+            #expect(await allOld.committed(Self.transitions(1...5, at: old)) == nil)
+            let last = try History(
+                directory: try leftovers(of: "\(directory)/b"),
+                options: HistoryOptions(keepDays: 1)
+            )
+            await Self.pruned(last, to: 5)
+            #expect(try await last.all(after: 0).map(\.seq) == [5])
+        }
+    }
+
+    /// Waits for the steps, each of which is queued by the one before it.
+    private static func pruned(_ history: History, to seq: UInt64) async {
+        while history.oldest < seq { #expect(await history.settled() == nil) }
+        #expect(history.oldest == seq)
+    }
+
+    private static func transitions(
+        _ seqs: ClosedRange<UInt64>,
+        at time: WallTime = .now
+    ) -> [Transition<AppState>] {
+        seqs.map { seq in
+            Transition(seq: seq, old: .ready(seq % 2 == 0), new: .ready(seq % 2 == 1), at: time)
+        }
+    }
+}

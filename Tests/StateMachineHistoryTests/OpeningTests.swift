@@ -1,0 +1,108 @@
+import Foundation
+import GRDB
+import StateMachineCore
+import StateMachineHistory
+import StateMachineWire
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct OpeningTests {
+    private func error(_ directory: String) throws -> String {
+        try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })
+            .description
+    }
+
+    @Test
+    func theDirectoryIsMadeForItsOwnerOnly() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(directory: path)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(attributes[.posixPermissions] as? Int == 0o700)
+            withExtendedLifetime(history) {}
+        }
+    }
+
+    @Test
+    func aSecondHistoryInADirectoryIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try History(directory: "\(directory)/a")
+            let error = try self.error("\(directory)/a")
+            #expect(error.contains("\(directory)/a/statemachine.lock is locked"))
+            #expect(error.contains("(pid \(getpid()))"))
+            withExtendedLifetime(history) {}
+        }
+    }
+
+    @Test
+    func aDirectoryThatCannotBeMadeIsNamed() throws {
+        #expect(try self.error("/proc/none/a").contains("state directory /proc/none/a"))
+    }
+
+    @Test(arguments: [0, 100])
+    func aBrokenDatabaseIsSetAside(_ intactBytes: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            try history.makeMachine().assign(.ready(true))
+            let copy = try leftovers(of: first)
+            try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
+            let file = try FileHandle(forUpdating: URL(filePath: "\(copy)/statemachine.sqlite"))
+            let length = try file.seekToEnd()
+            try file.seek(toOffset: UInt64(intactBytes))
+            let noise = [UInt8](repeating: 0xa5, count: Int(length) - intactBytes)
+            try file.write(contentsOf: Data(noise))
+            try file.close()
+            let again = try History(directory: copy)
+            #expect(again.epoch != history.epoch)
+            #expect(again.snapshot.seq == 0)
+            let aside = try #require(again.setAside)
+            let kept = try Data(contentsOf: URL(filePath: aside))
+            #expect(kept.suffix(Int(length) - intactBytes) == Data(noise))
+        }
+    }
+
+    @Test
+    func aNewerVersionsDatabaseIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            let copy = try leftovers(of: first)
+            try other(copy, "INSERT INTO grdb_migrations VALUES ('999')")
+            let error = try self.error(copy)
+            #expect(error.contains("\(copy)/statemachine.sqlite was written by a newer version"))
+            withExtendedLifetime(history) {}
+        }
+    }
+
+    @Test(arguments: [
+        "state = 'gone'", #"data = '{"value":7}'"#, "data = '{'",
+    ])
+    func aStateThatIsNotKnownIsRefused(_ change: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            try history.makeMachine().assign(.ready(true))
+            let copy = try leftovers(of: first)
+            try other(copy, "UPDATE change SET \(change)")
+            let error = try self.error(copy)
+            #expect(error.contains("\(copy)/statemachine.sqlite"))
+            #expect(error.contains("does not know"))
+        }
+    }
+
+    @Test
+    func theReadableViewIsWhatItSays() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try History(directory: "\(directory)/a")
+            let machine = history.makeMachine()
+            try machine.assign(.ready(true), cause: "why")
+            let database = try DatabaseQueue(path: "\(directory)/a/statemachine.sqlite")
+            let rows = try await database.read { db in
+                try String.fetchAll(db, sql: "SELECT seq || time || cause FROM history WHERE seq")
+            }
+            #expect(rows == ["1\(machine.snapshot.at.rfc3339)why"])
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import GRDB
+import StateMachineCore
+import StateMachineHistory
+import TestSupport
+
+typealias History = SQLiteHistory<AppState>
+typealias Machine = StateMachine<AppState>
+
+/// A history in a directory as it stands now: what a crash of the process at this moment leaves.
+func leftovers(of directory: String) throws -> String {
+    let copy = "\(directory)-\(UInt32.random(in: 0...UInt32.max))"
+    try FileManager.default.copyItem(atPath: directory, toPath: copy)
+    return copy
+}
+
+extension HistoryOptions {
+    init(
+        _ durability: Durability = .commit,
+        keepChanges: Int = 1_000_000,
+        keepDays: Int = 30
+    ) {
+        self.init()
+        self.durability = durability
+        self.keepChanges = keepChanges
+        self.keepDays = keepDays
+    }
+}
+
+extension SQLiteHistory {
+    /// What follows `seq`, however many pieces it comes in.
+    func all(after seq: UInt64) async throws -> [RecordedTransition] {
+        var transitions: [RecordedTransition] = []
+        while true {
+            let after = transitions.last?.seq ?? seq
+            let piece = try await withCheckedContinuation { continuation in
+                self.read(after: after) { continuation.resume(returning: $0) }
+            }.get()
+            guard !piece.isEmpty else { return transitions }
+            transitions += piece
+        }
+    }
+
+    /// Waits until everything that was handed over, and the pruning that followed from it, is done.
+    func settled() async -> String? {
+        await withCheckedContinuation { continuation in
+            self.settle { continuation.resume(returning: $0) }
+        }
+    }
+
+    func committed(_ group: [Transition<State>]) async -> String? {
+        await withCheckedContinuation { continuation in
+            self.commit(group) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+/// Another program at the same database.
+func other(_ directory: String, _ sql: String) throws {
+    try DatabaseQueue(path: "\(directory)/statemachine.sqlite").writeWithoutTransaction { db in
+        try db.execute(sql: sql)
+    }
+}
