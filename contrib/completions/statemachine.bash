@@ -163,9 +163,9 @@ _statemachine() {
     local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")
 
     local -a repeating_flags=()
-    local -a non_repeating_flags=(--check-config --version -h --help)
+    local -a non_repeating_flags=(--check-config --ephemeral --version -h --help)
     local -a repeating_options=()
-    local -a non_repeating_options=(--config --runtime-directory --log-level --max-connections --reserved-connections --max-connections-per-uid --accept-rate --accept-burst --max-watches --max-waits --max-holds --max-guards --max-replies --ring-changes --ring-bytes)
+    local -a non_repeating_options=(--config --runtime-directory --log-level --state-directory --durability --keep-changes --keep-days --max-connections --reserved-connections --max-connections-per-uid --accept-rate --accept-burst --max-watches --max-waits --max-holds --max-guards --max-replies --ring-changes --ring-bytes)
     __statemachine_offer_flags_options 0
 
     # Offer option value completions
@@ -180,6 +180,20 @@ _statemachine() {
         ;;
     '--log-level')
         __statemachine_add_completions -W 'trace'$'\n''debug'$'\n''info'$'\n''notice'$'\n''warning'$'\n''error'$'\n''critical'
+        return
+        ;;
+    '--state-directory')
+        __statemachine_add_completions -d
+        return
+        ;;
+    '--durability')
+        __statemachine_add_completions -W 'commit'$'\n''disk'
+        return
+        ;;
+    '--keep-changes')
+        return
+        ;;
+    '--keep-days')
         return
         ;;
     '--max-connections')

@@ -41,11 +41,17 @@ _statemachine() {
 
     local -i ret=1
     local -ar ___log_level=('trace' 'debug' 'info' 'notice' 'warning' 'error' 'critical')
+    local -ar ___durability=('commit' 'disk')
     local -ar arg_specs=(
         '--config[The configuration file. (default\: $STATEMACHINE_CONFIG, else /etc/statemachine/config.yaml if it is there)]:file:_files -g '\''*.yaml'\'''
         '--check-config[Print what is in force and where each value came from, and end.]'
         '--runtime-directory[The directory for the sockets. (default\: $RUNTIME_DIRECTORY where systemd sets it, else /run/statemachine for root, else $XDG_RUNTIME_DIR/statemachine)]:dir:_files -/'
         '--log-level[How much to log. (default\: info)]:level:{__statemachine_complete "${___log_level[@]}"}'
+        '--state-directory[The directory for the history; without one the state lives as long as the daemon. (default\: $STATE_DIRECTORY where systemd sets it, else none)]:dir:_files -/'
+        '--ephemeral[Keep nothing, whatever else is set.]'
+        '--durability[What an answered set survives\: commit, the daemon'\''s death; disk, a power cut too. (default\: commit)]:durability:{__statemachine_complete "${___durability[@]}"}'
+        '--keep-changes[Changes kept in the history. (default\: 1000000)]:n:'
+        '--keep-days[Days for which they are kept. (default\: 30)]:n:'
         '--max-connections[Connections at a time. (default\: 512)]:n:'
         '--reserved-connections[How many of them only root and the daemon'\''s own user may take. (default\: 16)]:n:'
         '--max-connections-per-uid[Connections at a time of any other user. (default\: 64)]:n:'
