@@ -47,7 +47,10 @@ final class StateServer: @unchecked Sendable {
     /// Told of a change when everybody has been written to.
     private var status: StatusReporter?
 
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    /// All that there are, each at its own ``Connection/place``.
+    private var connections: [Connection] = []
+    /// Those of them that have waits: each change is held against these.
+    private var waiting: [ObjectIdentifier: Connection] = [:]
     /// Whether the daemon is going down; then nothing is decided any more.
     private(set) var isClosing = false
 
@@ -125,7 +128,7 @@ final class StateServer: @unchecked Sendable {
         )
         self.ring.append(self.snapshot, line: self.line)
         self.counters.changes.add()
-        for connection in self.connections.values where connection.isWaiting {
+        for connection in self.waiting.values {
             connection.judgeWaits(self.report, transition.new)
         }
     }
@@ -164,12 +167,13 @@ final class StateServer: @unchecked Sendable {
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
             self.flushed = self.ring.head
-            for connection in self.connections.values where connection.hasOutput {
+            for connection in self.connections where connection.hasOutput {
                 connection.flush()
             }
             let paused = self.paused
             self.paused = []
             for connection in paused { connection.goOn() }
+            self.counters.report()
             self.status?.changed(to: self.snapshot)
         }
     }
@@ -188,7 +192,7 @@ final class StateServer: @unchecked Sendable {
     /// Writes to everybody in the middle of a turn.
     private func writeToReaders() {
         self.flushed = self.ring.head
-        for connection in self.connections.values where connection.hasOutput { connection.pump() }
+        for connection in self.connections where connection.hasOutput { connection.pump() }
     }
 
     /// Has the connection go on with its requests once everybody has been written to.
@@ -200,7 +204,7 @@ final class StateServer: @unchecked Sendable {
     // MARK: - Connections
 
     /// All of them, in no order.
-    var clients: some Sequence<Connection> { self.connections.values }
+    var clients: some Sequence<Connection> { self.connections }
 
     /// How long the server has been there, in milliseconds.
     var uptimeMs: Int64 { (NIODeadline.now() - self.startedAt).nanoseconds / 1_000_000 }
@@ -228,11 +232,17 @@ final class StateServer: @unchecked Sendable {
     }
 
     func add(_ connection: Connection) {
-        self.connections[ObjectIdentifier(connection)] = connection
+        connection.place = self.connections.count
+        self.connections.append(connection)
     }
 
     func remove(_ connection: Connection) {
-        self.connections[ObjectIdentifier(connection)] = nil
+        // The last one takes its place.
+        let last = self.connections.removeLast()
+        if last !== connection {
+            last.place = connection.place
+            self.connections[connection.place] = last
+        }
         if connection.isAdmitted {
             self.admission.left(
                 connection.peer.uid,
@@ -263,13 +273,18 @@ final class StateServer: @unchecked Sendable {
 
     func keep(_ voters: [SocketVoter]) { self.leftVoters += voters }
 
+    /// Has changes held against the waits of a connection, or no longer.
+    func waits(of connection: Connection, areThere: Bool) {
+        self.waiting[ObjectIdentifier(connection)] = areThere ? connection : nil
+    }
+
     /// Tells every client that the daemon is going; done when all connections are closed.
     func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {
         self.loop.preconditionInEventLoop()
         let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
         self.allGone = promise
         self.stopDeciding {
-            for connection in self.connections.values { connection.shutDown(reason) }
+            for connection in self.connections { connection.shutDown(reason) }
             if self.connections.isEmpty { promise.succeed() }
         }
         return promise.futureResult
@@ -280,7 +295,7 @@ final class StateServer: @unchecked Sendable {
         self.catchUp()
         // All sets are answered before the first guard is let go, which would decide them.
         self.isClosing = true
-        for connection in self.connections.values { connection.withdrawSets() }
+        for connection in self.connections { connection.withdrawSets() }
         body()
     }
 }

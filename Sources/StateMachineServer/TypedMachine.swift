@@ -62,23 +62,17 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     @_specialize(where State == AppState)
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome? {
-        do {
-            let accepted = try self.machine.propose(
-                self.typed(state),
-                expecting: { snapshot in
-                    (call.ifSeq.map { $0 == snapshot.seq } ?? true)
-                        && (call.ifState.map { self.coding.matches($0, snapshot.state) } ?? true)
-                },
-                reenter: call.reenter,
-                cause: call.cause,
-                by: by
-            )
-            return self.outcome(accepted)
-        } catch .wouldWait {
-            return nil
-        } catch {
-            return self.outcome(error)
-        }
+        let result = self.machine.decideAtOnce(
+            self.typed(state),
+            expecting: { snapshot in
+                (call.ifSeq.map { $0 == snapshot.seq } ?? true)
+                    && (call.ifState.map { self.coding.matches($0, snapshot.state) } ?? true)
+            },
+            reenter: call.reenter,
+            cause: call.cause,
+            by: by
+        )
+        return result.map(self.outcome)
     }
 
     func propose(
