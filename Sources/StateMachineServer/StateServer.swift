@@ -93,12 +93,20 @@ final class StateServer: @unchecked Sendable {
 
     /// Leads from the machine's receptionist to the server, which begins where that did.
     ///
+    /// ``StateServer/stop()`` undoes the circle.
+    ///
     /// `@unchecked Sendable`: touched on `loop` only, as the server is.
     private final class Relay: @unchecked Sendable {
-        weak var server: StateServer?
+        var server: StateServer?
     }
 
     // MARK: - Changes
+
+    /// Ends it, when nobody is connected any more or nobody ever was: no transition is heard after this.
+    func stop() {
+        self.loop.preconditionInEventLoop()
+        self.machine.stop()
+    }
 
     /// Brings the ring up to all that has been committed.
     func catchUp() { self.machine.catchUp() }
