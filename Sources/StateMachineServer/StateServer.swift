@@ -54,7 +54,8 @@ final class StateServer: @unchecked Sendable {
     /// Whether the daemon is going down; then nothing is decided any more.
     private(set) var isClosing = false
 
-    private var isFlushScheduled = false
+    /// Whether everybody is written to before this turn of the loop ends.
+    private(set) var isFlushScheduled = false
     /// The newest seq when everybody was last written to.
     private var flushed: UInt64
     /// The connections whose requests wait until everybody has been written to.
