@@ -99,6 +99,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         if !refusing.accepts(drain) { self.abandon() }
     }
 
+    @_specialize(where State == AppState)
     @inlinable
     func drain() {
         while true {

@@ -32,13 +32,12 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        let straight = self.straight(
+        let straight = self.decideAtOnce(
             new,
             expecting: isExpected,
             reenter: reenter,
             cause: cause,
-            by: by,
-            under: Question()
+            by: by
         )
         guard let straight else { throw .wouldWait(current: self.snapshot) }
         return try straight.get()
@@ -71,7 +70,7 @@ extension StateMachine {
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
-        let straight = self.straight(
+        let straight = self.decideAtOnce(
             new,
             expecting: isExpected,
             reenter: reenter,
@@ -161,14 +160,14 @@ extension StateMachine {
     /// for the layout of every value at every step, which is most of what a commit costs otherwise.
     /// The error is returned, for the compiler cannot make such code of what throws a generic one.
     @_specialize(where State == AppState)
-    func straight(
+    package func decideAtOnce(
         _ new: State,
         expecting isExpected: (Snapshot<State>) -> Bool,
         reenter: Bool,
         cause: String?,
         by: Peer?,
-        under question: Question
-    ) -> Gate<State>.Answer? {
+        under question: Question = Question()
+    ) -> Result<Acceptance, TransitionError<State>>? {
         guard self.options.log == nil else { return nil }
         while true {
             // Judged outside the lock, since judging runs client code; the commit below holds only

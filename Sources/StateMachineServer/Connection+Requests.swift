@@ -11,7 +11,6 @@ extension Connection {
             let state = self.server.decodedStates[setLine]
         {
             self.server.counters.requests.add()
-            self.server.catchUp()
             let call = SetCall(state: state.name, cause: setLine.cause)
             self.set(state, call, id: setLine.id)
             return

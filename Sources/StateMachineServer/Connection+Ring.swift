@@ -178,7 +178,8 @@ extension Connection {
     }
 
     private func writeVectors() -> Written {
-        let total = self.server.vectors.reduce(0) { $0 + $1.iov_len }
+        var total = 0
+        for vector in self.server.vectors { total += vector.iov_len }
         switch self.writer.write(&self.server.vectors) {
         case .written(let count):
             self.count(bytes: count)

@@ -225,6 +225,7 @@ extension Connection {
     func count(bytes: Int) {
         self.counts.bytes += UInt64(bytes)
         self.server.counters.bytes.add(bytes)
+        self.server.counters.writes.add()
     }
 
     /// Forgets all that is for the client, who reads no more.

@@ -32,6 +32,9 @@ final class Connection: ChannelInboundHandler {
     let channel: any Channel
     let writer: SocketWriter
 
+    /// Where the server keeps it.
+    var place = 0
+
     var lifecycle = ConnectionLifecycle()
     var watches: [Watch] = [] {
         didSet {
@@ -39,7 +42,12 @@ final class Connection: ChannelInboundHandler {
             if change != 0 { self.server.watches += change }
         }
     }
-    var waits: [PendingWait] = []
+    var waits: [PendingWait] = [] {
+        didSet {
+            guard self.waits.isEmpty != oldValue.isEmpty else { return }
+            self.server.waits(of: self, areThere: !self.waits.isEmpty)
+        }
+    }
     var sets: [PendingSet] = []
     /// How many of them are answered in the order of their requests.
     var orderedSets = 0
@@ -101,8 +109,6 @@ final class Connection: ChannelInboundHandler {
         self.channel = channel
         self.writer = SocketWriter(descriptor: descriptor)
     }
-
-    var isWaiting: Bool { !self.waits.isEmpty }
 
     var hasOutput: Bool {
         !self.outbox.isEmpty || self.history != nil || self.watches.contains(where: \.isRunning)
@@ -212,7 +218,10 @@ final class Connection: ChannelInboundHandler {
                 isLast || (self.mayRead && !self.server.isAheadOfReaders),
                 self.handleNextLine(isLast: isLast)
             {}
-            self.pump()
+            // Those who wait for the change come first: the answer to who made it goes with the
+            // flush that tells them, in this same turn.
+            if isLast || !self.mayRead || !self.server.isFlushScheduled { self.pump() }
+            self.server.counters.report()
             guard isLast || self.mayRead else {
                 self.read(false)
                 return

@@ -80,8 +80,6 @@ struct DaemonRun<State: MachineState>: Sendable {
         on group: MultiThreadedEventLoopGroup,
         heeding signals: UnixSignalsSequence?
     ) async throws {
-        let notifier = self.manager.notifier
-        var log = self.makeTransitionLogger()
         let loop = group.next()
         let server = try await loop.submit {
             StateServer(
@@ -98,6 +96,31 @@ struct DaemonRun<State: MachineState>: Sendable {
                 }
             )
         }.get()
+        do {
+            try await self.serve(
+                server,
+                at: doors,
+                goingOnWith: taken,
+                on: group,
+                heeding: signals
+            )
+        } catch {
+            try await loop.submit { server.stop() }.get()
+            throw error
+        }
+        try await loop.submit { server.stop() }.get()
+    }
+
+    private func serve(
+        _ server: StateServer,
+        at doors: OpenDoors,
+        goingOnWith taken: TakenConnections,
+        on group: MultiThreadedEventLoopGroup,
+        heeding signals: UnixSignalsSequence?
+    ) async throws {
+        let notifier = self.manager.notifier
+        let loop = server.loop
+        var log = self.makeTransitionLogger()
         try await self.take(taken, to: server, on: group)
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {

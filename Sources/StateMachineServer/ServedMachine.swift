@@ -15,6 +15,8 @@ protocol ServedMachine: AnyObject, Sendable {
 
     /// Begins to hand over transitions, from the one after the snapshot that it returns.
     ///
+    /// It holds on to what it is given until ``stop()``.
+    ///
     /// - Parameters:
     ///   - context: the event loop.
     ///   - afterBurst: run when all there was has been handed over.
@@ -28,6 +30,9 @@ protocol ServedMachine: AnyObject, Sendable {
 
     /// Hands over, now, everything that has been committed.
     func catchUp()
+
+    /// Hands over nothing any more.
+    func stop()
 
     /// The state of that name with that data.
     ///

@@ -6,9 +6,10 @@ import StateMachineWire
 ///
 /// Belongs to the event loop.
 struct ServerCounters {
-    /// One number, kept here and reported there.
+    /// One number, kept here and now and then reported there.
     struct Tally {
         private(set) var value: UInt64 = 0
+        private var reported: UInt64 = 0
         private let counter: Counter
 
         init(_ label: String) {
@@ -17,8 +18,25 @@ struct ServerCounters {
 
         mutating func add(_ count: Int = 1) {
             self.value += UInt64(count)
-            self.counter.increment(by: count)
         }
+
+        mutating func report() {
+            guard self.value > self.reported else { return }
+            self.counter.increment(by: Int64(self.value - self.reported))
+            self.reported = self.value
+        }
+    }
+
+    /// Tells the metrics system what has been counted since the last time.
+    mutating func report() {
+        self.changes.report()
+        self.requests.report()
+        self.refusals.report()
+        self.accepted.report()
+        self.turnedAway.report()
+        self.resyncs.report()
+        self.bytes.report()
+        self.writes.report()
     }
 
     var changes = Tally("statemachine_changes_total")
@@ -28,6 +46,8 @@ struct ServerCounters {
     var turnedAway = Tally("statemachine_connections_turned_away_total")
     var resyncs = Tally("statemachine_resyncs_total")
     var bytes = Tally("statemachine_sent_bytes_total")
+    /// System calls that sent something.
+    var writes = Tally("statemachine_writes_total")
 
     var json: JSONValue {
         .object([
@@ -38,6 +58,7 @@ struct ServerCounters {
             JSONMember("turnedAway", .count(self.turnedAway.value)),
             JSONMember("resyncs", .count(self.resyncs.value)),
             JSONMember("bytes", .count(self.bytes.value)),
+            JSONMember("writes", .count(self.writes.value)),
         ])
     }
 }

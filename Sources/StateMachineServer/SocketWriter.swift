@@ -21,6 +21,11 @@ struct SocketWriter {
 
     func write(_ vectors: inout [iovec]) -> Outcome {
         vectors.withUnsafeMutableBufferPointer { buffer in
+            // The common case, which the kernel has less to copy for.
+            if buffer.count == 1 {
+                let part = buffer[0]
+                return self.send { Glibc.send(self.descriptor, part.iov_base, part.iov_len, $0) }
+            }
             var message = msghdr()
             message.msg_iov = buffer.baseAddress
             message.msg_iovlen = buffer.count

@@ -49,14 +49,18 @@ final class StateServer: @unchecked Sendable {
     /// Told of a change when everybody has been written to.
     private var status: StatusReporter?
 
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    /// All that there are, each at its own ``Connection/place``.
+    private var connections: [Connection] = []
+    /// Those of them that have waits: each change is held against these.
+    private var waiting: [ObjectIdentifier: Connection] = [:]
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
     private(set) var isClosing = false
 
     /// Sets that are not decided, those of clients that have gone included.
     var undecidedSets = 0
 
-    private var isFlushScheduled = false
+    /// Whether everybody is written to before this turn of the loop ends.
+    private(set) var isFlushScheduled = false
     /// The newest seq when everybody was last written to.
     private var flushed: UInt64
     /// The connections whose requests wait until everybody has been written to.
@@ -102,12 +106,20 @@ final class StateServer: @unchecked Sendable {
 
     /// Leads from the machine's receptionist to the server, which begins where that did.
     ///
+    /// ``StateServer/stop()`` undoes the circle.
+    ///
     /// `@unchecked Sendable`: touched on `loop` only, as the server is.
     private final class Relay: @unchecked Sendable {
-        weak var server: StateServer?
+        var server: StateServer?
     }
 
     // MARK: - Changes
+
+    /// Ends it, when nobody is connected any more or nobody ever was: no transition is heard after this.
+    func stop() {
+        self.loop.preconditionInEventLoop()
+        self.machine.stop()
+    }
 
     /// Brings the ring up to all that has been committed.
     func catchUp() { self.machine.catchUp() }
@@ -137,7 +149,7 @@ final class StateServer: @unchecked Sendable {
         )
         self.ring.append(self.snapshot, line: self.line)
         self.counters.changes.add()
-        for connection in self.connections.values where connection.isWaiting {
+        for connection in self.waiting.values {
             connection.judgeWaits(self.report, transition.new)
         }
     }
@@ -181,12 +193,13 @@ final class StateServer: @unchecked Sendable {
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
             self.flushed = self.ring.head
-            for connection in self.connections.values where connection.hasOutput {
+            for connection in self.connections where connection.hasOutput {
                 connection.flush()
             }
             let paused = self.paused
             self.paused = []
             for connection in paused { connection.goOn() }
+            self.counters.report()
             self.status?.changed(to: self.snapshot)
         }
     }
@@ -205,7 +218,7 @@ final class StateServer: @unchecked Sendable {
     /// Writes to everybody in the middle of a turn.
     private func writeToReaders() {
         self.flushed = self.ring.head
-        for connection in self.connections.values where connection.hasOutput { connection.pump() }
+        for connection in self.connections where connection.hasOutput { connection.pump() }
     }
 
     /// Has the connection go on with its requests once everybody has been written to.
@@ -217,7 +230,7 @@ final class StateServer: @unchecked Sendable {
     // MARK: - Connections
 
     /// All of them, in no order.
-    var clients: some Sequence<Connection> { self.connections.values }
+    var clients: some Sequence<Connection> { self.connections }
 
     /// How long the server has been there, in milliseconds.
     var uptimeMs: Int64 { (NIODeadline.now() - self.startedAt).nanoseconds / 1_000_000 }
@@ -245,11 +258,17 @@ final class StateServer: @unchecked Sendable {
     }
 
     func add(_ connection: Connection) {
-        self.connections[ObjectIdentifier(connection)] = connection
+        connection.place = self.connections.count
+        self.connections.append(connection)
     }
 
     func remove(_ connection: Connection) {
-        self.connections[ObjectIdentifier(connection)] = nil
+        // The last one takes its place.
+        let last = self.connections.removeLast()
+        if last !== connection {
+            last.place = connection.place
+            self.connections[connection.place] = last
+        }
         if connection.isAdmitted {
             self.admission.left(
                 connection.peer.uid,
@@ -280,13 +299,18 @@ final class StateServer: @unchecked Sendable {
 
     func keep(_ voters: [SocketVoter]) { self.leftVoters += voters }
 
+    /// Has changes held against the waits of a connection, or no longer.
+    func waits(of connection: Connection, areThere: Bool) {
+        self.waiting[ObjectIdentifier(connection)] = areThere ? connection : nil
+    }
+
     /// Tells every client that the daemon is going; done when all connections are closed.
     func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {
         self.loop.preconditionInEventLoop()
         let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
         self.allGone = promise
         self.stopDeciding {
-            for connection in self.connections.values { connection.shutDown(reason) }
+            for connection in self.connections { connection.shutDown(reason) }
             if self.connections.isEmpty { promise.succeed() }
         }
         return promise.futureResult
@@ -295,12 +319,12 @@ final class StateServer: @unchecked Sendable {
     /// Has nothing decided any more, and then does what is to be done with the connections.
     func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
-        for connection in self.connections.values { connection.withdrawSets() }
+        for connection in self.connections { connection.withdrawSets() }
         // What is being committed will have happened, and is answered as such.
         self.machine.afterCommits {
             self.catchUp()
             // All sets are answered before the first guard is let go, which would decide them.
-            for connection in self.connections.values { connection.refuseSets() }
+            for connection in self.connections { connection.refuseSets() }
             body()
         }
     }

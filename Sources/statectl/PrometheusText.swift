@@ -26,6 +26,7 @@ enum PrometheusText {
             ("turnedAway", "connections_turned_away_total", "Connections turned away at a limit."),
             ("resyncs", "resyncs_total", "Lines that told a reader of missed changes."),
             ("bytes", "sent_bytes_total", "Bytes sent."),
+            ("writes", "writes_total", "Writes in which they were sent."),
         ]
         // A counter that this daemon does not have is left out rather than shown as 0.
         return counters.compactMap { counter in

@@ -68,7 +68,7 @@ extension ReplyTests {
         }
         let counters = [
             ("changes", 43), ("requests", 60), ("refusals", 2), ("accepted", 5),
-            ("turnedAway", 0), ("resyncs", 1), ("bytes", 8192),
+            ("turnedAway", 0), ("resyncs", 1), ("bytes", 8192), ("writes", 57),
         ]
         let rows = [
             self.row(pid: 4711, door: "control", 1, 2, 1, 1, 0, 3, 1, 4096),

@@ -1,0 +1,56 @@
+import TestSupport
+import Testing
+
+/// What the daemon does for so many events, counted: by its own count of writes, which no other load of
+/// the machine changes.
+@Suite
+struct CountTests {
+    private static let readers = 20
+
+    private func writes(_ setter: LineSocket) async throws -> Int {
+        let stats = try await setter.ask("stats")
+        return try #require(stats.item("counters")?.int("writes"))
+    }
+
+    private static func set(_ number: Int) -> String {
+        let phase = number.isMultiple(of: 2) ? "idle" : "active"
+        return #"{"op":"set","state":"authentication","data":{"phase":"\#(phase)"}}"#
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func aChangeCostsEveryReaderOneWriteAndItsSetterOne() async throws {
+        try await DaemonProcess.run { daemon in
+            let readers = try (0..<Self.readers).map { _ in try daemon.connect(\.events) }
+            for reader in readers { _ = try await reader.next() }
+            let setter = try daemon.connect(\.control)
+            let before = try await self.writes(setter)
+            for number in 1...50 {
+                _ = try await setter.ask(Self.set(number))
+                for reader in readers { _ = try await reader.next() }
+            }
+            // With the first answer to `stats`, which it does not count itself.
+            let count = try await self.writes(setter) - before
+            #expect(count == 50 * (Self.readers + 1) + 1)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func aBurstCostsEveryReaderAFewWrites() async throws {
+        try await DaemonProcess.run { daemon in
+            let readers = try (0..<Self.readers).map { _ in try daemon.connect(\.events) }
+            for reader in readers { _ = try await reader.next() }
+            let setter = try daemon.connect(\.control)
+            let before = try await self.writes(setter)
+            // One packet, so that the daemon finds all of it when it finds any.
+            try setter.send(raw: (1...200).map { Self.set($0) + "\n" }.joined())
+            for number in 1...200 {
+                #expect(try await setter.next().int("seq") == number)
+                for reader in readers { #expect(try await reader.next().int("seq") == number) }
+            }
+            // At most one for each of the reads that 12 KB take as the buffer grows from 2 KB, and one
+            // for every 32 answers. Line by line it would be four thousand.
+            let count = try await self.writes(setter) - before
+            #expect(count <= 5 * Self.readers + 200 / 32 + 5)
+        }
+    }
+}
