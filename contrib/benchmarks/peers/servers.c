@@ -41,18 +41,18 @@ static const char *program(const char *variable, const char *otherwise) {
 // In the child: becomes the server.
 static void run(const struct server *server) {
     const char *name = server->name, *socket = server->publishing;
-    char directory[96], other[512], third[96], option[128];
+    char directory[96], other[512], state[96], option[128];
     if (!strcmp(name, "statemachine") || !strcmp(name, "statemachine-durable")) {
         path(directory, server, "run");
-        path(third, server, "state");
+        path(state, server, "state");
         const char *arguments[16] = {program("STATEMACHINE", "statemachine"),
             "--runtime-directory", directory, "--log-level", "notice",
             "--max-connections", CONNECTIONS};
+        // Without a state directory it is ephemeral.
+        unsetenv("STATE_DIRECTORY");
         if (strchr(name, '-')) {
             arguments[7] = "--state-directory";
-            arguments[8] = third;
-        } else if (getenv("STATEMACHINE_EPHEMERAL")) {
-            arguments[7] = "--ephemeral";
+            arguments[8] = state;
         }
         execv(arguments[0], (char **)arguments);
     } else if (!strncmp(name, "redis", 5)) {
