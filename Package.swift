@@ -138,11 +138,17 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "SystemdTests",
+            dependencies: ["Systemd"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "StateMachineServerTests",
             dependencies: [
                 "StateMachineCore",
                 "StateMachineServer",
                 "StateMachineWire",
+                "Systemd",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -14,7 +14,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     let configuration: DaemonConfiguration
     let logger: Logger
     let onReady: @Sendable () -> Void
-    private let manager: ServiceManager
+    let manager: ServiceManager
 
     init(
         machine: StateMachine<State>,
@@ -163,47 +163,6 @@ struct DaemonRun<State: MachineState>: Sendable {
         await self.settleHistory()
         watchdog?.cancel()
         withExtendedLifetime(log) {}
-    }
-
-    /// Goes on with what the last process left with the service manager.
-    private func take(
-        _ taken: TakenConnections,
-        to server: StateServer,
-        on group: any EventLoopGroup
-    ) async throws {
-        guard !taken.names.isEmpty else { return }
-        await self.manager.tell("taken") { notifier in
-            for name in taken.names { try notifier.removeFromStore(name) }
-        }
-        try await taken.goOn(at: server, on: group)
-        self.logger.notice(
-            "\(CataloguedMessage.takenUp.rawValue)",
-            metadata: ["connections": "\(taken.count)"]
-        )
-    }
-
-    /// Leaves the connections with the service manager; if that does not work, their clients are told
-    /// to come back.
-    private func leaveConnections(of server: StateServer) async throws {
-        let left = try await server.loop.flatSubmit { server.leaveConnections() }.get()
-        guard !left.descriptors.isEmpty else { return }
-        let isStored = await self.manager.ask("connections", for: LeftConnections.patience) {
-            try left.store($0)
-        }
-        if isStored == true {
-            left.close()
-            self.logger.notice(
-                "\(CataloguedMessage.handedOver.rawValue)",
-                metadata: ["connections": "\(left.descriptors.count)"]
-            )
-        } else {
-            await self.manager.tell("withdrawal") { try LeftConnections.withdraw($0) }
-            left.sayGoodbye()
-            self.logger.notice(
-                "the service manager does not keep connections, clients were told to come back",
-                metadata: ["connections": "\(left.descriptors.count)"]
-            )
-        }
     }
 
     /// Leaves the history as it should be found.

@@ -39,6 +39,7 @@ final class Watch {
 
     /// The line that asked for it; empty for the watch that connecting began.
     let request: [UInt8]
+
     /// What it is being sent from before the ring.
     var past = PastReading()
 

@@ -56,11 +56,11 @@ package enum DescriptorKind: Hashable, Sendable, CustomStringConvertible {
     private static func words(_ domain: CInt, _ type: CInt, isListening: Bool) -> String {
         let family =
             switch domain {
-            case AF_UNIX: "Unix"
-            case AF_INET: "IPv4"
-            case AF_INET6: "IPv6"
-            case AF_NETLINK: "netlink"
-            default: "family \(domain)"
+            case AF_UNIX: "a Unix"
+            case AF_INET: "an IPv4"
+            case AF_INET6: "an IPv6"
+            case AF_NETLINK: "a netlink"
+            default: "a family \(domain)"
             }
         let kind =
             switch type {
@@ -69,7 +69,7 @@ package enum DescriptorKind: Hashable, Sendable, CustomStringConvertible {
             case CInt(SOCK_SEQPACKET.rawValue): "sequential packet"
             default: "type \(type)"
             }
-        return "a \(family) \(kind) socket that \(isListening ? "listens" : "does not listen")"
+        return "\(family) \(kind) socket that \(isListening ? "listens" : "does not listen")"
     }
 
     private static func option(_ name: CInt, of descriptor: CInt) -> CInt {

@@ -137,10 +137,9 @@ struct StateMachineCommand: ParsableCommand {
             logger.info("ephemeral: the state lives as long as the daemon")
             return StateMachine()
         }
-        let history = try SQLiteHistory<AppState>(
-            directory: directory,
-            options: settings.historyOptions
-        )
+        let history = try StartTimeout.extended {
+            try SQLiteHistory<AppState>(directory: directory, options: settings.historyOptions)
+        }
         if let setAside = history.setAside {
             logger.warning(
                 "the history was corrupt and is set aside, beginning a new epoch",

@@ -19,6 +19,10 @@ struct HandoverTests {
                 handing: handing ?? self.notify.store,
                 arguments: self.arguments
             )
+            if !self.arguments.isEmpty {
+                // Reading a history may take long: the manager is asked to wait.
+                try await self.notify.wait(for: "EXTEND_TIMEOUT_USEC=30000000")
+            }
             try await self.notify.wait(for: "READY=1")
             return daemon
         }
@@ -34,13 +38,14 @@ struct HandoverTests {
 
     private func withService(
         storeLimit: Int = 2048,
+        isDurable: Bool = false,
         _ body: @escaping @Sendable (Service, ActivatedDaemon) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let service = Service(
                 directory: directory,
                 notify: try NotifySocket(in: directory, storeLimit: storeLimit),
-                arguments: []
+                arguments: isDurable ? ["--state-directory", "\(directory)/state"] : []
             )
             try await body(service, service.start())
         }
@@ -81,6 +86,78 @@ struct HandoverTests {
             filtered.vanish()
             setter.vanish()
             #expect(try await second.ended().status == 0)
+        }
+    }
+
+    @Test
+    func withAHistoryASubscriberSeesOnlyTheNextChange() async throws {
+        try await self.withService(isDurable: true) { service, first in
+            let setter = try first.connect(\.control)
+            let subscribers = try (0..<100).map { _ in try first.connect(\.events) }
+            for subscriber in subscribers { _ = try await subscriber.next() }
+            let latest = try first.connect(\.control)
+            _ = try await latest.ask(#"{"op":"watch","id":1,"mode":"latest","only":["ready"]}"#)
+            let waiter = try first.connect(\.control)
+            try waiter.send(#"{"op":"wait","until":["dataRetrieval"]}"#)
+            #expect(try await waiter.ask("ping").ok == true)
+            let before = try await setter.ask("set ready value=true")
+            for subscriber in subscribers + [latest] {
+                #expect(try await subscriber.next().seq == 1)
+            }
+
+            try await service.notify.wait(for: "STATUS=ready(true), seq 1, 101 watches")
+            var daemon = first
+            for round in 0..<3 {
+                daemon = try await service.restart(daemon)
+                // Also whoever sets goes on.
+                let reply = try await setter.ask("set ready value=\(round % 2 != 0)")
+                #expect(reply.seq == round + 2)
+                #expect(
+                    reply.string("cursor")?.prefix(9) == before.string("cursor")?.prefix(9)
+                )
+                for subscriber in subscribers + [latest] {
+                    let line = try await subscriber.next()
+                    #expect(line.type == "change")
+                    #expect(line.seq == round + 2)
+                }
+            }
+            _ = try await setter.ask("set dataRetrieval phase=active")
+            let reached = try await waiter.next()
+            #expect(reached.string("matched") == "dataRetrieval")
+            #expect(!reached.has("resync"))
+        }
+    }
+
+    @Test
+    func withAHistoryAReaderThatWasBehindMissesNothing() async throws {
+        try await self.withService(isDurable: true) { service, first in
+            let slow = try first.connect(\.events)
+            _ = try await slow.next()
+            let paced = try first.connect(\.control)
+            _ = try await paced.ask(#"{"op":"watch","id":"p","everyMs":3600000}"#)
+            let setter = try first.connect(\.control)
+            let cause = String(repeating: "x", count: 200)
+            for number in 1...1500 {
+                let state = #""state":"ready","data":{"value":\#(number % 2 == 1)}"#
+                try setter.send(#"{"op":"set",\#(state),"cause":"\#(cause)"}"#)
+                if number % 30 == 0 {
+                    for _ in 0..<30 { #expect(try await setter.next().ok == true) }
+                }
+            }
+            // The first after a quiet time goes at once.
+            #expect(try await paced.next().seq == 1)
+
+            let second = try await service.restart(first)
+            var expected = 1
+            while expected <= 1500 {
+                let line = try await slow.next()
+                #expect(line.type == "change")
+                #expect(line.seq == expected)
+                expected += 1
+            }
+            #expect(try await slow.next().type == "live")
+            _ = try await second.connect(\.control).ask("set ready value=true")
+            #expect(try await slow.next().seq == 1501)
         }
     }
 

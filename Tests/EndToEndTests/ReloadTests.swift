@@ -27,4 +27,44 @@ struct ReloadTests {
             #expect(try await daemon.ended().status == 0)
         }
     }
+
+    @Test
+    func limitsAndLogLevelAreReadAnew() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory)
+            let file = URL(filePath: "\(directory)/config.yaml")
+            try Data("max-watches: 1\nlog-level: warning\n".utf8).write(to: file)
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                arguments: ["--config", file.path]
+            )
+            try await notify.wait(for: "READY=1")
+            let client = try daemon.connect(\.control)
+            _ = try await client.ask("watch")
+            let second = #"{"op":"watch","id":2}"#
+            #expect(try await client.ask(second).error == "limit")
+
+            try Data("max-watches: 2\nring-changes: 7\nlog-level: info\n".utf8).write(to: file)
+            daemon.send(SIGHUP)
+            try await notify.wait(for: "RELOADING=1")
+            try await notify.wait(for: "READY=1")
+            #expect(try await client.ask(second).type == "state")
+            let limits = try #require(try await client.ask("describe").item("limits"))
+            #expect(limits.int("watchesPerConnection") == 2)
+            #expect(limits.int("ringChanges") == 4096)
+            try await daemon.wait(forErrors: "atNextStart=ringChanges")
+            try client.send("set ready value=true")
+            try await daemon.wait(forErrors: "state=ready(true)")
+
+            // What cannot be meant changes nothing.
+            try Data("max-watches: many\n".utf8).write(to: file)
+            daemon.send(SIGHUP)
+            try await notify.wait(for: "RELOADING=1")
+            try await notify.wait(for: "READY=1")
+            try await daemon.wait(forErrors: "going on with what was in force")
+            daemon.send(SIGTERM)
+            #expect(try await daemon.ended().status == 0)
+        }
+    }
 }

@@ -116,6 +116,7 @@ struct WatchLineTests {
     private func farewells() -> [[UInt8]] {
         [
             ServerLine.bye(.shutdown),
+            ServerLine.bye(.restart) { $0.number("retryMs", 200) },
             ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) },
             self.turnedAway("connections", 496),
             self.turnedAway("connectionsPerUid", 64),
