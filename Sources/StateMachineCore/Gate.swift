@@ -20,6 +20,8 @@ struct Gate<State: MachineState>: Sendable {
         let question: Question?
         let waited: @Sendable () -> Duration
         let completion: @Sendable (Answer) -> Void
+        /// Called after the completions of all that was decided together with it.
+        let afterBurst: (@Sendable () -> Void)?
 
         init(
             _ new: State,
@@ -29,6 +31,7 @@ struct Gate<State: MachineState>: Sendable {
             by: Peer?,
             question: Question?,
             waited: @escaping @Sendable () -> Duration,
+            afterBurst: (@Sendable () -> Void)? = nil,
             completion: @escaping @Sendable (Answer) -> Void
         ) {
             self.new = new
@@ -38,6 +41,7 @@ struct Gate<State: MachineState>: Sendable {
             self.by = by
             self.question = question
             self.waited = waited
+            self.afterBurst = afterBurst
             self.completion = completion
         }
     }

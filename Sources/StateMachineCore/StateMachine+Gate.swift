@@ -70,6 +70,31 @@ extension StateMachine {
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
+        self.propose(
+            new,
+            asking: question,
+            expecting: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            afterBurst: nil,
+            completion: completion
+        )
+    }
+
+    /// The same; `afterBurst`, if `completion` was not called before this returned, is called after the
+    /// completions of all proposals that were decided together with this one.
+    package func propose(
+        _ new: State,
+        asking question: Question = Question(),
+        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?,
+        afterBurst: (@Sendable () -> Void)?,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) {
         let straight = self.decideAtOnce(
             new,
             expecting: isExpected,
@@ -91,6 +116,7 @@ extension StateMachine {
                 by: by,
                 question: question,
                 waited: stopwatch(on: self.options.clock),
+                afterBurst: afterBurst,
                 completion: completion
             )
         )
@@ -149,6 +175,7 @@ extension StateMachine {
         }
         if let refused {
             pending.completion(.failure(.overloaded(current: refused)))
+            pending.afterBurst?()
         } else {
             self.pump()
         }

@@ -15,7 +15,8 @@ extension StateMachine {
                 by: nil,
                 question: nil,
                 waited: { .zero },
-                completion: { _ in done() }
+                afterBurst: done,
+                completion: { _ in }
             )
         )
     }

@@ -25,7 +25,9 @@ extension Connection {
             let wish = PastChanges.Wish(
                 head: Array(watch.head.bytes),
                 only: watch.only,
-                mode: watch.mode
+                mode: watch.mode,
+                // What is committed may be ahead of what has been announced.
+                end: self.server.ring.head
             )
             self.ask(past, after: watch.cursor, wish) { connection, changes in
                 watch.past.arrived(changes, canWrite: !connection.isBlocked)

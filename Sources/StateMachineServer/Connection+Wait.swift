@@ -63,16 +63,17 @@ extension Connection {
     /// ring is it held against what happens.
     private func search(_ past: Past, for wait: PendingWait, after seq: UInt64) {
         wait.isSearching = true
-        let call = wait.call
+        let (call, head) = (wait.call, self.server.ring.head)
         let searcher = NIOLoopBound((self, wait), eventLoop: self.channel.eventLoop)
         past.read(
             after: seq,
             making: { transitions -> PastVerdict in
-                for transition in transitions {
+                // What is committed may be ahead of what has been announced.
+                for transition in transitions where transition.seq <= head {
                     let verdict = call.verdict { transition.new.first(of: [$0]) != nil }
                     if let verdict { return .decided(verdict, transition.report(in: past.epoch)) }
                 }
-                return .examined(transitions.last?.seq ?? seq)
+                return .examined(min(head, transitions.last?.seq ?? seq))
             },
             done: { found in
                 let (connection, wait) = searcher.value

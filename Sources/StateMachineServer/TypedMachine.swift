@@ -100,6 +100,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             reenter: call.reenter,
             cause: call.cause,
             by: by,
+            afterBurst: { decisions.wake() },
             completion: { result in
                 // Decided at once, this is still the request's turn; decided later, it is whoever's
                 // thread brought the last vote or the commit.
@@ -149,7 +150,10 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     var hasVoters: Bool { self.machine.hasVoters }
 
     func afterCommits(_ done: @escaping @Sendable () -> Void) {
-        self.machine.afterCommits { [decisions] in decisions.add(done) }
+        self.machine.afterCommits { [decisions] in
+            decisions.add(done)
+            decisions.wake()
+        }
     }
 
     // MARK: - Voters

@@ -2,7 +2,7 @@ import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(1))) struct ChildCommandTests {
+@Suite(.timeLimit(.minutes(5))) struct ChildCommandTests {
     private func shell(_ script: String, _ arguments: String...) throws -> ChildCommand {
         try #require(ChildCommand(["sh", "-c", script] + arguments))
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(1))) struct CommandQueueTests {
+@Suite(.timeLimit(.minutes(5))) struct CommandQueueTests {
     private static let resync =
         #"{"type":"state","seq":7,"state":"a","data":{},"cursor":"e:7","resync":"lagged"}"#
     private static let change =

@@ -2,7 +2,7 @@ import NIOPosix
 import StateMachineClient
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
     private static let state = #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"#
 
     private func texts(_ connection: Connection) async throws -> [String] {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(1))) struct CursorFileTests {
+@Suite(.timeLimit(.minutes(5))) struct CursorFileTests {
     @Test func aMissingFileIsABeginning() async throws {
         try await Scratch.with { scratch in
             let cursor = try CursorFile(path: "\(scratch.path)/cursor").read()

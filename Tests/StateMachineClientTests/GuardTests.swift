@@ -3,7 +3,7 @@ import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(1))) struct GuardTests {
+@Suite(.timeLimit(.minutes(5))) struct GuardTests {
     private static let request = #"{"op":"guard","before":["b"]}"#
     private static let registered = Step.send(#"{"type":"reply","ok":true,"guard":3}"# + "\n")
     private static let no = #"{"type":"reply","ok":false,"error":"limit","message":"full"}"#

@@ -1,7 +1,7 @@
 import StateMachineClient
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HistoryTests {
+@Suite(.timeLimit(.minutes(5))) struct HistoryTests {
     private static let change =
         #"{"type":"change","seq":2,"state":"b","data":{},"cursor":"e:2","replay":true}"#
     private static let reply = #"{"type":"reply","ok":true,"count":1,"more":true}"#

@@ -3,7 +3,7 @@ import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(1))) struct HoldTests {
+@Suite(.timeLimit(.minutes(5))) struct HoldTests {
     private static let request = #"{"op":"hold","before":["a"],"why":"w"}"#
     private static let no = #"{"type":"reply","ok":false,"error":"limit","message":"full"}"#
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(1))) struct WatchRunTests {
+@Suite(.timeLimit(.minutes(5))) struct WatchRunTests {
     private static let state =
         #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"# + "\n"
     private static let change =

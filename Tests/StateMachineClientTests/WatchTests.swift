@@ -1,7 +1,7 @@
 import StateMachineClient
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WatchTests {
+@Suite(.timeLimit(.minutes(5))) struct WatchTests {
     private static let state =
         #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"# + "\n"
     private static let change =

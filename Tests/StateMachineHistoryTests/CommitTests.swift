@@ -3,7 +3,7 @@ import StateMachineHistory
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CommitTests {
     @Test
     func whatCannotBeWrittenDoesNotHappenUntilItCan() async throws {

@@ -6,7 +6,7 @@ import StateMachineWire
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct OpeningTests {
     private func error(_ directory: String) throws -> String {
         try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })

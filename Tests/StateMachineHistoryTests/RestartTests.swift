@@ -6,7 +6,7 @@ import StateMachineWire
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RestartTests {
     @Test
     func aMachineGoesOnWhereItStopped() async throws {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// A daemon for an enum of one's own, inside one's own process.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EmbeddedDaemonTests {
     /// Runs a daemon around `body`, which is given the path of the control door.
     private func withDaemon(
@@ -86,7 +86,7 @@ struct EmbeddedDaemonTests {
         try await self.withDaemon(machine, limits: limits) { path in
             let client = try LineSocket(connectingTo: path)
             #expect(try await client.ask("watch").seq == 0)
-            for _ in 1...20 {
+            for _ in 1...4 {
                 let last = machine.snapshot.seq
                 // Together they fit the socket's buffer: nobody is slow here.
                 for degrees in 1...400 { machine.state = .open(degrees: degrees) }

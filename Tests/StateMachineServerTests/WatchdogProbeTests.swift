@@ -9,7 +9,7 @@ import Testing
 @testable import StateMachineServer
 
 /// Who is pinged, and when not.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WatchdogProbeTests {
     /// Pings that have been sent, and somebody who waits for more.
     private final class Pings: Sendable {

@@ -1,0 +1,106 @@
+/// What becomes of a proposal that is decided on, under the lock.
+extension StateMachine.Holder {
+    private mutating func leaveQueue(_ pending: Gate<State>.Pending) {
+        if pending.question == nil {
+            self.gate.assignments.removeFirst()
+        } else {
+            self.gate.pending.removeFirst()
+        }
+    }
+
+    mutating func answer(
+        _ pending: Gate<State>.Pending,
+        _ answer: Gate<State>.Answer
+    ) -> Step {
+        self.leaveQueue(pending)
+        guard self.gate.isQuiet else {
+            self.gate.gathering.append(
+                Gate.Judged(pending: pending, transition: nil, answer: answer)
+            )
+            return .again
+        }
+        return .tell(nil, [(pending, answer)])
+    }
+
+    mutating func enter(_ pending: Gate<State>.Pending, from base: Snapshot<State>) -> Step {
+        self.leaveQueue(pending)
+        let transition = Transition(
+            seq: base.seq + 1,
+            old: base.state,
+            new: pending.new,
+            at: .now,
+            cause: pending.cause,
+            by: pending.by
+        )
+        guard self.hasLog else {
+            return .tell(self.enter(transition), [(pending, .success(.committed(transition)))])
+        }
+        self.gate.gathering.append(
+            Gate.Judged(
+                pending: pending,
+                transition: transition,
+                answer: .success(.committed(transition))
+            )
+        )
+        return .again
+    }
+
+    /// The voters have spoken.
+    mutating func close(_ ballot: Ballot<State>, with verdict: Verdict) -> Step {
+        guard let pending = self.gate.pending.first else { return .again }
+        let base = ballot.proposal.current
+        guard self.seq == base.seq else {
+            return self.answer(pending, .failure(.stale(current: self.snapshot)))
+        }
+        switch verdict {
+        case .yes: return self.enter(pending, from: base)
+        case .no(let denials):
+            return self.answer(pending, .failure(.denied(by: denials, current: base)))
+        }
+    }
+
+    mutating func groupEnded(failure: String?) {
+        switch self.gate.group {
+        case .committing(let judged): self.gate.group = .ended(judged, failure: failure)
+        case .none, .ended: preconditionFailure("a write-ahead log called `done` twice for a group")
+        }
+    }
+
+    mutating func finish(_ judged: [Gate<State>.Judged], failure: String?) -> Step {
+        guard let failure else {
+            let before = self.tail
+            for transition in judged.lazy.compactMap(\.transition) { _ = self.enter(transition) }
+            return .tell(
+                self.appended(since: before),
+                judged.map { ($0.pending, $0.answer) }
+            )
+        }
+        // What was refused or judged against a state that will not be is judged again.
+        let again = judged.filter { $0.transition == nil } + self.gate.gathering
+        self.gate.gathering = []
+        let pending = again.map(\.pending)
+        self.gate.assignments.insert(contentsOf: pending.filter { $0.question == nil }, at: 0)
+        self.gate.pending.insert(contentsOf: pending.filter { $0.question != nil }, at: 0)
+        if case .awaitingQuiet = self.gate.poll { self.gate.poll = .none }
+        let answer = Gate<State>.Answer.failure(
+            .notCommitted(why: failure, current: self.snapshot)
+        )
+        return .tell(
+            nil,
+            judged.filter { $0.transition != nil }.map { ($0.pending, answer) }
+        )
+    }
+
+    /// Enters the state that a transition leads to, under the lock; the observer of `state` does the
+    /// rest.
+    private mutating func enter(_ transition: Transition<State>) -> StateMachine<State>.Appended {
+        let passage = self.unheard.map { unheard in
+            Passage { wasHeard in if !wasHeard { unheard(transition) } }
+        }
+        return self.enter(
+            transition.new,
+            as: TransitionEntry(transition, passage: passage),
+            at: transition.at
+        )
+    }
+}

@@ -1,0 +1,195 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// Readers whose cursor is older than the ring, and what else the history is good for.
+@Suite(.timeLimit(.minutes(2)))
+struct DurabilityReplayTests {
+    @Test
+    func cursorsOlderThanTheRingAreAnsweredFromTheDisk() async throws {
+        try await Self.run { daemon in
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...2000) { "set ready value=\($0 % 2 == 1)" }
+            let epoch = try await daemon.epoch()
+            for (since, only, expected) in [
+                (0, "", Array(1...2000)),
+                (1990, "", Array(1991...2000)),
+                (3, #","only":["ready:value=true"]"#, Array(stride(from: 5, to: 2000, by: 2))),
+                (3, #","only":["authentication"]"#, []),
+            ] {
+                let client = try daemon.connect(\.control)
+                try client.send(#"{"op":"watch","id":1,"since":"\#(epoch):\#(since)"\#(only)}"#)
+                // A reply waits for the replay.
+                try client.send("ping")
+                for seq in expected {
+                    let line = try await client.next()
+                    #expect(line.type == "change" && line.bool("replay") == true)
+                    #expect(line.seq == seq && line.int("id") == 1)
+                }
+                #expect(try await client.next().type == "live")
+                #expect(try await client.next().seq == 2000)
+            }
+        }
+    }
+
+    @Test
+    func aReplayThatCollapsesCountsWhatItLeavesOut() async throws {
+        try await Self.run { daemon in
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
+            let client = try daemon.connect(\.control)
+            let epoch = try await daemon.epoch()
+            try client.send(#"{"op":"watch","mode":"latest","since":"\#(epoch):0"}"#)
+            var counted = 0
+            while true {
+                let line = try await client.next()
+                guard line.type == "change" else { break }
+                counted += 1 + (line.int("skipped") ?? 0)
+                #expect(line.seq == counted)
+            }
+            #expect(counted == 1500)
+        }
+    }
+
+    @Test
+    func aWaitLooksAtAllThatWasBeforeTheRing() async throws {
+        try await Self.run { daemon in
+            let setter = try daemon.connect(\.control)
+            #expect(try await setter.ask("set authentication phase=failure").seq == 1)
+            try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
+            let client = try daemon.connect(\.control)
+            let epoch = try await daemon.epoch()
+            func wait(_ since: Int, _ pattern: String) -> String {
+                #"{"op":"wait","since":"\#(epoch):\#(since)","until":["\#(pattern)"],"timeoutMs":0}"#
+            }
+            let found = try await client.ask(wait(0, "authentication:phase=failure"))
+            #expect(found.ok == true && found.seq == 1)
+            #expect(found.string("matched") == "authentication:phase=failure")
+            #expect(try await client.ask(wait(1, "authentication")).error == "timeout")
+            let newest = try await client.ask(wait(1, "ready:value=false"))
+            #expect(newest.seq == 3)
+        }
+    }
+
+    @Test
+    func historyReachesBackAndSaysWhetherThereIsMore() async throws {
+        try await Self.run { daemon in
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...1500) { "set ready value=\($0 % 2 == 1)" }
+            let epoch = try await daemon.epoch()
+            for (request, expected, hasMore) in [
+                ("", Array(1...1000), true),
+                (#","limit":10000"#, Array(1...1500), false),
+                (#","limit":3,"since":"\#(epoch):700""#, [701, 702, 703], true),
+                (#","limit":1500"#, Array(1...1500), false),
+                (
+                    #","only":["ready:value=false"],"since":"\#(epoch):1000""#,
+                    Array(stride(from: 1002, through: 1500, by: 2)), false
+                ),
+                (#","only":["authentication"]"#, [], false),
+            ] as [(String, [Int], Bool)] {
+                let client = try daemon.connect(\.control)
+                try client.send(#"{"op":"history"\#(request)}"#)
+                client.endInput()
+                let lines = try await client.rest()
+                #expect(lines.dropLast().map(\.seq) == expected, "\(request)")
+                #expect(lines.last?.int("count") == expected.count)
+                #expect(lines.last?.bool("more") == hasMore, "\(request)")
+            }
+        }
+    }
+
+    @Test
+    func aReaderThatStopsInAReplayGoesOnWhereItWasOrIsTold() async throws {
+        try await Self.run("--keep-changes", "20000") { daemon in
+            let setter = try daemon.connect(\.control)
+            try await setter.pipeline(1...10000) { "set ready value=\($0 % 2 == 1)" }
+            let epoch = try await daemon.epoch()
+            let patient = try daemon.connect(\.control)
+            try patient.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
+            #expect(try await patient.next().seq == 1)
+            // It reads nothing while others go on, but what it has yet to read is kept.
+            try await setter.pipeline(10001...12000) { "set ready value=\($0 % 2 == 1)" }
+            for seq in 2...12000 { #expect(try await patient.next().seq == seq) }
+
+            let late = try daemon.connect(\.control)
+            try late.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
+            #expect(try await late.next().seq == 1)
+            try await setter.pipeline(12001...50000) { "set ready value=\($0 % 2 == 1)" }
+            var last = 1
+            while true {
+                let line = try await late.next()
+                guard line.type == "change" else {
+                    #expect(line.string("resync") == "evicted")
+                    #expect(line.int("missed") == 50000 - last)
+                    break
+                }
+                #expect(line.seq == last + 1)
+                last += 1
+            }
+        }
+    }
+
+    @Test
+    func repliesKeepTheirOrderThoughSetsWaitForTheDisk() async throws {
+        try await Self.run { daemon in
+            let client = try daemon.connect(\.control)
+            var requests = ""
+            for number in 1...50 {
+                requests += "set ready value=\(number % 2 == 1)\nget\nset nonsense\nnonsense\n"
+            }
+            try client.send(raw: requests)
+            client.endInput()
+            let replies = try await client.rest()
+            #expect(replies.count == 200)
+            for (index, reply) in replies.enumerated() {
+                let number = index / 4 + 1
+                switch index % 4 {
+                case 0: #expect(reply.bool("changed") == true && reply.seq == number)
+                case 1: #expect(!reply.has("changed") && reply.seq == number)
+                case 2: #expect(reply.error == "unknown-state")
+                default: #expect(reply.error == "unknown-op")
+                }
+            }
+        }
+    }
+
+    @Test
+    func describeSaysWhatIsKept() async throws {
+        try await Self.run("--keep-changes", "77", "--keep-days", "8", "--durability", "disk") {
+            daemon in
+            let limits = try #require(try await daemon.ask(\.control, "describe").item("limits"))
+            #expect(limits.int("keepChanges") == 77)
+            #expect(limits.int("keepDays") == 8)
+            #expect(limits.string("durability") == "disk")
+        }
+    }
+
+    @Test
+    func ephemeralBeatsEverySetting() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            try await DaemonProcess.run("--state-directory", state, "--ephemeral") { daemon in
+                let described = try await daemon.ask(\.control, "describe")
+                #expect(described.item("limits")?.has("durability") == false)
+            }
+            #expect(access(state, F_OK) != 0)
+        }
+    }
+
+    private static func run(
+        _ arguments: String...,
+        body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            _ = try await DaemonProcess.run(
+                in: directory,
+                arguments: [
+                    "--state-directory", "\(directory)/state", "--log-level", "error",
+                    "--ring-changes", "64",
+                ] + arguments,
+                body
+            )
+        }
+    }
+}

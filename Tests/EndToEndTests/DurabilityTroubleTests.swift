@@ -1,0 +1,139 @@
+import Glibc
+import Subprocess
+import TestSupport
+import Testing
+
+/// The disk does not take what is to be committed: nothing happens, everything else goes on, and so do
+/// sets when the disk is well again.
+@Suite(.timeLimit(.minutes(2)))
+struct DurabilityTroubleTests {
+    @Test
+    func aFileThatMayNotGrowRefusesSetsUntilItMay() async throws {
+        try await Self.run { daemon, _ in
+            try await Self.check(
+                daemon,
+                breaking: { try await Self.limitFiles(of: daemon.pid, to: "0") },
+                mending: { try await Self.limitFiles(of: daemon.pid, to: "unlimited") }
+            )
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root may mount"))
+    func aFullDiskRefusesSetsUntilThereIsRoom() async throws {
+        try await withTemporaryDirectory { directory in
+            let mount = try await runTool(
+                .name("mount"),
+                ["-t", "tmpfs", "-o", "size=1m", "none", directory]
+            )
+            guard mount.status == .exited(0) else {
+                // A container's root may not mount.
+                return
+            }
+            do {
+                try await Self.run(at: "\(directory)/state") { daemon, _ in
+                    try await Self.check(
+                        daemon,
+                        breaking: {
+                            // Ends when nothing more fits.
+                            let fill = "cat /dev/zero >\(directory)/filler"
+                            _ = try await runTool(.name("sh"), ["-c", fill])
+                        },
+                        mending: { unlink("\(directory)/filler") }
+                    )
+                }
+            } catch {
+                _ = try await runTool(.name("umount"), ["-l", directory])
+                throw error
+            }
+            _ = try await runTool(.name("umount"), ["-l", directory])
+        }
+    }
+
+    @Test
+    func whatIsAnsweredWhenTheDaemonEndsHasHappenedOrHasNot() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let told = Recorder<Int>()
+            try await Self.run(at: state) { daemon, _ in
+                let setter = try daemon.connect(\.control)
+                var requests = ""
+                for number in 1...2000 {
+                    requests +=
+                        "{\"op\":\"set\",\"id\":\(number),\"state\":\"ready\","
+                        + "\"data\":{\"value\":true},\"reenter\":true}\n"
+                }
+                let text = requests
+                try await blocking {
+                    try setter.send(raw: String(text.prefix(text.count / 4)))
+                    try daemon.send(.terminate)
+                    // The rest may find nobody.
+                    try? setter.send(raw: String(text.dropFirst(text.count / 4)))
+                }
+                while let line = try? await setter.nextLine() {
+                    let reply = try JSONLine(line)
+                    if reply.ok == true, let seq = reply.seq { told.record(seq) }
+                    if reply.ok == false { #expect(reply.error == "shutting-down") }
+                }
+            }
+            try await Self.run(at: state) { daemon, _ in
+                let head = try await daemon.ask(\.control, "get").seq
+                #expect(told.heard == Array(1...(told.heard.count)))
+                #expect(head == told.heard.last)
+            }
+        }
+    }
+
+    private static func check(
+        _ daemon: DaemonProcess,
+        breaking: () async throws -> Void,
+        mending: () async throws -> Void
+    ) async throws {
+        let client = try daemon.connect(\.control)
+        #expect(try await client.ask("set ready value=true").seq == 1)
+        let watcher = try daemon.connect(\.events)
+        #expect(try await watcher.next().seq == 1)
+        try await breaking()
+        // What is there may take some more before it is full.
+        var seq = 1
+        var refusal: JSONLine?
+        while refusal == nil {
+            let reply = try await client.ask(
+                #"{"op":"set","state":"ready","data":{"value":true},"reenter":true}"#
+            )
+            if reply.ok == true { seq += 1 } else { refusal = reply }
+        }
+        #expect(refusal?.error == "internal")
+        #expect(refusal?.string("message")?.contains("statemachine.sqlite") == true)
+        #expect(refusal?.seq == seq)
+        #expect(try await client.ask("get").seq == seq)
+        let status = "STATUS=ready(true), seq \(seq), 1 watch; changes are refused: "
+        try await daemon.notify.wait(for: status)
+        try await mending()
+        #expect(try await client.ask("set authentication phase=idle").seq == seq + 1)
+        try await daemon.notify.wait(for: "STATUS=authentication(phase: idle), seq \(seq + 1)")
+        for expected in stride(from: 2, through: seq + 1, by: 1) {
+            #expect(try await watcher.next().seq == expected)
+        }
+    }
+
+    private static func run(
+        at state: String? = nil,
+        _ body: @escaping @Sendable (DaemonProcess, String) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let state = state ?? "\(directory)/state"
+            _ = try await DaemonProcess.run(
+                in: directory,
+                arguments: ["--state-directory", state, "--log-level", "critical"]
+            ) { try await body($0, state) }
+        }
+    }
+
+    private static func limitFiles(of pid: Int32, to bytes: String) async throws {
+        let result = try await runTool(
+            .name("prlimit"),
+            ["--pid", "\(pid)", "--fsize=\(bytes):"]
+        )
+        guard result.status == .exited(0) else { throw TestFailure("prlimit: \(result.errors)") }
+    }
+}
