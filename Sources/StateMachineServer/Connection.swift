@@ -218,9 +218,7 @@ final class Connection: ChannelInboundHandler {
                 isLast || (self.mayRead && !self.server.isAheadOfReaders),
                 self.handleNextLine(isLast: isLast)
             {}
-            // Those who wait for the change come first: the answer to who made it goes with the
-            // flush that tells them, in this same turn.
-            if isLast || !self.mayRead || !self.server.isFlushScheduled { self.pump() }
+            self.pump()
             self.server.counters.report()
             guard isLast || self.mayRead else {
                 self.read(false)

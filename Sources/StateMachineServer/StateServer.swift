@@ -59,8 +59,7 @@ final class StateServer: @unchecked Sendable {
     /// Sets that are not decided, those of clients that have gone included.
     var undecidedSets = 0
 
-    /// Whether everybody is written to before this turn of the loop ends.
-    private(set) var isFlushScheduled = false
+    private var isFlushScheduled = false
     /// The newest seq when everybody was last written to.
     private var flushed: UInt64
     /// The connections whose requests wait until everybody has been written to.
