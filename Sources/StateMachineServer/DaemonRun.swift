@@ -194,11 +194,23 @@ struct DaemonRun<State: MachineState>: Sendable {
             try await gracefulShutdown()
             return .stop
         }
-        for await signal in signals.cancelOnGracefulShutdown() {
-            guard signal == .sighup else { return .restart }
-            await reload()
+        // By hand, not by `cancelOnGracefulShutdown`, which makes a task of its own that runs on
+        // Dispatch's global queues: see `QueueExecutor`.
+        return await withTaskGroup { group in
+            let (heard, hearing) = AsyncStream.makeStream(of: UnixSignal.self)
+            group.addTask { for await signal in signals { hearing.yield(signal) } }
+            group.addTask {
+                // Throws if it is cancelled, which is the end as well.
+                try? await gracefulShutdown()
+                hearing.finish()
+            }
+            defer { group.cancelAll() }
+            for await signal in heard {
+                guard signal == .sighup else { return .restart }
+                await reload()
+            }
+            return .stop
         }
-        return .stop
     }
 
     private func reload(_ server: StateServer) async {
