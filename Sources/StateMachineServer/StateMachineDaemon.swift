@@ -20,12 +20,13 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ///   - machine: what clients see; the program may go on to set and observe it. If its write-ahead
     ///     log is a `TransitionHistory`, readers are given what is kept there.
     ///   - configuration: where and how.
-    ///   - logger: told of each transition at info, and of what an administrator should know.
+    ///   - logger: told of each transition at info, and of what an administrator should know; unless
+    ///     given, that is the journal if stderr leads there, else stderr.
     ///   - onReady: called once, when both doors listen.
     public init(
         machine: StateMachine<State> = StateMachine(),
         configuration: DaemonConfiguration = DaemonConfiguration(),
-        logger: Logger = Logger(label: "statemachine"),
+        logger: Logger = .service(label: "statemachine", threshold: LogThreshold(.info)),
         onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.machine = machine

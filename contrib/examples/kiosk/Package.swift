@@ -11,6 +11,7 @@ let package = Package(
             name: "kiosk",
             dependencies: [
                 .product(name: "StateMachineCore", package: "statemachine"),
+                .product(name: "StateMachineHistory", package: "statemachine"),
                 .product(name: "StateMachineServer", package: "statemachine"),
             ],
             swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]

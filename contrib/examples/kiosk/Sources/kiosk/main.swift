@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineHistory
 import StateMachineServer
 
 enum Kiosk: MachineState {
@@ -11,5 +12,7 @@ enum Kiosk: MachineState {
     static var initial: Kiosk { .booting }
 }
 
-// Both doors, systemd's notification and the log, until SIGTERM; it takes $RUNTIME_DIRECTORY.
-try await StateMachineDaemon<Kiosk>().runUntilSignalled()
+// Both doors, the journal, all that systemd is told and a history on the disk, until SIGTERM; the
+// sockets are in $RUNTIME_DIRECTORY.
+let history = try SQLiteHistory<Kiosk>(directory: CommandLine.arguments[1])
+try await StateMachineDaemon(machine: history.makeMachine()).runUntilSignalled()
