@@ -61,7 +61,7 @@ extension Connection {
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
     func flush() {
         self.pump()
-        if !self.isReading && self.mayRead {
+        if self.isToReadAgain {
             self.serve()
         } else {
             self.finish()

@@ -115,6 +115,10 @@ final class Connection: ChannelInboundHandler {
             || self.guards.contains { $0.dueMs != nil }
     }
 
+    /// Whether what kept it from being read is over; its answers may have been written already, in
+    /// the middle of a turn.
+    var isToReadAgain: Bool { !self.isReading && self.mayRead }
+
     // MARK: - What the channel says
 
     func channelActive(context: ChannelHandlerContext) {
@@ -224,8 +228,8 @@ final class Connection: ChannelInboundHandler {
                 self.read(false)
                 return
             }
-            if self.lifecycle.isListening, self.inbound.readableBytes > self.scanned, !isLast,
-                self.server.isAheadOfReaders
+            if self.lifecycle.isListening, !isLast, self.server.isAheadOfReaders,
+                self.kept != nil || self.inbound.readableBytes > self.scanned
             {
                 self.isPaused = true
                 self.server.pause(self)

@@ -192,7 +192,8 @@ final class StateServer: @unchecked Sendable {
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
             self.flushed = self.ring.head
-            for connection in self.connections where connection.hasOutput {
+            for connection in self.connections
+            where connection.hasOutput || connection.isToReadAgain {
                 connection.flush()
             }
             let paused = self.paused
