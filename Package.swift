@@ -201,6 +201,7 @@ let package = Package(
                 "TestSupport",
                 "statectl",
                 "statemachine",
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: strict

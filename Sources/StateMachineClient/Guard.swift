@@ -46,15 +46,15 @@ public struct Guard: AsyncSequence, Sendable {
 
     /// One guard.
     public struct Iterator: AsyncIteratorProtocol {
-        private var subscription: Subscription
+        private var request: StandingRequest
 
         fileprivate init(_ guarding: Guard) {
-            self.subscription = Subscription(
-                guarding.client,
-                clock: guarding.clock,
-                resumption: Resumption(since: nil, isPatient: false),
-                limit: Client.answerLimit
-            ) { _ in [guarding.request] }
+            self.request = StandingRequest(
+                guarding.request,
+                of: guarding.client,
+                number: \.guard,
+                clock: guarding.clock
+            )
         }
 
         /// The next event; never nil.
@@ -63,18 +63,13 @@ public struct Guard: AsyncSequence, Sendable {
         ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
         ///   if the task is cancelled.
         public mutating func next() async throws -> Event? {
-            while var event = try await self.subscription.next() {
-                if case .line(let line, let connection) = event {
-                    if line.kind == .ask, let number = line.ask {
-                        return .asked(
-                            Question(line: line, number: number, connection: connection)
-                        )
-                    }
-                    guard line.kind == .reply, line.id != Guard.voteID else { continue }
-                    if line.isOK == true, let number = line.guard { return .registered(number) }
-                    event = try self.subscription.failed(.refused(line))
-                }
-                if case .interrupted(let error, let attempt, let pause) = event {
+            while let event = try await self.request.next() {
+                switch event {
+                case .granted(let number): return .registered(number)
+                case .line(let line, let connection):
+                    guard line.kind == .ask, let number = line.ask else { continue }
+                    return .asked(Question(line: line, number: number, connection: connection))
+                case .interrupted(let error, let attempt, let pause):
                     return .interrupted(error, attempt: attempt, retryingIn: pause)
                 }
             }

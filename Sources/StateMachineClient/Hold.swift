@@ -20,15 +20,15 @@ public struct Hold: AsyncSequence, Sendable {
 
     /// One hold.
     public struct Iterator: AsyncIteratorProtocol {
-        private var subscription: Subscription
+        private var request: StandingRequest
 
         fileprivate init(_ hold: Hold) {
-            self.subscription = Subscription(
-                hold.client,
-                clock: hold.clock,
-                resumption: Resumption(since: nil, isPatient: false),
-                limit: Client.answerLimit
-            ) { _ in [hold.request] }
+            self.request = StandingRequest(
+                hold.request,
+                of: hold.client,
+                number: \.hold,
+                clock: hold.clock
+            )
         }
 
         /// The next event; never nil.
@@ -37,13 +37,11 @@ public struct Hold: AsyncSequence, Sendable {
         ///   the door may not be opened, or no daemon was there to begin with. `CancellationError`
         ///   if the task is cancelled.
         public mutating func next() async throws -> Event? {
-            while var event = try await self.subscription.next() {
-                if case .line(let line, _) = event {
-                    guard line.kind == .reply else { continue }
-                    if line.isOK == true, let number = line.hold { return .taken(number) }
-                    event = try self.subscription.failed(.refused(line))
-                }
-                if case .interrupted(let error, let attempt, let pause) = event {
+            while let event = try await self.request.next() {
+                switch event {
+                case .granted(let number): return .taken(number)
+                case .line: continue
+                case .interrupted(let error, let attempt, let pause):
                     return .interrupted(error, attempt: attempt, retryingIn: pause)
                 }
             }

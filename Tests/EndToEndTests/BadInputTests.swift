@@ -120,7 +120,7 @@ struct BadInputTests {
 
     /// Every code but those that no line can bring about here: `AppState` has no illegal transition (an
     /// embedded daemon's test has), after `shutting-down` there is no connection, and `internal` is the
-    /// daemon's own trouble.
+    /// daemon's own trouble (``HistoryFailureTests``).
     @Test
     func everyErrorCodeIsShown() async throws {
         try await DaemonProcess.run { daemon in

@@ -16,6 +16,11 @@ struct CrowdTests {
 
     private static let readers = 500
 
+    /// How many changes the others have read when the slow one reads its next byte.
+    ///
+    /// 1000: some bytes a second, and its first line takes it longer than the whole test. Not tuned.
+    private static let changesPerByte = 1000
+
     @Test
     func readersWhoDoNotReadCostAndSlowNothing() async throws {
         let changes = Self.changes
@@ -40,14 +45,16 @@ struct CrowdTests {
                 #expect(try await lines.next()?.contains(#""seq":0"#) == true)
                 try socat.send(signal: .suspend)
 
-                let dripping = Task { try await slow.drip() }
                 let end = "\"cursor\":\"\(epoch):\(changes)\"}\n"
-                let reading = Task { try await readers.readAll(upTo: end) }
+                let reading = Task {
+                    try await readers.readAll(upTo: end, every: Self.changesPerByte) {
+                        try slow.readByte()
+                    }
+                }
                 let setter = try daemon.connect(\.control)
                 try await setter.pipeline(1...changes) { "set ready value=\($0 % 2 == 1)" }
                 let stream = try await reading.value
                 #expect(stream.count { $0 == UInt8(ascii: "\n") } == changes)
-                dripping.cancel()
                 let whileStopped = try daemon.residentKiB()
                 #expect(whileStopped - start <= 16 << 10, "\(start) KiB became \(whileStopped)")
 
@@ -91,13 +98,10 @@ extension DaemonProcess {
 }
 
 extension LineSocket {
-    /// Reads a byte a second until it is cancelled.
-    fileprivate func drip() async throws {
+    /// Reads one byte, which is there or comes.
+    fileprivate func readByte() throws {
         var byte: UInt8 = 0
-        while !Task.isCancelled {
-            guard recv(self.descriptor, &byte, 1, 0) == 1 else { throw TestFailure("cut off") }
-            // Cancelling ends the pause too, and is no failure.
-            try? await Task.sleep(for: .seconds(1))
-        }
+        try self.waitForInput()
+        guard recv(self.descriptor, &byte, 1, 0) == 1 else { throw TestFailure("cut off") }
     }
 }

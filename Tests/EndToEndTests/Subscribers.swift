@@ -16,8 +16,15 @@ struct Subscribers: Sendable {
 
     /// Reads until the first subscriber's stream ends with `end` and all others have been sent the
     /// same; returns that stream.
-    func readAll(upTo end: String) async throws -> [UInt8] {
+    ///
+    /// Whenever the first has been sent another `interval` lines, the reading thread calls `tick`.
+    func readAll(
+        upTo end: String,
+        every interval: Int = .max,
+        _ tick: @escaping @Sendable () throws -> Void = {}
+    ) async throws -> [UInt8] {
         try await blocking {
+            var lines = 0
             var stream: [UInt8] = []
             var offsets = [Int](repeating: 0, count: self.sockets.count)
             var chunk = [UInt8](repeating: 0, count: 1 << 20)
@@ -35,6 +42,9 @@ struct Subscribers: Sendable {
                     guard count > 0 else { throw TestFailure("subscriber \(index) was cut off") }
                     if index == 0 {
                         stream.append(contentsOf: chunk[..<count])
+                        let ticks = lines / interval
+                        lines += chunk[..<count].count { $0 == UInt8(ascii: "\n") }
+                        for _ in ticks..<lines / interval { try tick() }
                     } else if !stream.agrees(with: chunk, count, at: offsets[index]) {
                         throw TestFailure("subscriber \(index) was sent something else")
                     }
