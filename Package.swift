@@ -77,6 +77,7 @@ let package = Package(
                 "StateMachineCore",
                 "StateMachineWire",
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),

@@ -84,6 +84,10 @@ extension StateMachine {
 
     /// The same; `afterBurst`, if `completion` was not called before this returned, is called after the
     /// completions of all proposals that were decided together with this one.
+    ///
+    /// For the stock state there is code of its own all the way through the gate, as in
+    /// ``decideAtOnce(_:expecting:reenter:cause:by:under:)``.
+    @_specialize(where State == AppState)
     package func propose(
         _ new: State,
         asking question: Question = Question(),
@@ -159,25 +163,25 @@ extension StateMachine {
     }
 
     func enqueue(_ pending: Gate<State>.Pending) {
-        let refused = self.holder.withLock { holder -> Snapshot<State>? in
+        let (refused, step) = self.holder.withLock { holder -> (Snapshot<State>?, Step?) in
             guard
                 holder.gate.pending.count + holder.gate.assignments.count
                     < self.options.proposalLimit
             else {
-                return holder.snapshot
+                return (holder.snapshot, nil)
             }
             if pending.question == nil {
                 holder.gate.assignments.append(pending)
             } else {
                 holder.gate.pending.append(pending)
             }
-            return nil
+            return (nil, holder.beginPumping())
         }
         if let refused {
             pending.completion(.failure(.overloaded(current: refused)))
             pending.afterBurst?()
         } else {
-            self.pump()
+            self.pump(from: step)
         }
     }
 

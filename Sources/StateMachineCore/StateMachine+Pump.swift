@@ -10,19 +10,26 @@ extension StateMachine {
     }
 
     /// Moves the gate on until there is nothing it could do, unless somebody else is at it already.
-    func pump() {
-        guard self.holder.withLock({ $0.gate.beginPumping() }) else { return }
-        while let step = self.holder.withLock({ $0.nextStep() }) {
-            var next = step
-            if case .judge(let pending, let base, let voters) = step {
+    func pump() { self.pump(from: self.holder.withLock { $0.beginPumping() }) }
+
+    /// The same for who has begun to pump, and knows the first step.
+    func pump(from first: Step?) {
+        var step = first
+        while let current = step {
+            if case .judge(let pending, let base, let voters) = current {
                 let decision = self.judge(pending, base: base, voters: voters)
-                next = self.holder.withLock { holder in
-                    holder.settle(pending, as: decision, base: base) { verdict in
+                step = self.holder.withLock { holder in
+                    let settled = holder.settle(pending, as: decision, base: base) { verdict in
                         self.votersDecided(verdict)
                     }
+                    // One turn of the lock a proposal, not two.
+                    if case .again = settled { return holder.nextStep() }
+                    return settled
                 }
+            } else {
+                self.perform(current)
+                step = self.holder.withLock { $0.nextStep() }
             }
-            self.perform(next)
         }
     }
 

@@ -2,6 +2,15 @@
 extension StateMachine.Holder {
     typealias Step = StateMachine<State>.Step
 
+    /// Becomes the pump, unless there is one.
+    ///
+    /// - Returns: the first step; nil if there is nothing to do here, and then nobody has begun.
+    mutating func beginPumping() -> Step? {
+        guard self.gate.beginPumping() else { return nil }
+        return self.nextStep()
+    }
+
+    /// The next step of the pump; with nil it has ended.
     mutating func nextStep() -> Step? {
         if case .ended(let judged, let failure) = self.gate.group {
             self.gate.group = .none

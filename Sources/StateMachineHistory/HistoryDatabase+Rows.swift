@@ -1,27 +1,12 @@
 import GRDB
 import StateMachineCore
 
-/// Transitions as rows.
+/// Transitions read from rows.
 extension HistoryDatabase {
     /// What is read at a time: memory, and how long a reader keeps the next one waiting.
     ///
     /// 64 KiB is less than what a socket takes at a time, so that little is read twice. Not tuned.
     static let chunk = (rows: 512, bytes: 64 << 10)
-
-    func insert(_ transitions: [RecordedTransition], _ db: Database) throws {
-        let statement = try db.cachedStatement(
-            sql: "INSERT INTO change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        )
-        for transition in transitions {
-            statement.setUncheckedArguments([
-                transition.seq, transition.at.microseconds,
-                transition.new.name, transition.new.data,
-                transition.old?.name, transition.old?.data,
-                transition.by?.uid, transition.by?.pid, transition.cause,
-            ])
-            try statement.execute()
-        }
-    }
 
     func newest(_ db: Database) throws -> RecordedTransition? {
         try Row.fetchOne(db, sql: "SELECT * FROM change ORDER BY seq DESC LIMIT 1")

@@ -158,13 +158,17 @@ final class HistoryDatabase: @unchecked Sendable {
         _ db: Database,
         _ body: (Database) throws -> Result
     ) throws -> Result {
-        var result: Result?
-        try db.inTransaction(.immediate) {
-            result = try body(db)
-            return .commit
+        // Cached, which `inTransaction` does not do.
+        try db.cachedStatement(sql: "BEGIN IMMEDIATE").execute()
+        do {
+            let result = try body(db)
+            try db.cachedStatement(sql: "COMMIT").execute()
+            return result
+        } catch {
+            // What went wrong first is what counts.
+            try? db.rollback()
+            throw error
         }
-        guard let result else { throw HistoryFailure("a transaction ended without a result") }
-        return result
     }
 
     private func writeMeta(_ db: Database, epoch: String, isSettled: Bool) throws {

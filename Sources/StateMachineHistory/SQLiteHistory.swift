@@ -131,6 +131,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     public var isCurrent: Bool { self.commits.isCurrent ?? false }
 
     /// Commits the group in one transaction; see `WriteAheadLog`.
+    @_specialize(where State == AppState)
     public func commit(
         _ group: [Transition<State>],
         done: @escaping @Sendable (_ failure: String?) -> Void

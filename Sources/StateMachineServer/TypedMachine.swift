@@ -84,6 +84,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         return result.map(self.outcome)
     }
 
+    @_specialize(where State == AppState)
     func propose(
         _ state: EncodedState,
         _ pending: PendingSet,
