@@ -10,7 +10,7 @@ extension HistoryDatabase {
 
     func newest(_ db: Database) throws -> RecordedTransition? {
         try Row.fetchOne(db, sql: "SELECT * FROM change ORDER BY seq DESC LIMIT 1")
-            .map(RecordedTransition.init)
+            .map { try RecordedTransition($0) }
     }
 
     /// The next few transitions after `seq`.
@@ -23,7 +23,7 @@ extension HistoryDatabase {
             var transitions: [RecordedTransition] = []
             var bytes = 0
             while bytes < Self.chunk.bytes, let row = try rows.next() {
-                let transition = RecordedTransition(row)
+                let transition = try RecordedTransition(row)
                 bytes += transition.weight
                 transitions.append(transition)
             }
@@ -33,16 +33,16 @@ extension HistoryDatabase {
 }
 
 extension RecordedTransition {
-    fileprivate init(_ row: Row) {
-        let oldName: String? = row[4]
-        let uid: UInt32? = row[6]
-        let pid: Int32? = row[7]
+    /// - Throws: `HistoryError` if somebody else has written into the row what no transition has.
+    fileprivate init(_ row: Row) throws {
+        let old: String? = try row.value(4)
+        let (uid, pid): (UInt32?, Int32?) = (try row.value(6), try row.value(7))
         self.init(
-            seq: row[0],
-            old: oldName.map { State(name: $0, data: row[5]) },
-            new: State(name: row[2], data: row[3]),
-            at: WallTime(microseconds: row[1]),
-            cause: row[8],
+            seq: try row.present(0),
+            old: try old.map { State(name: $0, data: try row.present(5)) },
+            new: State(name: try row.present(2), data: try row.present(3)),
+            at: WallTime(microseconds: try row.present(1)),
+            cause: try row.value(8),
             by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0) } }
         )
     }
@@ -51,5 +51,26 @@ extension RecordedTransition {
     fileprivate var weight: Int {
         200 + self.new.data.utf8.count + (self.old?.data.utf8.count ?? 0)
             + (self.cause?.utf8.count ?? 0)
+    }
+}
+
+extension Row {
+    fileprivate func value<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value? {
+        let stored: DatabaseValue = self[column]
+        guard !stored.isNull else { return nil }
+        guard let value = Value.fromDatabaseValue(stored) else {
+            let name = Array(self.columnNames)[column]
+            let seq: DatabaseValue = self[0]
+            throw HistoryError("the row of change \(seq) has \(stored) in column \(name)")
+        }
+        return value
+    }
+
+    fileprivate func present<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value {
+        guard let value: Value = try self.value(column) else {
+            let name = Array(self.columnNames)[column]
+            throw HistoryError("a row of the history has nothing in column \(name)")
+        }
+        return value
     }
 }

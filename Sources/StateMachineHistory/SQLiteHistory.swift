@@ -242,7 +242,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
                 self.oldestKept.store(end, ordering: .releasing)
                 self.prune()
             } catch {
-                // What is too old can stay; the next commit comes here again, and says what is wrong.
+                // What is too old can stay; it is tried again after a later commit.
             }
         }
     }

@@ -41,7 +41,9 @@ final class Past: @unchecked Sendable {
             var wanted: Wanted?
             switch result {
             case .success(let transitions):
-                if transitions.first?.seq == seq + 1 { wanted = make(transitions) }
+                // What lies behind a hole does not follow; who reads on from the hole is told.
+                let following = zip(transitions, (seq + 1)...).prefix { $0.seq == $1 }.map(\.0)
+                if !following.isEmpty { wanted = make(following) }
             case .failure(let failure): self.onFailure(failure)
             }
             self.loop.execute { [wanted] in done(wanted) }
