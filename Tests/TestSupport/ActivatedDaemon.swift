@@ -58,7 +58,10 @@ package final class ActivatedDaemon: @unchecked Sendable {
             variables["LISTEN_FDS"] = "\(handing.count)"
             variables["LISTEN_FDNAMES"] = handing.map(\.name).joined(separator: ":")
         }
-        let names: [String] = ["PATH", "HOME", "LD_LIBRARY_PATH"]
+        // A sanitizer's options say where its reports go.
+        let names: [String] = [
+            "PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS",
+        ]
         let inherited = names.compactMap { name in
             getenv(name).map { "\(name)=\(String(cString: $0))" }
         }
