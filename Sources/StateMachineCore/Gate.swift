@@ -94,6 +94,8 @@ struct Gate<State: MachineState>: Sendable {
     /// Judged while a group is being committed; the next group.
     var gathering: [Judged] = []
     var group = Group.none
+    /// Whether more is about to come, which the next group is to have as well.
+    var isHeld = false
     /// Who pumps.
     var pumper: pthread_t?
 
@@ -101,6 +103,17 @@ struct Gate<State: MachineState>: Sendable {
     ///
     /// 1024: bounds what a failing log takes with it. Not tuned.
     static var groupLimit: Int { 1024 }
+
+    /// Proposals that make a group even while groups are held.
+    ///
+    /// 32: the next ones are judged while they are committed, and a commit costs as much as judging
+    /// one or two. Not tuned.
+    static var heldLimit: Int { 32 }
+
+    /// Whether what gathers may go to the log as soon as that is free.
+    var isReady: Bool {
+        !self.gathering.isEmpty && (!self.isHeld || self.gathering.count >= Self.heldLimit)
+    }
 
     /// Whether nothing is on its way to the log.
     var isQuiet: Bool {

@@ -172,6 +172,8 @@ extension StateMachine {
             }
             if pending.question == nil {
                 holder.gate.assignments.append(pending)
+                // Its thread waits, and may be the one that would release.
+                holder.gate.isHeld = false
             } else {
                 holder.gate.pending.append(pending)
             }

@@ -33,6 +33,23 @@ extension StateMachine {
         }
     }
 
+    /// Has what is proposed from now on gather until ``releaseGroups()``, so that a burst is
+    /// committed together and not one by one.
+    ///
+    /// For who has more to propose at once, and never waits before it releases. A group that is big
+    /// enough does not wait, nor does one with an assignment, whose thread waits for it.
+    package func holdGroups() { self.holder.withLock { $0.gate.isHeld = true } }
+
+    /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
+    @_specialize(where State == AppState)
+    package func releaseGroups() {
+        let step = self.holder.withLock { holder in
+            holder.gate.isHeld = false
+            return holder.beginPumping()
+        }
+        self.pump(from: step)
+    }
+
     private func perform(_ step: Step) {
         switch step {
         case .judge, .again: break

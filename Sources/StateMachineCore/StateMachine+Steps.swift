@@ -37,7 +37,7 @@ extension StateMachine.Holder {
         {
             return .judge(first, base: self.ahead, voters: self.gate.voters)
         }
-        if case .none = self.gate.group, !self.gate.gathering.isEmpty {
+        if case .none = self.gate.group, self.gate.isReady {
             let judged = self.gate.gathering
             self.gate.gathering = []
             let group = judged.compactMap(\.transition)

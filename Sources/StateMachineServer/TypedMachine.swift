@@ -16,6 +16,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// States that have been seen, so that one that comes again is not encoded again.
     private var seen: [State: TypedState<State>] = [:]
     private var latest: TypedState<State>?
+    /// Whether what is proposed in this turn of the loop gathers.
+    private var isHolding = false
 
     /// How many are remembered; then all are forgotten.
     ///
@@ -92,6 +94,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         completion: @escaping @Sendable (SetOutcome) -> Void
     ) {
         let (decisions, coding, call) = (self.decisions, self.coding, pending.call)
+        self.holdGroups()
         self.machine.propose(
             self.typed(state),
             expecting: { snapshot in
@@ -108,6 +111,18 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
                 decisions.add { completion(self.outcome(result)) }
             }
         )
+    }
+
+    /// What is read in one turn of the loop is committed together; a lone set waits for nothing but
+    /// the end of its turn.
+    private func holdGroups() {
+        guard !self.isHolding else { return }
+        self.isHolding = true
+        self.machine.holdGroups()
+        self.loop.execute {
+            self.isHolding = false
+            self.machine.releaseGroups()
+        }
     }
 
     private func outcome(

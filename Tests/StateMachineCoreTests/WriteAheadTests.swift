@@ -76,6 +76,33 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         }
     }
 
+    @Test func aBurstThatIsHeldIsOneGroupAndAnAssignmentEndsTheHold() {
+        self.machine.holdGroups()
+        for value in [true, false, true] { self.propose(.ready(value)) }
+        #expect(self.log.groups.heard.isEmpty)
+        self.machine.releaseGroups()
+        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1, 2, 3]])
+        self.log.finish(0)
+        #expect(self.committed == [1, 2, 3])
+
+        self.machine.holdGroups()
+        self.propose(.ready(false))
+        #expect(self.log.groups.heard.count == 1)
+        // Goes past the voters, as an assignment does, whose thread would wait.
+        self.machine.afterCommits {}
+        #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) }.last == [4])
+    }
+
+    @Test func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
+        self.machine.holdGroups()
+        for count in 1...100 { self.propose(.ready(!count.isMultiple(of: 2))) }
+        #expect(self.log.groups.heard.count == 1)
+        self.machine.releaseGroups()
+        self.log.finish(0)
+        self.log.finish(1)
+        #expect(self.committed == (1...100).map { $0 })
+    }
+
     @Test func nothingIsAssignedToldOrAnsweredBeforeItIsCommitted() {
         let listener = Listener()
         self.machine.addDelegate(listener)
