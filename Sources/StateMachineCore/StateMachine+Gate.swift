@@ -201,6 +201,27 @@ extension StateMachine {
         by: Peer?,
         under question: Question = Question()
     ) -> Result<Acceptance, TransitionError<State>>? {
+        self.outcome(
+            of: new,
+            expecting: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            under: question
+        )
+    }
+
+    /// Apart from `decideAtOnce`, which chooses the code for the state's type: where the generic code
+    /// stands beside the choice, all metadata that it would need is looked up before that is made.
+    @inline(never)
+    private func outcome(
+        of new: State,
+        expecting isExpected: (Snapshot<State>) -> Bool,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?,
+        under question: Question
+    ) -> Result<Acceptance, TransitionError<State>>? {
         guard self.options.log == nil else { return nil }
         while true {
             // Judged outside the lock, since judging runs client code; the commit below holds only

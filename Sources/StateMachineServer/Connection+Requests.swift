@@ -62,7 +62,7 @@ extension Connection {
         switch request.call {
         case .get:
             self.reply {
-                ServerLine.reply(after: $0, id: request.id, report: self.server.report)
+                ServerLine.appendReply(to: &$0, id: request.id, report: self.server.report)
             }
         case .set(let call):
             let state = try self.state(for: call, lineLength: line.count)

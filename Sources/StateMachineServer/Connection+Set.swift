@@ -74,8 +74,8 @@ extension Connection {
 
     private func accept(_ id: RequestID?, isChanged: Bool, _ report: ServerLine.Report) {
         self.reply { bytes in
-            ServerLine.reply(
-                after: bytes,
+            ServerLine.appendReply(
+                to: &bytes,
                 id: id,
                 report: report,
                 own: { $0.bool("changed", isChanged) }

@@ -9,12 +9,15 @@ extension Connection {
     func reply(_ line: [UInt8]) { self.append(line, replies: 1) }
 
     /// Queues an answer that `write` puts at the end of what it is given.
-    func reply(_ write: (consuming [UInt8]) -> [UInt8]) {
+    func reply(_ write: (inout [UInt8]) -> Void) {
         guard !self.isMute else { return }
-        if self.outbox.last?.mark != nil || self.outbox.isEmpty { self.outbox.append(Segment()) }
+        if self.outbox.isEmpty {
+            self.outbox.append(Segment(bytes: exchange(&self.server.replies, with: [])))
+        } else if self.outbox[self.outbox.count - 1].mark != nil {
+            self.outbox.append(Segment())
+        }
         let last = self.outbox.count - 1
-        let bytes = exchange(&self.outbox[last].bytes, with: [])
-        self.outbox[last].bytes = write(bytes)
+        write(&self.outbox[last].bytes)
         self.outbox[last].replies += 1
         self.repliesInFlight += 1
     }
@@ -88,7 +91,7 @@ extension Connection {
                 self.writeQuestions()
                 return
             }
-            let segment = self.outbox.removeFirst()
+            var segment = self.outbox.removeFirst()
             switch segment.mark {
             case .start(let watch): watch.start()
             case .end(let watch): self.remove(watch)
@@ -96,6 +99,7 @@ extension Connection {
             case nil: break
             }
             guard self.write(segment.bytes[...], replies: segment.replies) else { return }
+            self.server.keepRoom(&segment.bytes)
         }
     }
 

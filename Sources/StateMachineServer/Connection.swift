@@ -255,10 +255,23 @@ final class Connection: ChannelInboundHandler {
     var mayRead: Bool {
         let limits = self.server.limits
         return (self.kept == nil || self.orderedSets == 0)
-            && self.repliesInFlight < limits.repliesInFlight
+            && (self.repliesInFlight < limits.repliesInFlight || self.mayGather)
             && self.sets.count < limits.setsPerConnection
             && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
     }
+
+    /// Whether what has been answered may wait for the answers to come, and be offered to the socket with
+    /// them: each write wakes the client, which costs several sets.
+    private var mayGather: Bool {
+        guard !self.isBlocked, self.history == nil, self.outbox.count == 1 else { return false }
+        return self.outbox[0].bytes.count < Self.gatheredBytes
+    }
+
+    /// Answers that are offered to the socket together, in bytes, even if they are more than the replies
+    /// that may be in flight.
+    ///
+    /// 16 KiB: a hundred replies. Measured: with 64 KiB, all that one read brings, a set cost a tenth more.
+    private static var gatheredBytes: Int { 16 * 1024 }
 
     /// What the client has sent and was not dealt with.
     var unhandledInput: [UInt8] {

@@ -40,6 +40,9 @@ final class StateServer: @unchecked Sendable {
     /// Room for the line of one change, kept between changes.
     private var line: [UInt8] = []
 
+    /// Room for the replies of one write, kept between writes.
+    var replies: [UInt8] = []
+
     /// Room for the vectors of one write, kept between writes.
     var vectors: [iovec] = []
 
@@ -139,8 +142,8 @@ final class StateServer: @unchecked Sendable {
             at: transition.at
         )
         self.line.removeAll(keepingCapacity: true)
-        self.line = ServerLine.change(
-            after: exchange(&self.line, with: []),
+        ServerLine.appendChange(
+            to: &self.line,
             self.report,
             from: old,
             by: transition.by,
@@ -148,6 +151,7 @@ final class StateServer: @unchecked Sendable {
         )
         self.ring.append(self.snapshot, line: self.line)
         self.counters.changes.add()
+        guard !self.waiting.isEmpty else { return }
         for connection in self.waiting.values {
             connection.judgeWaits(self.report, transition.new)
         }
@@ -214,6 +218,15 @@ final class StateServer: @unchecked Sendable {
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
     /// they were not written to before more are made.
     var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.flushed) }
+
+    /// Keeps the room that replies took for the next ones.
+    ///
+    /// Of a quarter of a megabyte at most, which is what a few replies with long states take.
+    func keepRoom(_ bytes: inout [UInt8]) {
+        guard bytes.capacity <= 1 << 18, bytes.capacity > self.replies.capacity else { return }
+        bytes.removeAll(keepingCapacity: true)
+        self.replies = exchange(&bytes, with: [])
+    }
 
     /// Writes to everybody in the middle of a turn.
     private func writeToReaders() {

@@ -71,10 +71,18 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     @_specialize(where State == AppState)
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome? {
+        self.outcome(of: state, call, by)
+    }
+
+    /// Apart from ``decide(_:_:by:)``, which chooses the code for the state's type: where the generic code
+    /// stands beside the choice, all metadata that it would need is looked up before that is made.
+    @inline(never)
+    private func outcome(of state: EncodedState, _ call: SetCall, _ by: Peer) -> SetOutcome? {
         // Not captured as a whole, which would copy it.
         let (ifSeq, ifState) = (call.ifSeq, call.ifState)
+        let typed = self.typed(state)
         let result = self.machine.decideAtOnce(
-            self.typed(state),
+            typed.state,
             expecting: { snapshot in
                 (ifSeq.map { $0 == snapshot.seq } ?? true)
                     && (ifState.map { self.coding.matches($0, snapshot.state) } ?? true)
@@ -83,7 +91,10 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             cause: call.cause,
             by: by
         )
-        return result.map(self.outcome)
+        guard let result else { return nil }
+        // What was entered is what was asked for, which is encoded already.
+        if case .success(.committed) = result { self.latest = typed }
+        return self.outcome(result)
     }
 
     @_specialize(where State == AppState)
@@ -96,7 +107,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         let (decisions, coding, call) = (self.decisions, self.coding, pending.call)
         self.holdGroups()
         self.machine.propose(
-            self.typed(state),
+            self.typed(state).state,
             expecting: { snapshot in
                 !pending.isWithdrawn && (call.ifSeq.map { $0 == snapshot.seq } ?? true)
                     && (call.ifState.map { coding.matches($0, snapshot.state) } ?? true)
@@ -205,11 +216,11 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     // MARK: - Encoding
 
-    private func typed(_ state: EncodedState) -> State {
+    private func typed(_ state: EncodedState) -> TypedState<State> {
         guard let typed = state as? TypedState<State> else {
             preconditionFailure("\(state.name) is a state of another machine")
         }
-        return typed.state
+        return typed
     }
 
     @_specialize(where State == AppState)

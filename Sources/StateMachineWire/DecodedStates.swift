@@ -1,12 +1,32 @@
+import Glibc
+
 /// States by the bytes that requests have named them with, so that what was judged once is not judged
 /// again.
 ///
 /// Only what was right is kept: the same bytes always mean the same state.
 package struct DecodedStates {
-    private struct Entry {
-        let name: [UInt8]
-        let data: [UInt8]
+    /// A class, so that looking at one counts one reference and not three.
+    private final class Entry: Sendable {
+        /// The name, and behind it the data.
+        let bytes: [UInt8]
+        let nameLength: Int
         let state: EncodedState
+
+        init(_ line: SetLine, _ state: EncodedState) {
+            self.bytes = Array(line.state) + Array(line.data)
+            self.nameLength = line.state.count
+            self.state = state
+        }
+
+        func isNamed(by line: SetLine) -> Bool {
+            guard self.nameLength == line.state.count,
+                self.bytes.count == line.state.count + line.data.count
+            else { return false }
+            return self.bytes.withUnsafeBytes { bytes in
+                bytes[..<self.nameLength].equals(line.state)
+                    && bytes[self.nameLength...].equals(line.data)
+            }
+        }
     }
 
     /// How many are kept; one whose place is taken pushes the other out.
@@ -24,20 +44,16 @@ package struct DecodedStates {
 
     /// The state that such a line has been found to name.
     package subscript(line: SetLine) -> EncodedState? {
-        guard let entry = self.entries[Self.place(line)], entry.name.equals(line.state),
-            entry.data.equals(line.data)
-        else { return nil }
+        guard let entry = self.entries[Self.place(line)], entry.isNamed(by: line) else {
+            return nil
+        }
         return entry.state
     }
 
     /// Keeps what such a line names.
     package mutating func keep(_ state: EncodedState, for line: SetLine) {
         guard line.state.count + line.data.count <= Self.entryBytes else { return }
-        self.entries[Self.place(line)] = Entry(
-            name: Array(line.state),
-            data: Array(line.data),
-            state: state
-        )
+        self.entries[Self.place(line)] = Entry(line, state)
     }
 
     private static func place(_ line: SetLine) -> Int {
@@ -69,8 +85,12 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-extension [UInt8] {
-    fileprivate func equals(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        self.withUnsafeBytes { $0.elementsEqual(bytes) }
+extension Slice<UnsafeRawBufferPointer> {
+    /// Whether as many bytes are the same; for as many.
+    fileprivate func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard let own = UnsafeRawBufferPointer(rebasing: self).baseAddress,
+            let other = other.baseAddress
+        else { return self.isEmpty }
+        return memcmp(own, other, self.count) == 0
     }
 }

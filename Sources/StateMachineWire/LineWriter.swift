@@ -4,10 +4,18 @@ package import StateMachineCore
 package struct LineWriter: Sendable {
     private var bytes: [UInt8]
 
-    /// Begins a line at the end of `bytes`, which are given back with it.
-    package init(_ type: StaticString, id: RequestID?, after bytes: consuming [UInt8] = []) {
-        self.bytes = bytes
-        if self.bytes.isEmpty { self.bytes.reserveCapacity(256) }
+    /// Begins a line of its own.
+    package init(_ type: StaticString, id: RequestID?) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
+        self.init(type, id: id, taking: &bytes)
+    }
+
+    /// Begins a line at the end of `bytes`, which come back with it from ``line()``.
+    ///
+    /// They are taken, for if anybody else had them too, the first append would copy them all.
+    init(_ type: StaticString, id: RequestID?, taking bytes: inout [UInt8]) {
+        self.bytes = exchange(&bytes, with: [])
         self.bytes.append(text: "{\"type\":\"")
         self.bytes.append(text: type)
         self.bytes.append(UInt8(ascii: "\""))
@@ -18,10 +26,17 @@ package struct LineWriter: Sendable {
         }
     }
 
+    /// Put together on the stack, for each append to an array costs more than the bytes.
     private mutating func key(_ name: StaticString) {
-        self.bytes.append(text: ",\"")
-        self.bytes.append(text: name)
-        self.bytes.append(text: "\":")
+        let length = name.utf8CodeUnitCount
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length + 4) { key in
+            key[0] = UInt8(ascii: ",")
+            key[1] = UInt8(ascii: "\"")
+            for index in 0..<length { key[index + 2] = name.utf8Start[index] }
+            key[length + 2] = UInt8(ascii: "\"")
+            key[length + 3] = UInt8(ascii: ":")
+            self.bytes.append(contentsOf: UnsafeBufferPointer(key))
+        }
     }
 
     package mutating func bool(_ name: StaticString, _ value: Bool) {

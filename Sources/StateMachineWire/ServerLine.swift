@@ -25,21 +25,32 @@ package enum ServerLine {
     }
 
     /// A reply that says yes; `own` writes the keys that only this reply has, `rest` those at the end.
-    ///
-    /// - Returns: `bytes`, and the line after them.
     package static func reply(
-        after bytes: consuming [UInt8] = [],
         id: RequestID?,
         report: Report? = nil,
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var writer = LineWriter("reply", id: id, after: bytes)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
+        self.appendReply(to: &bytes, id: id, report: report, own: own, rest: rest)
+        return bytes
+    }
+
+    /// The same, at the end of `bytes`.
+    package static func appendReply(
+        to bytes: inout [UInt8],
+        id: RequestID?,
+        report: Report? = nil,
+        own: (inout LineWriter) -> Void = { _ in },
+        rest: (inout LineWriter) -> Void = { _ in }
+    ) {
+        var writer = LineWriter("reply", id: id, taking: &bytes)
         writer.bool("ok", true)
         own(&writer)
         if let report { writer.members(report.members) }
         rest(&writer)
-        return writer.line()
+        bytes = writer.line()
     }
 
     /// A reply that says no.
@@ -140,27 +151,39 @@ package enum ServerLine {
     /// One transition, for a watch without id; see ``ChangeLine`` for the others.
     ///
     /// - Parameters:
-    ///   - bytes: what stands before it.
     ///   - report: the state that was entered.
     ///   - old: the fragment of the one that was left.
     ///   - by: who made it; nil for the process itself.
     ///   - cause: why.
-    /// - Returns: `bytes`, and the line with its newline, to be shared by all watches.
+    /// - Returns: the line with its newline, to be shared by all watches.
     package static func change(
-        after bytes: consuming [UInt8] = [],
         _ report: Report,
         from old: [UInt8],
         by: Peer?,
         cause: String?
     ) -> [UInt8] {
-        var writer = LineWriter("change", id: nil, after: bytes)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
+        self.appendChange(to: &bytes, report, from: old, by: by, cause: cause)
+        return bytes
+    }
+
+    /// The same, at the end of `bytes`.
+    package static func appendChange(
+        to bytes: inout [UInt8],
+        _ report: Report,
+        from old: [UInt8],
+        by: Peer?,
+        cause: String?
+    ) {
+        var writer = LineWriter("change", id: nil, taking: &bytes)
         writer.members(report.place)
         writer.object("from", old)
         writer.members(report.time)
         if let by { writer.peer("by", by) }
         if let cause { writer.string("cause", cause) }
         writer.members(report.cursor)
-        return writer.line()
+        bytes = writer.line()
     }
 
     /// The last line of a connection that the server closes; `own` writes what belongs to the reason.
