@@ -7,7 +7,8 @@ import StateMachineWire
 ///
 /// Reading and closing go through the channel; writing goes straight to the socket (see
 /// ``SocketWriter``), and through the channel only for what the socket did not take, which is at most
-/// one line or the replies in flight. So a client that does not read costs that, and its cursors.
+/// one line, the replies in flight or those that were offered together. So a client that does not read
+/// costs that, and its cursors.
 ///
 /// Belongs to the event loop.
 final class Connection: ChannelInboundHandler {

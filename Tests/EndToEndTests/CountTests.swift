@@ -48,9 +48,23 @@ struct CountTests {
                 for reader in readers { #expect(try await reader.next().int("seq") == number) }
             }
             // At most one for each of the reads that 12 KB take as the buffer grows from 2 KB, and one
-            // for every 32 answers. Line by line it would be four thousand.
+            // for every 16 KiB of answers. Line by line it would be four thousand.
             let count = try await self.writes(setter) - before
-            #expect(count <= 5 * Self.readers + 200 / 32 + 5)
+            #expect(count <= 5 * Self.readers + 5 + 3)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2)))
+    func aBurstIsAnsweredInAFewWrites() async throws {
+        try await DaemonProcess.run { daemon in
+            let setter = try daemon.connect(\.control)
+            let before = try await self.writes(setter)
+            try setter.send(raw: (1...500).map { Self.set($0) + "\n" }.joined())
+            for number in 1...500 { #expect(try await setter.next().int("seq") == number) }
+            // One for every 16 KiB of answers, which have some 80 together, and one for each read of the
+            // 37 KB that they answer. One for every 32 answers would be 16, and the reads.
+            let count = try await self.writes(setter) - before
+            #expect(count <= 15)
         }
     }
 }
