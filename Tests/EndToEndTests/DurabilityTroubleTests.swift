@@ -57,7 +57,8 @@ struct DurabilityTroubleTests {
             try await Self.run(at: state) { daemon, _ in
                 let setter = try daemon.connect(\.control)
                 var requests = ""
-                for number in 1...2000 {
+                // Few enough for all answers to fit the socket's buffer: they are read after the end.
+                for number in 1...800 {
                     requests +=
                         "{\"op\":\"set\",\"id\":\(number),\"state\":\"ready\","
                         + "\"data\":{\"value\":true},\"reenter\":true}\n"
