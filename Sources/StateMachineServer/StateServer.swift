@@ -5,7 +5,7 @@ import StateMachineWire
 
 /// What all connections share: the machine as the wire sees it, the ring, and who is connected.
 ///
-/// The machine brings every transition of the machine to the event loop, where it is encoded once
+/// The machine brings every transition to the event loop, where it is encoded once
 /// and appended to the ring; then every connection with something to write is woken, once for however
 /// many transitions have gathered.
 ///

@@ -83,10 +83,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         let typed = self.typed(state)
         let result = self.machine.decideAtOnce(
             typed.state,
-            expecting: { snapshot in
-                (ifSeq.map { $0 == snapshot.seq } ?? true)
-                    && (ifState.map { self.coding.matches($0, snapshot.state) } ?? true)
-            },
+            expecting: { self.coding.matches(ifSeq, ifState, $0) },
             reenter: call.reenter,
             cause: call.cause,
             by: by
@@ -108,9 +105,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.holdGroups()
         self.machine.propose(
             self.typed(state).state,
-            expecting: { snapshot in
-                !pending.isWithdrawn && (call.ifSeq.map { $0 == snapshot.seq } ?? true)
-                    && (call.ifState.map { coding.matches($0, snapshot.state) } ?? true)
+            expecting: {
+                !pending.isWithdrawn && coding.matches(call.ifSeq, call.ifState, $0)
             },
             reenter: call.reenter,
             cause: call.cause,
@@ -255,5 +251,17 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             self.seen[state.state] = state
         }
         return state
+    }
+}
+
+extension StateCoding {
+    /// Whether the machine is where a `set` expects it to be; nil expects nothing.
+    fileprivate func matches(
+        _ seq: UInt64?,
+        _ pattern: Pattern?,
+        _ snapshot: Snapshot<State>
+    ) -> Bool {
+        (seq.map { $0 == snapshot.seq } ?? true)
+            && (pattern.map { self.matches($0, snapshot.state) } ?? true)
     }
 }
