@@ -14,8 +14,7 @@ extension Lane {
         guard let entry = self.cursor.next else { return nil }
         // The passed entry goes after the cursor has moved: with it a state may go, and run a
         // client's code.
-        let passed = self.cursor
-        self.cursor = entry
+        let passed = exchange(&self.cursor, with: entry)
         withExtendedLifetime(passed) {}
         return .entry(entry)
     }

@@ -31,8 +31,7 @@ extension StateMachine {
     /// Assigns `new` without asking anybody, unless it is refused; only without a write-ahead log.
     ///
     /// Judged, and its entry built, outside the lock, since that runs client code; under the lock it
-    /// is committed if nothing has moved meanwhile, and judged again if something has. The time is
-    /// read after the base, so a later seq never has an earlier reading.
+    /// is committed if nothing has moved meanwhile, and judged again if something has.
     @inlinable
     func enter(
         _ new: State,
@@ -46,27 +45,54 @@ extension StateMachine {
             guard
                 try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
             else { return .unchanged(base) }
-            let transition = Transition(
-                seq: base.seq + 1,
-                old: base.state,
-                new: new,
-                at: .now,
-                cause: cause,
-                by: by
-            )
-            let entry = TransitionEntry(
-                transition,
-                passage: self.options.unheard == nil ? nil : self.passage(of: transition)
-            )
-            let appended = self.holder.withLock { holder -> Appended? in
-                guard holder.seq == base.seq else { return nil }
-                return holder.enter(new, as: entry, at: transition.at)
-            }
-            if let appended {
-                self.announce(appended)
-                return .committed(transition)
-            }
+            let transition = self.commit(new, from: base, cause: cause, by: by) { _ in true }
+            if let transition { return .committed(transition) }
         }
+    }
+
+    /// Enters `new`, unless the machine is not at `base` any more, or `isStill` says no; then nil.
+    ///
+    /// The time is read after the base, so a later seq never has an earlier reading.
+    @inlinable
+    @inline(__always)
+    func commit(
+        _ new: State,
+        from base: Snapshot<State>,
+        cause: String?,
+        by: Peer?,
+        if isStill: (Holder) -> Bool
+    ) -> Transition<State>? {
+        let transition = Transition(
+            seq: base.seq + 1,
+            old: base.state,
+            new: new,
+            at: .now,
+            cause: cause,
+            by: by
+        )
+        let entry = TransitionEntry(
+            transition,
+            passage: self.options.unheard == nil ? nil : self.passage(of: transition)
+        )
+        let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
+            guard holder.seq == base.seq, isStill(holder) else { return nil }
+            let before = holder.enter(new, as: entry, at: transition.at)
+            // Where everybody listens already there is nobody to be told.
+            return (before, self.areAwake(holder.lanes) ? nil : holder.appended(since: before))
+        }
+        guard let done else { return nil }
+        if let news = done.news { self.announce(news) }
+        // The state before may go with it, and a client's code run: not under the lock.
+        withExtendedLifetime(done.before) {}
+        return transition
+    }
+
+    /// Whether all of the machine's lanes, of which there are some, find what is appended without being woken.
+    ///
+    /// Asked after it was appended: whoever falls asleep later sees the entry first.
+    @inlinable
+    func areAwake(_ lanes: [Lane<State>]) -> Bool {
+        self.sleepers.isEmpty && self.options.laneLimit == nil && !lanes.isEmpty
     }
 
     /// Reports the transition when every lane has passed it and nobody heard it.
@@ -80,8 +106,7 @@ extension StateMachine {
     /// Tells the lanes; `.immediate` is the last of them.
     @inlinable
     func announce(_ appended: Appended) {
-        // Looked at after the entry was appended: whoever falls asleep later sees the entry first.
-        if self.sleepers.isEmpty, self.options.laneLimit == nil, !appended.lanes.isEmpty { return }
+        if self.areAwake(appended.lanes) { return }
         for lane in appended.lanes {
             if lane.isTooFarBehind(appended.tail.position) { lane.skip(to: appended.tail) }
             lane.wake()

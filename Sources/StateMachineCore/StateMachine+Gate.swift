@@ -222,16 +222,15 @@ extension StateMachine {
         by: Peer?,
         under question: Question
     ) -> Result<Acceptance, TransitionError<State>>? {
-        guard self.options.log == nil else { return nil }
         while true {
             // Judged outside the lock, since judging runs client code; the commit below holds only
             // if nothing has moved meanwhile.
-            let (base, voters, version, isFree) = self.holder.withLock { holder in
+            let (base, hasVoters, version, isFree) = self.holder.withLock { holder in
                 (
                     holder.snapshot,
-                    holder.gate.voters,
+                    !holder.gate.voters.isEmpty,
                     holder.gate.votersVersion,
-                    holder.gate.pending.isEmpty
+                    !holder.hasLog && holder.gate.pending.isEmpty
                 )
             }
             guard isFree else { return nil }
@@ -242,37 +241,18 @@ extension StateMachine {
             } catch {
                 return .failure(error)
             }
-            if !voters.isEmpty {
+            if hasVoters {
+                let voters = self.holder.withLock { $0.gate.voters }
                 let proposal = Proposal(current: base, proposed: new, cause: cause, by: by)
                 guard !voters.contains(where: { $0.isAsked(proposal) }) else { return nil }
             }
             if let denials = question.denialsWithoutVoters {
                 return .failure(.denied(by: denials, current: base))
             }
-            let transition = Transition(
-                seq: base.seq + 1,
-                old: base.state,
-                new: new,
-                at: .now,
-                cause: cause,
-                by: by
-            )
-            let entry = TransitionEntry(
-                transition,
-                passage: self.passage(of: transition)
-            )
-            let appended = self.holder.withLock { holder -> Appended? in
-                guard
-                    holder.seq == base.seq,
-                    holder.gate.votersVersion == version,
-                    holder.gate.pending.isEmpty
-                else { return nil }
-                return holder.enter(new, as: entry, at: transition.at)
+            let transition = self.commit(new, from: base, cause: cause, by: by) { holder in
+                holder.gate.votersVersion == version && holder.gate.pending.isEmpty
             }
-            if let appended {
-                self.announce(appended)
-                return .success(.committed(transition))
-            }
+            if let transition { return .success(.committed(transition)) }
         }
     }
 }

@@ -33,7 +33,10 @@ extension StateMachine.Holder {
             by: pending.by
         )
         guard self.hasLog else {
-            return .tell(self.enter(transition), [(pending, .success(.committed(transition)))])
+            return .tell(
+                self.appended(since: self.enter(transition)),
+                [(pending, .success(.committed(transition)))]
+            )
         }
         self.gate.gathering.append(
             Gate.Judged(
@@ -93,7 +96,7 @@ extension StateMachine.Holder {
 
     /// Enters the state that a transition leads to, under the lock; the observer of `state` does the
     /// rest.
-    private mutating func enter(_ transition: Transition<State>) -> StateMachine<State>.Appended {
+    private mutating func enter(_ transition: Transition<State>) -> LogEntry {
         let passage = self.unheard.map { unheard in
             Passage { wasHeard in if !wasHeard { unheard(transition) } }
         }

@@ -37,25 +37,24 @@ public final class StateMachine<State: MachineState>: Sendable {
         @inlinable
         mutating func append(_ entry: LogEntry) {
             entry.passage?.expect(lanes: self.lanes.count)
-            self.tail.append(entry)
-            self.tail = entry
+            exchange(&self.tail, with: entry).append(entry)
         }
 
         /// Enters a state, under the lock; `entry` is its transition, from the state as it is.
         ///
-        /// Whoever calls keeps the former state and tail until the lock is open: with them a state may
-        /// go, and a client's code run.
+        /// - Returns: the tail as it was. Whoever calls keeps it, and the former state, until the lock is
+        ///   open: with them a state may go, and a client's code run.
         @inlinable
         mutating func enter(
             _ new: State,
             as entry: LogEntry,
             at time: WallTime
-        ) -> Appended {
+        ) -> LogEntry {
             let before = self.tail
             self.prepared = entry
             self.preparedAt = time
             self.state = new
-            return self.appended(since: before)
+            return before
         }
 
         @inlinable

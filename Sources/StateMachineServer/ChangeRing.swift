@@ -44,7 +44,7 @@ struct ChangeRing: ~Copyable {
     ///
     /// A line longer than the whole ring is not kept, and nothing before it: its readers are told
     /// that they missed it.
-    mutating func append(_ entered: EncodedSnapshot, line: [UInt8]) {
+    mutating func append(_ entered: EncodedSnapshot, line: UnsafeRawBufferPointer) {
         self.head = entered.seq
         guard line.count <= self.memory.count else {
             self.first = self.head + 1
@@ -64,14 +64,12 @@ struct ChangeRing: ~Copyable {
             offset: start,
             length: line.count
         )
-        line.withUnsafeBytes { bytes in
-            let index = Int(start % UInt64(self.memory.count))
-            let room = min(bytes.count, self.memory.count - index)
-            let memory = UnsafeMutableRawBufferPointer(rebasing: self.memory[index...])
-            memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<room]))
-            if room < bytes.count {
-                self.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[room...]))
-            }
+        let index = Int(start % UInt64(self.memory.count))
+        let room = min(line.count, self.memory.count - index)
+        let memory = UnsafeMutableRawBufferPointer(rebasing: self.memory[index...])
+        memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: line[..<room]))
+        if room < line.count {
+            self.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: line[room...]))
         }
     }
 

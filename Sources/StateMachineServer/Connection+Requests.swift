@@ -6,15 +6,7 @@ extension Connection {
     /// Answers one request line, or keeps it: what is answered at once waits for the sets before it
     /// that are on their way to the disk.
     func handle(_ line: UnsafeRawBufferPointer, isLast: Bool) {
-        let setLine = SetLine(line)
-        if let setLine, self.door.takes(.set), !self.server.isClosing,
-            let state = self.server.decodedStates[setLine]
-        {
-            self.server.counters.requests.add()
-            let call = SetCall(state: state.name, cause: setLine.cause)
-            self.set(state, call, id: setLine.id)
-            return
-        }
+        if self.handleKnownSet(line) { return }
         let line = Array(line)
         let mayAnswer = self.orderedSets == 0 || isLast
         do {
@@ -24,7 +16,7 @@ extension Connection {
                 return
             }
             do {
-                try self.perform(request, line, setLine)
+                try self.perform(request, line)
                 self.server.counters.requests.add()
             } catch {
                 guard mayAnswer else {
@@ -45,11 +37,17 @@ extension Connection {
         }
     }
 
-    private func perform(
-        _ request: Request,
-        _ line: [UInt8],
-        _ setLine: SetLine?
-    ) throws(WireError) {
+    /// Deals with the line if it is a `set` of a state that was named in the same bytes before.
+    private func handleKnownSet(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let set = SetLine(line), self.door.takes(.set), !self.server.isClosing,
+            let state = self.server.decodedStates[set]
+        else { return false }
+        self.server.counters.requests.add()
+        self.set(state, SetCall(state: state.name, cause: set.cause), id: set.id)
+        return true
+    }
+
+    private func perform(_ request: Request, _ line: [UInt8]) throws(WireError) {
         let operation = request.operation
         guard self.door.takes(operation) else {
             throw WireError(
@@ -61,12 +59,17 @@ extension Connection {
         self.server.catchUp()
         switch request.call {
         case .get:
-            self.reply {
-                ServerLine.appendReply(to: &$0, id: request.id, report: self.server.report)
-            }
+            ServerLine.writeReply(
+                to: &self.server.line,
+                id: request.id,
+                report: self.server.report
+            )
+            self.replyWithLine(after: self.server.ring.head)
         case .set(let call):
             let state = try self.state(for: call, lineLength: line.count)
-            if let setLine { self.server.decodedStates.keep(state, for: setLine) }
+            line.withUnsafeBytes { line in
+                if let set = SetLine(line) { self.server.decodedStates.keep(state, for: set) }
+            }
             self.set(state, call, id: request.id)
         case .watch(let call):
             try self.watch(call, id: request.id, line)

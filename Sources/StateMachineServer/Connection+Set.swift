@@ -49,12 +49,12 @@ extension Connection {
         of state: EncodedState,
         id: RequestID?
     ) {
-        self.server.catchUp()
+        // The ring is brought up to it before the answer is written, once for all that are written then.
         switch outcome {
         case .committed(let snapshot):
-            self.accept(id, isChanged: true, self.server.report(of: snapshot))
+            self.accept(id, isChanged: true, snapshot)
         case .unchanged(let snapshot):
-            self.accept(id, isChanged: false, self.server.report(of: snapshot))
+            self.accept(id, isChanged: false, snapshot)
         case .refused(let refusal, let current):
             self.refuse(call, of: state, id: id, refusal, current)
         }
@@ -72,15 +72,14 @@ extension Connection {
         )
     }
 
-    private func accept(_ id: RequestID?, isChanged: Bool, _ report: ServerLine.Report) {
-        self.reply { bytes in
-            ServerLine.appendReply(
-                to: &bytes,
-                id: id,
-                report: report,
-                own: { $0.bool("changed", isChanged) }
-            )
-        }
+    private func accept(_ id: RequestID?, isChanged: Bool, _ snapshot: EncodedSnapshot) {
+        ServerLine.writeReply(
+            to: &self.server.line,
+            id: id,
+            report: self.server.report(of: snapshot),
+            own: { $0.bool("changed", isChanged) }
+        )
+        self.replyWithLine(after: snapshot.seq)
     }
 
     private func refuse(
@@ -140,7 +139,8 @@ extension Connection {
                 WireError(code, message),
                 report: self.server.report(of: current),
                 own: own
-            )
+            ),
+            after: current.seq
         )
     }
 }

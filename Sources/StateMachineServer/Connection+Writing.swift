@@ -5,11 +5,11 @@ import StateMachineWire
 
 /// What goes out, and in which order.
 extension Connection {
-    /// Queues a line that answers a request.
-    func reply(_ line: [UInt8]) { self.append(line, replies: 1) }
+    /// Queues a line that answers a request; changes up to `seq` go before it.
+    func reply(_ line: [UInt8], after seq: UInt64 = 0) { self.append(line, replies: 1, after: seq) }
 
-    /// Queues an answer that `write` puts at the end of what it is given.
-    func reply(_ write: (inout [UInt8]) -> Void) {
+    /// The same with the line that the server has put together.
+    func replyWithLine(after seq: UInt64) {
         guard !self.isMute else { return }
         if self.outbox.isEmpty {
             self.outbox.append(Segment(bytes: exchange(&self.server.replies, with: [])))
@@ -17,20 +17,22 @@ extension Connection {
             self.outbox.append(Segment())
         }
         let last = self.outbox.count - 1
-        write(&self.outbox[last].bytes)
+        self.server.line.withBytes { self.outbox[last].bytes.append(contentsOf: $0) }
         self.outbox[last].replies += 1
+        self.outbox[last].seq = max(self.outbox[last].seq, seq)
         self.repliesInFlight += 1
     }
 
     /// Queues a line; `replies` is 1 if it counts as a reply in flight.
-    func append(_ line: [UInt8], replies: Int) {
+    func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0) {
         guard !self.isMute else { return }
         self.repliesInFlight += replies
         if let last = self.outbox.indices.last, self.outbox[last].mark == nil {
             self.outbox[last].bytes += line
             self.outbox[last].replies += replies
+            self.outbox[last].seq = max(self.outbox[last].seq, seq)
         } else {
-            self.outbox.append(Segment(bytes: line, replies: replies))
+            self.outbox.append(Segment(bytes: line, replies: replies, seq: seq))
         }
     }
 
@@ -74,7 +76,7 @@ extension Connection {
     /// Writes all that can be written now.
     ///
     /// Watches first, replies after them: so a reply that carries a seq comes after every change up
-    /// to it, as the watches are brought up to the head of the ring, and a reply is made from it.
+    /// to it, as the watches are brought up to the head of the ring, and the ring up to the reply.
     func pump() {
         while self.channel.isActive, !self.isBlocked {
             for watch in self.watches where watch.isRunning {
@@ -87,9 +89,16 @@ extension Connection {
                 self.history = nil
                 guard self.write(self.server.summary(of: run)[...]) else { return }
             }
-            guard !self.outbox.isEmpty else {
+            guard let next = self.outbox.first else {
                 self.writeQuestions()
                 return
+            }
+            let head = self.server.ring.head
+            if next.seq > head {
+                self.server.catchUp()
+                // If they are coming in right now, whoever brings them has this written afterwards.
+                guard self.server.ring.head > head else { return }
+                continue
             }
             var segment = self.outbox.removeFirst()
             switch segment.mark {

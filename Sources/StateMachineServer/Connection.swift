@@ -10,7 +10,7 @@ import StateMachineWire
 /// one line, the replies in flight or those that were offered together. So a client that does not read
 /// costs that, and its cursors.
 ///
-/// Belongs to the event loop.
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Connection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -24,6 +24,8 @@ final class Connection: ChannelInboundHandler {
 
         var bytes: [UInt8] = []
         var replies = 0
+        /// The newest change that they speak of, which goes before them.
+        var seq: UInt64 = 0
         var mark: Mark?
     }
 
@@ -65,8 +67,8 @@ final class Connection: ChannelInboundHandler {
 
     /// What has been answered and not written; `repliesInFlight` counts what the client has not been
     /// sent yet, the channel's part included.
-    var outbox: [Segment] = []
-    var repliesInFlight = 0
+    @exclusivity(unchecked) var outbox: [Segment] = []
+    @exclusivity(unchecked) var repliesInFlight = 0
 
     /// Whether the channel holds bytes that the socket did not take; nothing is written meanwhile.
     var isBlocked = false
@@ -77,9 +79,9 @@ final class Connection: ChannelInboundHandler {
     /// Whether the client reads no more; what is for it is dropped.
     var isMute = false
 
-    private var inbound = ByteBuffer()
+    @exclusivity(unchecked) private var inbound = ByteBuffer()
     /// Bytes of `inbound` in which no newline was found.
-    private var scanned = 0
+    @exclusivity(unchecked) private var scanned = 0
     private(set) var isReading = true
     /// Whether its requests wait until everybody has been written to.
     private var isPaused = false

@@ -9,7 +9,8 @@ import StateMachineWire
 /// and appended to the ring; then every connection with something to write is woken, once for however
 /// many transitions have gathered.
 ///
-/// `@unchecked Sendable`: everything here is touched on `loop` only.
+/// `@unchecked Sendable`: everything here is touched on `loop` only. For the exclusivity of what every
+/// change touches that is enough too, and a check at run time costs as much as the access.
 final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
     let machine: any ServedMachine
@@ -20,11 +21,9 @@ final class StateServer: @unchecked Sendable {
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     private let startedAt = NIODeadline.now()
 
-    /// The newest state that the ring knows, ready to be sent.
-    private(set) var report: ServerLine.Report
-    private(set) var ring: ChangeRing
+    @exclusivity(unchecked) private(set) var ring: ChangeRing
 
-    var counters = ServerCounters()
+    @exclusivity(unchecked) var counters = ServerCounters()
 
     /// Watches of all connections.
     var watches = 0 {
@@ -35,10 +34,10 @@ final class StateServer: @unchecked Sendable {
     var holds: [UInt64: Connection] = [:]
 
     /// States by the bytes that asked for them.
-    var decodedStates = DecodedStates()
+    @exclusivity(unchecked) var decodedStates = DecodedStates()
 
-    /// Room for the line of one change, kept between changes.
-    private var line: [UInt8] = []
+    /// Where a line is put together before it goes into the ring or to its client.
+    @exclusivity(unchecked) var line = LineWriter()
 
     /// Room for the replies of one write, kept between writes.
     var replies: [UInt8] = []
@@ -47,7 +46,7 @@ final class StateServer: @unchecked Sendable {
     var vectors: [iovec] = []
 
     /// Where the machine is, as far as the ring knows.
-    private(set) var snapshot: EncodedSnapshot
+    @exclusivity(unchecked) private(set) var snapshot: EncodedSnapshot
 
     /// Told of a change when everybody has been written to.
     private var status: StatusReporter?
@@ -97,7 +96,6 @@ final class StateServer: @unchecked Sendable {
         )
         self.snapshot = start
         self.flushed = start.seq
-        self.report = ServerLine.Report(start, self.epoch)
         self.ring = ChangeRing(
             changes: limits.ringChanges,
             bytes: limits.ringBytes,
@@ -130,26 +128,20 @@ final class StateServer: @unchecked Sendable {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders { self.writeToReaders() }
-        let old = self.snapshot.state.fragment
-        self.snapshot = EncodedSnapshot(
+        let entered = EncodedSnapshot(
             seq: transition.seq,
             state: transition.new,
             at: transition.at
         )
-        self.report.move(
-            to: transition.seq,
-            fragment: transition.new.fragment,
-            at: transition.at
-        )
-        self.line.removeAll(keepingCapacity: true)
-        ServerLine.appendChange(
+        let left = exchange(&self.snapshot, with: entered)
+        ServerLine.writeChange(
             to: &self.line,
-            self.report,
-            from: old,
+            self.report(of: entered),
+            from: left.state.fragment,
             by: transition.by,
             cause: transition.cause
         )
-        self.ring.append(self.snapshot, line: self.line)
+        self.line.withBytes { self.ring.append(entered, line: $0) }
         self.counters.changes.add()
         guard !self.waiting.isEmpty else { return }
         for connection in self.waiting.values {
@@ -157,10 +149,17 @@ final class StateServer: @unchecked Sendable {
         }
     }
 
+    /// The newest state that the ring knows.
+    var report: ServerLine.Report { self.report(of: self.snapshot) }
+
     /// How the machine looked at one place in the order.
     func report(of snapshot: EncodedSnapshot) -> ServerLine.Report {
-        snapshot.seq == self.report.seq
-            ? self.report : ServerLine.Report(snapshot, self.epoch)
+        ServerLine.Report(
+            seq: snapshot.seq,
+            fragment: snapshot.state.fragment,
+            at: snapshot.at,
+            epoch: self.epoch
+        )
     }
 
     /// Where a reader with that cursor goes on.
@@ -340,16 +339,5 @@ final class StateServer: @unchecked Sendable {
             for connection in self.connections { connection.refuseSets() }
             body()
         }
-    }
-}
-
-extension ServerLine.Report {
-    fileprivate init(_ snapshot: EncodedSnapshot, _ epoch: Epoch) {
-        self.init(
-            seq: snapshot.seq,
-            fragment: snapshot.state.fragment,
-            at: snapshot.at,
-            epoch: epoch
-        )
     }
 }

@@ -16,6 +16,11 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// States that have been seen, so that one that comes again is not encoded again.
     private var seen: [State: TypedState<State>] = [:]
     private var latest: TypedState<State>?
+    /// States that ``decide(_:_:by:)`` has entered and that were not handed over yet, with the seq of
+    /// the first: they need not be looked for.
+    @exclusivity(unchecked) private var entered: (first: UInt64, states: [TypedState<State>]) = (
+        0, []
+    )
     /// Whether what is proposed in this turn of the loop gathers.
     private var isHolding = false
 
@@ -88,10 +93,18 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             cause: call.cause,
             by: by
         )
-        guard let result else { return nil }
-        // What was entered is what was asked for, which is encoded already.
-        if case .success(.committed) = result { self.latest = typed }
-        return self.outcome(result)
+        switch consume result {
+        case nil: return nil
+        case .success(.committed(let transition)):
+            // What was entered is what was asked for, which is encoded already.
+            if transition.seq != self.entered.first + UInt64(self.entered.states.count) {
+                self.entered = (transition.seq, [])
+            }
+            self.entered.states.append(typed)
+            return .committed(EncodedSnapshot(seq: transition.seq, state: typed, at: transition.at))
+        case .success(let accepted): return self.outcome(accepted)
+        case .failure(let error): return self.outcome(error)
+        }
     }
 
     @_specialize(where State == AppState)
@@ -223,11 +236,22 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private func encoded(_ transition: Transition<State>) -> EncodedTransition {
         EncodedTransition(
             seq: transition.seq,
-            new: self.encoded(transition.new),
+            new: self.takeEntered(transition.seq) ?? self.encoded(transition.new),
             at: transition.at,
             cause: transition.cause,
             by: transition.by
         )
+    }
+
+    private func takeEntered(_ seq: UInt64) -> TypedState<State>? {
+        guard seq >= self.entered.first else { return nil }
+        let index = Int(seq - self.entered.first)
+        guard index < self.entered.states.count else { return nil }
+        let state = self.entered.states[index]
+        if index == self.entered.states.count - 1 {
+            self.entered.states.removeAll(keepingCapacity: true)
+        }
+        return state
     }
 
     private func encoded(_ snapshot: Snapshot<State>) -> EncodedSnapshot {

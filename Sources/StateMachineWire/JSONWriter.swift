@@ -90,7 +90,7 @@ extension [UInt8] {
 
 extension UInt8 {
     /// Whether it stands for itself in a JSON string; most strings have nothing else.
-    fileprivate var isPlain: Bool {
+    var isPlain: Bool {
         self >= 0x20 && self < 0x7F && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }
 }

@@ -1,24 +1,54 @@
 package import StateMachineCore
 
-/// Writes one server line, key by key; the order is the caller's, which is ``ServerLine``.
-package struct LineWriter: Sendable {
-    private var bytes: [UInt8]
+/// Writes server lines, key by key; the order is the caller's, which is ``ServerLine``.
+///
+/// Into memory of its own, which is kept from line to line: an append to an array asks each time whether
+/// somebody else has it, and where it ends, which for pieces as short as these costs more than they do.
+package struct LineWriter: ~Copyable {
+    private var memory: UnsafeMutableRawBufferPointer
+    private var end = 0
+    /// The second that was written last, and how.
+    private var second: (number: Int64, text: [UInt8]) = (.min, [])
 
-    /// Begins a line of its own.
-    package init(_ type: StaticString, id: RequestID?) {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(256)
-        self.init(type, id: id, taking: &bytes)
+    /// Bytes that it begins with; most lines have fewer.
+    private static var capacity: Int { 512 }
+
+    package init() {
+        self.memory = .allocate(byteCount: Self.capacity, alignment: 1)
     }
 
-    /// Begins a line at the end of `bytes`, which come back with it from ``line()``.
-    ///
-    /// They are taken, for if anybody else had them too, the first append would copy them all.
-    init(_ type: StaticString, id: RequestID?, taking bytes: inout [UInt8]) {
-        self.bytes = exchange(&bytes, with: [])
-        self.bytes.append(text: "{\"type\":\"")
-        self.bytes.append(text: type)
-        self.bytes.append(UInt8(ascii: "\""))
+    deinit {
+        self.memory.deallocate()
+    }
+
+    /// What there is of the line that was begun last.
+    package borrowing func withBytes<Result>(
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try body(UnsafeRawBufferPointer(rebasing: self.memory[..<self.end]))
+    }
+
+    /// The same, to be kept.
+    package var bytes: [UInt8] { self.withBytes { Array($0) } }
+
+    /// Writes a whole line with its newline, and forgets what was written before.
+    @inline(__always)
+    mutating func line(
+        _ type: StaticString,
+        id: RequestID?,
+        members: (inout LineWriter) -> Void
+    ) {
+        self.begin(type, id: id)
+        members(&self)
+        self.text("}\n")
+    }
+
+    /// Begins a line anew.
+    mutating func begin(_ type: StaticString, id: RequestID?) {
+        self.end = 0
+        self.text("{\"type\":\"")
+        self.text(type)
+        self.text("\"")
         switch id {
         case nil: break
         case .integer(let integer): self.number("id", integer)
@@ -26,80 +56,167 @@ package struct LineWriter: Sendable {
         }
     }
 
-    /// Put together on the stack, for each append to an array costs more than the bytes.
+    // MARK: - Members
+
+    @inline(__always)
     private mutating func key(_ name: StaticString) {
-        let length = name.utf8CodeUnitCount
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length + 4) { key in
-            key[0] = UInt8(ascii: ",")
-            key[1] = UInt8(ascii: "\"")
-            for index in 0..<length { key[index + 2] = name.utf8Start[index] }
-            key[length + 2] = UInt8(ascii: "\"")
-            key[length + 3] = UInt8(ascii: ":")
-            self.bytes.append(contentsOf: UnsafeBufferPointer(key))
-        }
+        self.text(",\"")
+        self.text(name)
+        self.text("\":")
     }
 
     package mutating func bool(_ name: StaticString, _ value: Bool) {
         self.key(name)
-        self.bytes.append(text: value ? "true" : "false")
+        self.text(value ? "true" : "false")
     }
 
     package mutating func number(_ name: StaticString, _ value: some BinaryInteger) {
         self.key(name)
-        self.bytes.append(decimal: value)
+        self.decimal(value)
     }
 
     package mutating func string(_ name: StaticString, _ value: String) {
         self.key(name)
-        self.bytes.append(jsonString: value)
+        self.quoted(value)
     }
 
     package mutating func json(_ name: StaticString, _ value: JSONValue) {
         self.key(name)
-        self.bytes.append(json: value)
+        var bytes: [UInt8] = []
+        bytes.append(json: value)
+        self.raw(bytes)
     }
 
     package mutating func time(_ name: StaticString, _ value: WallTime) {
         self.key(name)
-        self.bytes.append(UInt8(ascii: "\""))
-        self.bytes.append(time: value)
-        self.bytes.append(UInt8(ascii: "\""))
-    }
-
-    /// Members that are encoded already, without braces.
-    package mutating func members(_ encoded: some Collection<UInt8>) {
-        self.bytes.append(UInt8(ascii: ","))
-        self.bytes.append(contentsOf: encoded)
+        self.text("\"")
+        self.time(value)
+        self.text("\"")
     }
 
     /// An object whose members are encoded already.
     package mutating func object(_ name: StaticString, _ encoded: [UInt8]) {
         self.key(name)
-        self.bytes.append(UInt8(ascii: "{"))
-        self.bytes.append(contentsOf: encoded)
-        self.bytes.append(UInt8(ascii: "}"))
+        self.text("{")
+        self.raw(encoded)
+        self.text("}")
     }
 
     package mutating func peer(_ name: StaticString, _ peer: Peer) {
         self.key(name)
-        self.bytes.append(text: "{\"uid\":")
-        self.bytes.append(decimal: peer.uid)
-        self.bytes.append(text: ",\"pid\":")
-        self.bytes.append(decimal: peer.pid)
-        self.bytes.append(UInt8(ascii: "}"))
+        self.text("{\"uid\":")
+        self.decimal(peer.uid)
+        self.text(",\"pid\":")
+        self.decimal(peer.pid)
+        self.text("}")
     }
 
     /// A place in the order, as clients give it back.
     package mutating func cursor(_ name: StaticString, _ cursor: Cursor) {
         self.key(name)
-        self.bytes.append(UInt8(ascii: "\""))
-        self.bytes.append(cursor: cursor)
-        self.bytes.append(UInt8(ascii: "\""))
+        self.text("\"")
+        var epoch = cursor.epoch.description
+        epoch.withUTF8 { self.raw(UnsafeRawBufferPointer($0)) }
+        self.text(":")
+        self.decimal(cursor.seq)
+        self.text("\"")
     }
 
-    /// The whole line, with its newline.
-    package consuming func line() -> [UInt8] {
-        self.bytes.append(text: "}\n")
-        return self.bytes
+    // MARK: - Values
+
+    /// Where so many bytes go, which the caller writes.
+    @inline(__always)
+    private mutating func room(for count: Int) -> UnsafeMutableRawPointer {
+        if self.memory.count - self.end < count { self.grow(by: count) }
+        defer { self.end += count }
+        // Never nil: it has been allocated, and not with nothing.
+        return self.memory.baseAddress.unsafelyUnwrapped + self.end
+    }
+
+    @inline(never)
+    private mutating func grow(by count: Int) {
+        let larger = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: max(self.end + count, self.memory.count * 2),
+            alignment: 1
+        )
+        self.withBytes { larger.copyMemory(from: $0) }
+        self.memory.deallocate()
+        self.memory = larger
+    }
+
+    /// Bytes that need no escaping.
+    @inline(__always)
+    mutating func text(_ text: StaticString) {
+        let count = text.utf8CodeUnitCount
+        self.room(for: count).copyMemory(from: text.utf8Start, byteCount: count)
+    }
+
+    mutating func raw(_ bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress else { return }
+        self.room(for: bytes.count).copyMemory(from: start, byteCount: bytes.count)
+    }
+
+    mutating func raw(_ bytes: [UInt8]) { bytes.withUnsafeBytes { self.raw($0) } }
+
+    mutating func decimal(_ number: some BinaryInteger) {
+        if number < 0 { self.text("-") }
+        let magnitude = UInt64(number.magnitude)
+        var (count, bound) = (1, 10 as UInt64)
+        // 2^64 has twenty digits, one more than the last bound.
+        while magnitude >= bound, count < 20 {
+            count += 1
+            bound &*= 10
+        }
+        self.room(for: count).write(magnitude, digits: count)
+    }
+
+    /// RFC 3339, without quotes.
+    mutating func time(_ time: WallTime) {
+        let (second, fraction) = time.shown.dividedFlooring(by: 1_000_000)
+        if second != self.second.number {
+            var text: [UInt8] = []
+            text.append(time: WallTime(microseconds: second * 1_000_000))
+            self.second = (second, Array(text.prefix(20)))
+        }
+        // Up to the point, six digits and the zone.
+        let place = self.room(for: 27)
+        self.second.text.withUnsafeBytes { text in
+            UnsafeMutableRawBufferPointer(start: place, count: 20).copyMemory(from: text)
+        }
+        (place + 20).write(UInt64(fraction), digits: 6)
+        (place + 26).storeBytes(of: UInt8(ascii: "Z"), as: UInt8.self)
+    }
+
+    private mutating func quoted(_ value: String) {
+        var value = value
+        let isWritten = value.withUTF8 { text in
+            guard text.allSatisfy(\.isPlain) else { return false }
+            self.text("\"")
+            self.raw(UnsafeRawBufferPointer(text))
+            self.text("\"")
+            return true
+        }
+        guard !isWritten else { return }
+        var bytes: [UInt8] = []
+        bytes.append(jsonString: value)
+        self.raw(bytes)
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    /// Writes a number's last digits, as many as that, two at a time.
+    fileprivate func write(_ number: UInt64, digits: Int) {
+        var (rest, index) = (number, digits)
+        while index >= 2 {
+            let pair = UInt16(truncatingIfNeeded: rest % 100)
+            rest /= 100
+            index -= 2
+            let digits = 0x3030 &+ (pair / 10) &+ (pair % 10) << 8
+            self.storeBytes(of: digits.littleEndian, toByteOffset: index, as: UInt16.self)
+        }
+        if index == 1 {
+            let digit = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+            self.storeBytes(of: digit, as: UInt8.self)
+        }
     }
 }

@@ -31,26 +31,25 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(256)
-        self.appendReply(to: &bytes, id: id, report: report, own: own, rest: rest)
-        return bytes
+        var writer = LineWriter()
+        self.writeReply(to: &writer, id: id, report: report, own: own, rest: rest)
+        return writer.bytes
     }
 
-    /// The same, at the end of `bytes`.
-    package static func appendReply(
-        to bytes: inout [UInt8],
+    /// The same, into `writer`, which forgets what it had.
+    package static func writeReply(
+        to writer: inout LineWriter,
         id: RequestID?,
         report: Report? = nil,
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) {
-        var writer = LineWriter("reply", id: id, taking: &bytes)
-        writer.bool("ok", true)
-        own(&writer)
-        if let report { writer.members(report.members) }
-        rest(&writer)
-        bytes = writer.line()
+        writer.line("reply", id: id) { writer in
+            writer.bool("ok", true)
+            own(&writer)
+            if let report { writer.report(report) }
+            rest(&writer)
+        }
     }
 
     /// A reply that says no.
@@ -61,18 +60,28 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var writer = LineWriter("reply", id: id)
-        writer.bool("ok", false)
-        writer.string("error", error.code.rawValue)
-        if let offset = error.offset { writer.number("offset", offset) }
-        writer.string("message", error.message)
-        if !error.known.isEmpty {
-            writer.json("known", .array(error.known))
+        self.line("reply", id: id) { writer in
+            writer.bool("ok", false)
+            writer.string("error", error.code.rawValue)
+            if let offset = error.offset { writer.number("offset", offset) }
+            writer.string("message", error.message)
+            if !error.known.isEmpty {
+                writer.json("known", .array(error.known))
+            }
+            own(&writer)
+            if let report { writer.report(report) }
+            rest(&writer)
         }
-        own(&writer)
-        if let report { writer.members(report.members) }
-        rest(&writer)
-        return writer.line()
+    }
+
+    private static func line(
+        _ type: StaticString,
+        id: RequestID?,
+        members: (inout LineWriter) -> Void
+    ) -> [UInt8] {
+        var writer = LineWriter()
+        writer.line(type, id: id, members: members)
+        return writer.bytes
     }
 
     /// The current state, as the beginning of a watch or instead of changes that are not to be had.
@@ -82,11 +91,11 @@ package enum ServerLine {
         resync: Resync? = nil,
         missed: UInt64? = nil
     ) -> [UInt8] {
-        var writer = LineWriter("state", id: id)
-        writer.members(report.members)
-        if let resync { writer.string("resync", resync.rawValue) }
-        if let missed { writer.number("missed", missed) }
-        return writer.line()
+        self.line("state", id: id) { writer in
+            writer.report(report)
+            if let resync { writer.string("resync", resync.rawValue) }
+            if let missed { writer.number("missed", missed) }
+        }
     }
 
     /// The end of a replay: from here on changes come as they happen.
@@ -112,10 +121,10 @@ package enum ServerLine {
         _ report: Report,
         resumingAt seq: UInt64? = nil
     ) -> [UInt8] {
-        var writer = LineWriter(type, id: id)
-        writer.members(report.place)
-        writer.cursor("cursor", Cursor(epoch: report.epoch, seq: seq ?? report.seq))
-        return writer.line()
+        self.line(type, id: id) { writer in
+            writer.place(of: report)
+            writer.cursor("cursor", Cursor(epoch: report.epoch, seq: seq ?? report.seq))
+        }
     }
 
     /// A question to a guard.
@@ -138,14 +147,14 @@ package enum ServerLine {
         cause: String?,
         leftMs: UInt64
     ) -> [UInt8] {
-        var writer = LineWriter("ask", id: id)
-        writer.number("ask", number)
-        writer.members(report.place)
-        writer.object("to", to)
-        if let by { writer.peer("by", by) }
-        if let cause { writer.string("cause", cause) }
-        writer.number("leftMs", leftMs)
-        return writer.line()
+        self.line("ask", id: id) { writer in
+            writer.number("ask", number)
+            writer.place(of: report)
+            writer.object("to", to)
+            if let by { writer.peer("by", by) }
+            if let cause { writer.string("cause", cause) }
+            writer.number("leftMs", leftMs)
+        }
     }
 
     /// One transition, for a watch without id; see ``ChangeLine`` for the others.
@@ -162,28 +171,27 @@ package enum ServerLine {
         by: Peer?,
         cause: String?
     ) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(256)
-        self.appendChange(to: &bytes, report, from: old, by: by, cause: cause)
-        return bytes
+        var writer = LineWriter()
+        self.writeChange(to: &writer, report, from: old, by: by, cause: cause)
+        return writer.bytes
     }
 
-    /// The same, at the end of `bytes`.
-    package static func appendChange(
-        to bytes: inout [UInt8],
+    /// The same, into `writer`, which forgets what it had.
+    package static func writeChange(
+        to writer: inout LineWriter,
         _ report: Report,
         from old: [UInt8],
         by: Peer?,
         cause: String?
     ) {
-        var writer = LineWriter("change", id: nil, taking: &bytes)
-        writer.members(report.place)
-        writer.object("from", old)
-        writer.members(report.time)
-        if let by { writer.peer("by", by) }
-        if let cause { writer.string("cause", cause) }
-        writer.members(report.cursor)
-        bytes = writer.line()
+        writer.line("change", id: nil) { writer in
+            writer.place(of: report)
+            writer.object("from", old)
+            writer.time("at", report.at)
+            if let by { writer.peer("by", by) }
+            if let cause { writer.string("cause", cause) }
+            writer.cursor("cursor", Cursor(epoch: report.epoch, seq: report.seq))
+        }
     }
 
     /// The last line of a connection that the server closes; `own` writes what belongs to the reason.
@@ -191,10 +199,10 @@ package enum ServerLine {
         _ reason: ByeReason,
         own: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var writer = LineWriter("bye", id: nil)
-        writer.string("reason", reason.rawValue)
-        own(&writer)
-        return writer.line()
+        self.line("bye", id: nil) { writer in
+            writer.string("reason", reason.rawValue)
+            own(&writer)
+        }
     }
 }
 
@@ -224,6 +232,8 @@ package enum ChangeLine {
 
     /// What the line of a watch with that id begins with instead of ``head``.
     package static func head(id: RequestID) -> [UInt8] {
-        Array(LineWriter("change", id: id).line().dropLast(self.tail.utf8CodeUnitCount))
+        var writer = LineWriter()
+        writer.begin("change", id: id)
+        return writer.bytes
     }
 }

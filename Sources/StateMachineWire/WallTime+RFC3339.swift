@@ -40,6 +40,9 @@ extension WallTime {
         guard self.rfc3339.utf8.elementsEqual(bytes) else { return nil }
     }
 
+    /// The nearest moment that RFC 3339 can name, in microseconds.
+    var shown: Int64 { min(max(self.microseconds, Self.earliest), Self.latest) }
+
     /// 0000-01-01T00:00:00.000000Z.
     fileprivate static let earliest: Int64 = -62_167_219_200_000_000
 
@@ -79,12 +82,8 @@ extension WallTime {
 
 extension [UInt8] {
     /// Appends the time as RFC 3339 has it, without quotes.
-    package mutating func append(time: WallTime) {
-        let microseconds = Swift.min(
-            Swift.max(time.microseconds, WallTime.earliest),
-            WallTime.latest
-        )
-        let (seconds, fraction) = microseconds.dividedFlooring(by: 1_000_000)
+    mutating func append(time: WallTime) {
+        let (seconds, fraction) = time.shown.dividedFlooring(by: 1_000_000)
         let (day, second) = seconds.dividedFlooring(by: 86400)
         let date = WallTime.civil(day: day)
         self.append(text: "0000-00-00T00:00:00.000000Z")
@@ -108,7 +107,7 @@ extension [UInt8] {
 }
 
 extension Int64 {
-    fileprivate func dividedFlooring(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    func dividedFlooring(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = self.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }

@@ -133,6 +133,35 @@ struct GuaranteeTests {
         }
     }
 
+    /// Guarantee 4, of sets that are read together and answered together; in a small ring everybody is
+    /// written to in between.
+    @Test(arguments: [4096, 16])
+    func anAnswerComesAfterAllChangesUpToIt(ringChanges: Int) async throws {
+        try await DaemonProcess.run("--ring-changes", "\(ringChanges)", "--log-level", "error") {
+            daemon in
+            let client = try daemon.connect(\.control)
+            #expect(try await client.ask("watch").type == "state")
+            let sets = 2000
+            let lines = (1...sets).map {
+                #"{"op":"set","state":"ready","data":{"value":\#($0 % 2 == 1)}}"# + "\n"
+            }
+            let sender = Task { try await blocking { try client.send(raw: lines.joined()) } }
+            var (shown, answered) = (0, 0)
+            while answered < sets {
+                let line = try await client.next()
+                switch line.type {
+                case "change", "state": shown = try #require(line.seq)
+                case "reply":
+                    answered += 1
+                    #expect(line.seq == answered)
+                    #expect(shown >= answered)
+                default: Issue.record("unexpected line: \(line)")
+                }
+            }
+            try await sender.value
+        }
+    }
+
     /// Guarantee 5: a reader that reads in dribs and drabs gets whole lines all the same.
     @Test
     func linesAreWholeHoweverTheyAreRead() async throws {

@@ -97,3 +97,9 @@ struct ChangeRingTests {
         #expect(!reaches40)
     }
 }
+
+extension ChangeRing {
+    fileprivate mutating func append(_ entered: EncodedSnapshot, line: [UInt8]) {
+        line.withUnsafeBytes { self.append(entered, line: $0) }
+    }
+}

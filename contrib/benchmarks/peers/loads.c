@@ -32,9 +32,17 @@ struct load {
 
 static char buffer[1 << 16];
 
-static uint64_t newlines(const char *bytes, size_t count) {
+// What a delivery that is counted by its newline has at least, in bytes: a change has 150 to 250.
+#define SHORTEST_LINE 150
+
+// Counts newlines; of lines that have at least `shortest` bytes, which need not all be looked at.
+static uint64_t newlines(const char *bytes, size_t count, size_t shortest) {
+    const char *end = bytes + count;
     uint64_t found = 0;
-    for (size_t i = 0; i < count; i++) found += bytes[i] == '\n';
+    while (bytes < end && (bytes = memchr(bytes, '\n', end - bytes))) {
+        found++;
+        bytes += shortest;
+    }
     return found;
 }
 
@@ -131,12 +139,12 @@ static bool turnWithin(struct load *load, int milliseconds) {
         if (fd == load->publisher) {
             load->answerBytes += bytes;
             if (load->protocol->answers && !load->protocol->answer) {
-                load->answers += newlines(buffer, bytes);
+                load->answers += newlines(buffer, bytes, 1);
             }
         } else {
             if (load->protocol == &dbus && !load->delivery) load->delivery = messageSize(buffer);
             load->deliveredBytes += bytes;
-            if (!load->delivery) load->deliveries += newlines(buffer, bytes);
+            if (!load->delivery) load->deliveries += newlines(buffer, bytes, SHORTEST_LINE);
         }
     }
     return count > 0;
@@ -238,7 +246,7 @@ void roundTrip(const char *name, const char *operation, double seconds) {
         while (missing) {
             ssize_t bytes = recv(fd, buffer, sizeof buffer, 0);
             if (bytes <= 0) fail("%s does not answer: %m", name);
-            missing -= newlines(buffer, bytes);
+            missing -= newlines(buffer, bytes, 1);
         }
         double micros = (now() - began) / 1e3;
         if (warm < WARMUP) warm++;
