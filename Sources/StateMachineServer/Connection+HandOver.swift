@@ -69,6 +69,24 @@ extension Connection {
     private func index(of watch: Watch) -> Int {
         self.watches.firstIndex { $0 === watch } ?? self.watches.endIndex
     }
+
+    /// What the client has sent and was not dealt with.
+    var unhandledInput: [UInt8] {
+        (self.kept.map { $0 + [UInt8(ascii: "\n")] } ?? []) + self.inbound.bytes
+    }
+
+    /// Puts that before what arrives.
+    func takeInput(_ bytes: some Sequence<UInt8>) { self.inbound.append(ByteBuffer(bytes: bytes)) }
+
+    /// What the channel has been given and not written.
+    var unsentBytes: ByteBufferView {
+        guard let unsent else { return ByteBufferView() }
+        let left = self.channel.syncOptions.flatMap { options in
+            // Refused only by a channel that is closed, whose bytes nobody reads.
+            try? options.getOption(.bufferedWritableBytes)
+        }
+        return unsent.bytes.readableBytesView.suffix(left ?? 0)
+    }
 }
 
 /// Going on where the last process left off.

@@ -79,13 +79,11 @@ final class Connection: ChannelInboundHandler {
     /// Whether the client reads no more; what is for it is dropped.
     var isMute = false
 
-    @exclusivity(unchecked) private var inbound = ByteBuffer()
-    /// Bytes of `inbound` in which no newline was found.
-    @exclusivity(unchecked) private var scanned = 0
+    @exclusivity(unchecked) var inbound = InboundLines()
     private(set) var isReading = true
     /// Whether its requests wait until everybody has been written to.
     private var isPaused = false
-    private var hasSeenEOF = false
+    private(set) var hasSeenEOF = false
 
     /// Whether it has a place; a connection that is turned away has none to give back.
     private(set) var isAdmitted = false
@@ -178,12 +176,7 @@ final class Connection: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard self.lifecycle.isListening else { return }
-        var buffer = self.unwrapInboundIn(data)
-        if self.inbound.readableBytes == 0 {
-            self.inbound = buffer
-        } else {
-            self.inbound.writeBuffer(&buffer)
-        }
+        self.inbound.append(self.unwrapInboundIn(data))
         self.serve()
     }
 
@@ -232,13 +225,13 @@ final class Connection: ChannelInboundHandler {
                 return
             }
             if self.lifecycle.isListening, !isLast, self.server.isAheadOfReaders,
-                self.kept != nil || self.inbound.readableBytes > self.scanned
+                self.kept != nil || self.inbound.hasUnseen
             {
                 self.isPaused = true
                 self.server.pause(self)
                 return
             }
-        } while self.lifecycle.isListening && (self.kept != nil || self.hasLine)
+        } while self.lifecycle.isListening && (self.kept != nil || self.inbound.hasLine)
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
@@ -276,51 +269,20 @@ final class Connection: ChannelInboundHandler {
     /// 16 KiB: a hundred replies. Measured: with 64 KiB, all that one read brings, a set cost a tenth more.
     private static var gatheredBytes: Int { 16 * 1024 }
 
-    /// What the client has sent and was not dealt with.
-    var unhandledInput: [UInt8] {
-        (self.kept.map { $0 + [UInt8(ascii: "\n")] } ?? []) + self.inbound.readableBytesView
-    }
-
-    /// Puts that before what arrives.
-    func takeInput(_ bytes: some Sequence<UInt8>) { self.inbound.writeBytes(bytes) }
-
-    /// What the channel has been given and not written.
-    var unsentBytes: ByteBufferView {
-        guard let unsent else { return ByteBufferView() }
-        let left = self.channel.syncOptions.flatMap { options in
-            // Refused only by a channel that is closed, whose bytes nobody reads.
-            try? options.getOption(.bufferedWritableBytes)
-        }
-        return unsent.bytes.readableBytesView.suffix(left ?? 0)
-    }
-
-    private var hasLine: Bool {
-        self.inbound.withUnsafeReadableBytes { $0.firstNewline(from: self.scanned) != nil }
-    }
-
     /// Answers the next line, where it lies; false if there is none that is whole.
     private func handleNextLine(isLast: Bool) -> Bool {
         if let kept = self.kept.take() {
             kept.withUnsafeBytes { self.handle($0, isLast: isLast) }
             return true
         }
-        // Held, so that the bytes stay whatever becomes of `inbound` meanwhile.
-        let held = self.inbound
-        return held.withUnsafeReadableBytes { bytes in
-            let newline = bytes.firstNewline(from: self.scanned)
-            let length = newline ?? bytes.count
-            guard length <= RequestLimits.lineBytes else {
-                self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
-                return false
-            }
-            guard newline != nil else {
-                self.scanned = length
-                return false
-            }
-            self.inbound.moveReaderIndex(forwardBy: length + 1)
-            self.scanned = 0
-            self.handle(UnsafeRawBufferPointer(rebasing: bytes[..<length]), isLast: isLast)
+        switch self.inbound.next() {
+        case .line(let line):
+            line.withUnsafeReadableBytes { self.handle($0, isLast: isLast) }
             return true
+        case .none: return false
+        case .tooLong:
+            self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
+            return false
         }
     }
 
@@ -332,99 +294,5 @@ final class Connection: ChannelInboundHandler {
             .whenFailure { _ in
                 // The channel is closed; there is nothing more to read.
             }
-    }
-
-    private func inputEnded() {
-        switch self.lifecycle.inputEnded() {
-        case .endImplicitWatch:
-            if self.inbound.readableBytes > 0 {
-                let message = "the last line has no newline and was not carried out"
-                self.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
-            }
-            if let watch = self.watches.first(where: { $0.isImplicit && !$0.isEnding }) {
-                self.end(watch)
-            }
-            self.endVoters()
-            self.pump()
-        case .close:
-            self.channel.close(promise: nil)
-        case .ignore:
-            break
-        }
-    }
-
-    // MARK: - The end
-
-    /// Says why, and closes when that has been written.
-    func leave(_ reason: ServerLine.ByeReason, own: (inout LineWriter) -> Void = { _ in }) {
-        switch self.lifecycle.leave() {
-        case .sayBye:
-            self.inbound.clear()
-            self.endVoters()
-            self.leavePast()
-            self.append(ServerLine.bye(reason, own: own), replies: 0)
-            self.channel.eventLoop.assumeIsolated().scheduleTask(
-                in: .milliseconds(self.server.limits.farewellMs)
-            ) { [weak self] in
-                self?.channel.close(promise: nil)
-            }
-        case .ignore:
-            break
-        }
-    }
-
-    /// Has no set happen whose turn has not come: the daemon is going down.
-    func withdrawSets() {
-        for set in self.sets { set.withdraw() }
-    }
-
-    /// Answers the sets that are not decided, and will not happen.
-    func refuseSets() {
-        for set in self.sets {
-            self.append(
-                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
-                replies: 0
-            )
-        }
-        self.sets = []
-        self.orderedSets = 0
-    }
-
-    /// How soon a client may come back after a restart, in milliseconds.
-    ///
-    /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
-    static var retryMs: Int { 200 }
-
-    /// Answers the waits and says goodbye.
-    func shutDown(_ reason: ServerLine.ByeReason) {
-        for wait in self.waits {
-            wait.timeout?.cancel()
-            self.refuse(wait, .shuttingDown)
-        }
-        self.waits = []
-        self.leave(reason) { writer in
-            if reason == .restart { writer.number("retryMs", Self.retryMs) }
-        }
-        self.flush()
-    }
-
-    /// Closes if that was the last of it.
-    func finish() {
-        guard !self.isBlocked, self.outbox.isEmpty, self.history == nil else { return }
-        let hasPending =
-            !self.watches.isEmpty || !self.waits.isEmpty || !self.sets.isEmpty
-        switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {
-        case .close: self.channel.close(promise: nil)
-        case .linger: self.channel.close(mode: .output, promise: nil)
-        case .ignore: break
-        }
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    fileprivate func firstNewline(from start: Int) -> Int? {
-        guard start < self.count, let base = self.baseAddress else { return nil }
-        let found = memchr(base + start, CInt(UInt8(ascii: "\n")), self.count - start)
-        return found.map { UnsafeRawPointer($0) - base }
     }
 }

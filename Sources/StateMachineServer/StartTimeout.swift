@@ -15,11 +15,13 @@ public enum StartTimeout {
         guard notifier.isHeard else { return try body() }
         let queue = DispatchQueue(label: "statemachine.start")
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now(), repeating: .seconds(Self.intervalSeconds))
-        timer.setEventHandler {
-            // A manager that does not listen does not wait either; READY=1, which follows, says so.
-            try? notifier.extendTimeout(by: Self.grant)
-        }
+        let interval = DispatchTimeInterval.seconds(Self.intervalSeconds)
+        // A manager that does not listen does not wait either; READY=1, which follows, says so.
+        let ask = { @Sendable in _ = try? notifier.extendTimeout(by: Self.grant) }
+        // At once, and not by the timer, which might come after READY=1 or not at all.
+        ask()
+        timer.schedule(deadline: .now() + interval, repeating: interval)
+        timer.setEventHandler(handler: ask)
         timer.activate()
         defer { timer.cancel() }
         return try body()

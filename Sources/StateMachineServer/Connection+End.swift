@@ -1,0 +1,90 @@
+import NIOCore
+import StateMachineWire
+
+/// How it comes to its end; ``ConnectionLifecycle`` decides, this does it.
+extension Connection {
+    /// The client will send no more, and what it has sent was dealt with.
+    func inputEnded() {
+        switch self.lifecycle.inputEnded() {
+        case .endImplicitWatch:
+            if self.inbound.hasBytes {
+                let message = "the last line has no newline and was not carried out"
+                self.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
+            }
+            if let watch = self.watches.first(where: { $0.isImplicit && !$0.isEnding }) {
+                self.end(watch)
+            }
+            self.endVoters()
+            self.pump()
+        case .close:
+            self.channel.close(promise: nil)
+        case .ignore:
+            break
+        }
+    }
+
+    /// Says why, and closes when that has been written.
+    func leave(_ reason: ServerLine.ByeReason, own: (inout LineWriter) -> Void = { _ in }) {
+        switch self.lifecycle.leave() {
+        case .sayBye:
+            self.inbound.clear()
+            self.endVoters()
+            self.leavePast()
+            self.append(ServerLine.bye(reason, own: own), replies: 0)
+            self.channel.eventLoop.assumeIsolated().scheduleTask(
+                in: .milliseconds(self.server.limits.farewellMs)
+            ) { [weak self] in
+                self?.channel.close(promise: nil)
+            }
+        case .ignore:
+            break
+        }
+    }
+
+    /// Has no set happen whose turn has not come: the daemon is going down.
+    func withdrawSets() {
+        for set in self.sets { set.withdraw() }
+    }
+
+    /// Answers the sets that are not decided, and will not happen.
+    func refuseSets() {
+        for set in self.sets {
+            self.append(
+                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
+                replies: 0
+            )
+        }
+        self.sets = []
+        self.orderedSets = 0
+    }
+
+    /// How soon a client may come back after a restart, in milliseconds.
+    ///
+    /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
+    static var retryMs: Int { 200 }
+
+    /// Answers the waits and says goodbye.
+    func shutDown(_ reason: ServerLine.ByeReason) {
+        for wait in self.waits {
+            wait.timeout?.cancel()
+            self.refuse(wait, .shuttingDown)
+        }
+        self.waits = []
+        self.leave(reason) { writer in
+            if reason == .restart { writer.number("retryMs", Self.retryMs) }
+        }
+        self.flush()
+    }
+
+    /// Closes if that was the last of it.
+    func finish() {
+        guard !self.isBlocked, self.outbox.isEmpty, self.history == nil else { return }
+        let hasPending =
+            !self.watches.isEmpty || !self.waits.isEmpty || !self.sets.isEmpty
+        switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {
+        case .close: self.channel.close(promise: nil)
+        case .linger: self.channel.close(mode: .output, promise: nil)
+        case .ignore: break
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Glibc
+import NIOCore
+import StateMachineWire
+
+/// What a client has sent and was not dealt with, taken line by line where it lies.
+struct InboundLines {
+    private var buffer = ByteBuffer()
+    /// Bytes in which no newline was found.
+    private var scanned = 0
+
+    enum Next {
+        /// Without its newline; the bytes stay whatever becomes of the rest.
+        case line(ByteBuffer)
+        /// None that is whole.
+        case none
+        /// Longer than a line may be.
+        case tooLong
+    }
+
+    mutating func append(_ bytes: ByteBuffer) {
+        if self.buffer.readableBytes == 0 {
+            self.buffer = bytes
+        } else {
+            self.buffer.writeImmutableBuffer(bytes)
+        }
+    }
+
+    mutating func clear() {
+        self.buffer.clear()
+        self.scanned = 0
+    }
+
+    /// Takes the next line.
+    mutating func next() -> Next {
+        let newline = self.newline
+        let length = newline ?? self.buffer.readableBytes
+        guard length <= RequestLimits.lineBytes else { return .tooLong }
+        guard newline != nil, let line = self.buffer.readSlice(length: length) else {
+            self.scanned = length
+            return .none
+        }
+        self.buffer.moveReaderIndex(forwardBy: 1)
+        self.scanned = 0
+        return .line(line)
+    }
+
+    var hasLine: Bool { self.newline != nil }
+
+    /// Whether there are bytes in which no newline was looked for.
+    var hasUnseen: Bool { self.buffer.readableBytes > self.scanned }
+
+    var hasBytes: Bool { self.buffer.readableBytes > 0 }
+
+    var bytes: ByteBufferView { self.buffer.readableBytesView }
+
+    /// How many bytes stand before the first newline.
+    private var newline: Int? {
+        self.buffer.withUnsafeReadableBytes { bytes in
+            guard self.scanned < bytes.count, let base = bytes.baseAddress else { return nil }
+            let found = memchr(
+                base + self.scanned,
+                CInt(UInt8(ascii: "\n")),
+                bytes.count - self.scanned
+            )
+            return found.map { UnsafeRawPointer($0) - base }
+        }
+    }
+}
