@@ -12,6 +12,8 @@ final class HistoryDatabase: @unchecked Sendable {
         let newest: RecordedTransition
         /// The oldest transition, one past the newest if there is none.
         let oldest: UInt64
+        /// Whether there was none.
+        var isNew = false
     }
 
     let path: String
@@ -55,7 +57,12 @@ final class HistoryDatabase: @unchecked Sendable {
             guard let newest = try self.newest(db) else {
                 try self.insert([initial], db)
                 try self.writeMeta(db, epoch: newEpoch, isSettled: true)
-                return Past(epoch: newEpoch, newest: initial, oldest: initial.seq + 1)
+                return Past(
+                    epoch: newEpoch,
+                    newest: initial,
+                    oldest: initial.seq + 1,
+                    isNew: true
+                )
             }
             let epoch = try self.epoch(db) ?? newEpoch
             try self.writeMeta(db, epoch: epoch, isSettled: true)

@@ -18,8 +18,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// The name of the numbering; see `TransitionHistory`.
     public let epoch: String
 
-    /// What was found unreadable and moved there; nil if nothing was.
-    public let setAside: String?
+    /// What it did not find of its past, so that it began anew; nil if it found all.
+    public let loss: HistoryLoss?
 
     /// How safe it is, and how far it goes back.
     public let options: HistoryOptions
@@ -49,7 +49,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     /// Opens the history in a directory, which is created, for its owner only, if it is not there.
     ///
-    /// A database that cannot be read is renamed, and the history begins anew under a new epoch.
+    /// A database that cannot be read is renamed, and the history begins anew under a new epoch, as it
+    /// does where the database is gone; ``loss`` says so.
     ///
     /// - Parameters:
     ///   - directory: nobody else may have a history in it at the same time.
@@ -78,13 +79,18 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             )
             return (database, try database.open(initial: initial, newEpoch: newEpoch))
         }
-        var setAside: String?
+        var loss: HistoryLoss?
+        func setAside() throws {
+            let aside = try directory.setDatabaseAside(at: WallTime.now.fileName)
+            loss = .corrupt(setAside: aside)
+        }
         let database: HistoryDatabase
         var past: HistoryDatabase.Past
         do {
+            if directory.hasDatabaseLostItsBeginning { try setAside() }
             (database, past) = try open()
         } catch let error as DatabaseError where error.isCorruption {
-            setAside = try directory.setDatabaseAside(at: WallTime.now.fileName)
+            try setAside()
             (database, past) = try open()
         } catch let error as DatabaseError {
             throw HistoryError("cannot use \(directory.database): \(error.sentence)")
@@ -102,7 +108,11 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         self.pruning = Pruning(options)
         self.directory = directory
         self.database = database
-        self.setAside = setAside
+        if past.isNew, loss == nil, directory.lastEpoch != nil {
+            loss = .missing(database: directory.database)
+        }
+        directory.note(epoch: past.epoch)
+        self.loss = loss
         self.epoch = past.epoch
         self.newest = past.newest
         self.oldestKept = Atomic(past.oldest)
