@@ -17,6 +17,11 @@ extension DatabaseError {
     var isCorruption: Bool {
         self.resultCode == .SQLITE_CORRUPT || self.resultCode == .SQLITE_NOTADB
     }
+
+    /// Whether the disk is full, or fails.
+    var isOfTheDisk: Bool {
+        self.resultCode == .SQLITE_FULL || self.resultCode == .SQLITE_IOERR
+    }
 }
 
 extension HistoryDatabase {

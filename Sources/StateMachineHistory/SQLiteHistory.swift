@@ -24,7 +24,6 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// How safe it is, and how far it goes back.
     public let options: HistoryOptions
 
-    private let directory: StateDirectory
     private let database: HistoryDatabase
     /// A thread and not a queue: it is woken in half the time, and a lone set waits for that.
     private let commits: NotificationThread
@@ -50,7 +49,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// Opens the history in a directory, which is created, for its owner only, if it is not there.
     ///
     /// A database that cannot be read is renamed, and the history begins anew under a new epoch, as it
-    /// does where the database is gone; ``loss`` says so.
+    /// does where the database is gone; ``loss`` says so. Where the disk takes nothing it opens all the
+    /// same, and commits fail until it does.
     ///
     /// - Parameters:
     ///   - directory: nobody else may have a history in it at the same time.
@@ -62,62 +62,21 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     /// The same on a machine that was started under that name.
     package init(directory path: String, options: HistoryOptions, boot: String?) throws {
-        let coding = self.coding
-        let directory = try StateDirectory(path)
-        let newEpoch = Epoch.random().description
-        let initial = RecordedTransition(
-            seq: 0,
-            old: nil,
-            new: coding.recorded(.initial),
-            at: .now
-        )
-        func open() throws -> (HistoryDatabase, HistoryDatabase.Past) {
-            let database = try HistoryDatabase(
-                path: directory.database,
-                durability: options.durability,
-                boot: boot
-            )
-            return (database, try database.open(initial: initial, newEpoch: newEpoch))
-        }
-        var loss: HistoryLoss?
-        func setAside() throws {
-            let aside = try directory.setDatabaseAside(at: WallTime.now.fileName)
-            loss = .corrupt(setAside: aside)
-        }
-        let database: HistoryDatabase
-        var past: HistoryDatabase.Past
-        do {
-            if directory.hasDatabaseLostItsBeginning { try setAside() }
-            (database, past) = try open()
-        } catch let error as DatabaseError where error.isCorruption {
-            try setAside()
-            (database, past) = try open()
-        } catch let error as DatabaseError {
-            throw HistoryError("cannot use \(directory.database): \(error.sentence)")
-        }
-        let state = try coding.state(of: past.newest, in: directory.database)
-        let recorded = coding.recorded(state)
-        if recorded != past.newest.new {
-            // The program writes this state in another form than the one before it did: the same seq
-            // would mean other bytes.
-            let newest = past.newest.with(recorded)
-            try database.replaceNewest(with: newest, epoch: newEpoch)
-            past = HistoryDatabase.Past(epoch: newEpoch, newest: newest, oldest: past.oldest)
-        }
+        let opening = try HistoryOpening<State>(in: path, options: options, boot: boot)
         self.options = options
         self.pruning = Pruning(options)
-        self.directory = directory
-        self.database = database
-        if past.isNew, loss == nil, directory.lastEpoch != nil {
-            loss = .missing(database: directory.database)
-        }
-        directory.note(epoch: past.epoch)
-        self.loss = loss
-        self.epoch = past.epoch
-        self.newest = past.newest
-        self.oldestKept = Atomic(past.oldest)
+        self.database = opening.database
+        self.loss = opening.loss
+        self.trouble = opening.trouble
+        self.epoch = opening.epoch
+        self.newest = opening.newest
+        self.oldestKept = Atomic(opening.oldest)
         self.commits = NotificationThread(name: "sm-history")
-        self.snapshot = Snapshot(seq: past.newest.seq, state: state, at: past.newest.at)
+        self.snapshot = Snapshot(
+            seq: opening.newest.seq,
+            state: opening.state,
+            at: opening.newest.at
+        )
         self.commits.enqueue { self.prune() }
     }
 
@@ -202,7 +161,10 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     /// Has `handler` told when commits begin to fail and when they succeed again, on the commits' thread.
     public func onTrouble(_ handler: @escaping @Sendable (_ why: String?) -> Void) {
-        self.commits.enqueue { self.tell = handler }
+        self.commits.enqueue {
+            self.tell = handler
+            if let trouble = self.trouble { handler(trouble) }
+        }
     }
 
     private func note(_ failure: String?) {
@@ -271,18 +233,5 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             )
             return self.pruning.found(first ?? oldest, of: oldest..<limit, newest: newest, now: now)
         }
-    }
-}
-
-extension RecordedTransition {
-    fileprivate func with(_ new: State) -> RecordedTransition {
-        RecordedTransition(
-            seq: self.seq,
-            old: self.old,
-            new: new,
-            at: self.at,
-            cause: self.cause,
-            by: self.by
-        )
     }
 }
