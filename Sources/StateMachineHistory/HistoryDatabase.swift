@@ -112,6 +112,7 @@ final class HistoryDatabase: @unchecked Sendable {
     /// - Parameters:
     ///   - newest: takes the place of what has its seq.
     ///   - epoch: the numbering.
+    /// - Throws: what SQLite has to say; it is tried again then.
     func begin(with newest: RecordedTransition, epoch: String) throws {
         self.beginning = (newest, epoch)
         try self.writeBeginning()
