@@ -62,6 +62,44 @@ struct LossTests {
         }
     }
 
+    @Test
+    func damageThatAStartDoesNotSeeFailsWhoReadsIt() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let machine = try History(directory: first).makeMachine()
+            for number in 1...1000 { try machine.assign(.ready(number % 2 == 1)) }
+            let copy = try leftovers(of: first)
+            try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
+            let file = try FileHandle(
+                forUpdating: URL(filePath: "\(copy)/statemachine.sqlite")
+            )
+            // A page in the middle of the table; its ends stay whole.
+            try file.seek(toOffset: try file.seekToEnd() / 4096 / 2 * 4096)
+            try file.write(contentsOf: Data(repeating: 0xa5, count: 4096))
+            try file.close()
+            let history = try History(directory: copy)
+            #expect(history.loss == nil)
+            #expect(history.snapshot.seq == 1000)
+            await #expect(throws: HistoryFailure.self) { try await history.all(after: 0) }
+            #expect(try await history.all(after: 990).count == 10)
+            try history.makeMachine().assign(.ready(true))
+        }
+    }
+
+    @Test
+    func aDatabaseThatIsPutBackBeginsAnEpochIfToldTo() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            try history.makeMachine().assign(.ready(true))
+            let copy = try leftovers(of: first)
+            try other(copy, "DELETE FROM meta")
+            let again = try History(directory: copy)
+            #expect(again.epoch != history.epoch)
+            #expect(again.snapshot.seq == 1)
+        }
+    }
+
     private static func empty(_ file: String) throws {
         let file = try FileHandle(forUpdating: URL(filePath: file))
         try file.truncate(atOffset: 0)
