@@ -109,6 +109,7 @@ struct DaemonRun<State: MachineState>: Sendable {
             throw error
         }
         try await loop.submit { server.stop() }.get()
+        await server.past?.finish()
     }
 
     private func serve(
@@ -131,11 +132,11 @@ struct DaemonRun<State: MachineState>: Sendable {
         let watchdog = WatchdogInterval.requested.map {
             WatchdogProbe(of: server, within: $0, logger: self.logger) { try notifier.watchdog() }
         }
-        let status = StatusReporter(on: loop, notifier: notifier, logger: self.logger)
+        let status = StatusReporter(notifier: notifier, logger: self.logger)
         try await loop.submit { server.show(to: status) }.get()
         self.machine.history?.onTrouble { work, why in
             self.log(why, of: work)
-            if work == .commits { loop.execute { status.troubled(by: why) } }
+            if work == .commits { status.troubled(by: why) }
         }
         self.logger.notice(
             "\(CataloguedMessage.ready.rawValue)",
