@@ -43,6 +43,24 @@ package final class LineSocket: @unchecked Sendable {
         }
     }
 
+    /// Sends as much as the socket takes at once; returns how many bytes that were.
+    package func sendNow(_ text: some StringProtocol) throws -> Int {
+        let bytes = Array(text.utf8)
+        let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
+        let count = Glibc.send(self.descriptor, bytes, bytes.count, flags)
+        guard count >= 0 || errno == EAGAIN else {
+            throw TestFailure("cannot send: errno \(errno)")
+        }
+        return max(0, count)
+    }
+
+    /// Has the socket hold about that much that the other end has not read: SO_SNDBUF of socket(7).
+    package func limitSendBuffer(to bytes: CInt) {
+        var bytes = bytes
+        let size = socklen_t(MemoryLayout<CInt>.size)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, size)
+    }
+
     /// Says that nothing more will be sent.
     package func endInput() { shutdown(self.descriptor, CInt(SHUT_WR)) }
 
