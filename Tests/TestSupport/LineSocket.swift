@@ -44,10 +44,11 @@ package final class LineSocket: @unchecked Sendable {
     }
 
     /// Sends as much as the socket takes at once; returns how many bytes that were.
-    package func sendNow(_ text: some StringProtocol) throws -> Int {
-        let bytes = Array(text.utf8)
+    package func sendNow(_ bytes: ArraySlice<UInt8>) throws -> Int {
         let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
-        let count = Glibc.send(self.descriptor, bytes, bytes.count, flags)
+        let count = bytes.withUnsafeBytes {
+            Glibc.send(self.descriptor, $0.baseAddress, $0.count, flags)
+        }
         guard count >= 0 || errno == EAGAIN else {
             throw TestFailure("cannot send: errno \(errno)")
         }
