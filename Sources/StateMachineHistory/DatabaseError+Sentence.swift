@@ -8,6 +8,10 @@ extension DatabaseError {
         switch self.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             return "another program has it locked; end that program (SQLite: \(message), \(code))"
+        case .SQLITE_FULL: return "the disk is full; make room on it (SQLite: \(message), \(code))"
+        case .SQLITE_IOERR:
+            return "the disk is full or fails; make room on it, or look into the kernel's log "
+                + "(SQLite: \(message), \(code))"
         default:
             return "\(message) (SQLite \(code))"
         }

@@ -32,7 +32,8 @@ struct FullDiskStartTests {
                 let client = try daemon.connect(\.control)
                 let refusal = try await client.ask("set ready value=false")
                 #expect(refusal.error == "internal")
-                #expect(refusal.string("message")?.contains("statemachine.sqlite") == true)
+                let message = try #require(refusal.string("message"))
+                #expect(message.contains("statemachine.sqlite: the disk is full"))
                 #expect(refusal.seq == 3)
                 #expect(try await client.ask("get").seq == 3)
                 if hasLog {
