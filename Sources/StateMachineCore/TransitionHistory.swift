@@ -35,10 +35,20 @@ public protocol TransitionHistory<State>: WriteAheadLog {
     /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
 
-    /// Has `handler` told whenever commits begin to fail, why, and nil when they succeed again.
+    /// Has `handler` told whenever a kind of work begins to fail, why, and nil when it succeeds again.
     ///
-    /// There is one; a later one replaces it. Called from anywhere.
-    func onTrouble(_ handler: @escaping @Sendable (_ why: String?) -> Void)
+    /// There is one; a later one replaces it. Called from anywhere; of what fails already at once.
+    func onTrouble(
+        _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
+    )
+}
+
+/// What a history does of its own accord or as a log, and may fail to do.
+public enum HistoryWork: Hashable, Sendable {
+    /// Writing what is to happen; nothing happens while that fails.
+    case commits
+    /// Removing what need not be kept; it stays while that fails.
+    case pruning
 }
 
 /// A number or a word among a history's terms.

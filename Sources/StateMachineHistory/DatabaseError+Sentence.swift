@@ -8,6 +8,10 @@ extension DatabaseError {
         switch self.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             return "another program has it locked; end that program (SQLite: \(message), \(code))"
+        case .SQLITE_FULL: return "the disk is full; make room on it (SQLite: \(message), \(code))"
+        case .SQLITE_IOERR:
+            return "the disk is full or fails; make room on it, or look into the kernel's log "
+                + "(SQLite: \(message), \(code))"
         default:
             return "\(message) (SQLite \(code))"
         }
@@ -16,6 +20,11 @@ extension DatabaseError {
     /// Whether the file is no database, or a broken one.
     var isCorruption: Bool {
         self.resultCode == .SQLITE_CORRUPT || self.resultCode == .SQLITE_NOTADB
+    }
+
+    /// Whether the disk is full, or fails.
+    var isOfTheDisk: Bool {
+        self.resultCode == .SQLITE_FULL || self.resultCode == .SQLITE_IOERR
     }
 }
 

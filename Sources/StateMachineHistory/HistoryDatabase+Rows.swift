@@ -9,8 +9,9 @@ extension HistoryDatabase {
     static let chunk = (rows: 512, bytes: 64 << 10)
 
     func newest(_ db: Database) throws -> RecordedTransition? {
-        try Row.fetchOne(db, sql: "SELECT * FROM change ORDER BY seq DESC LIMIT 1")
-            .map { try RecordedTransition($0) }
+        // Not `fetchOne`, in whose copy of the row a text ends with U+0000.
+        try Row.fetchCursor(db, sql: "SELECT * FROM change ORDER BY seq DESC LIMIT 1")
+            .map { try RecordedTransition($0) }.next()
     }
 
     /// The next few transitions after `seq`.
@@ -35,14 +36,14 @@ extension HistoryDatabase {
 extension RecordedTransition {
     /// - Throws: `HistoryError` if somebody else has written into the row what no transition has.
     fileprivate init(_ row: Row) throws {
-        let old: String? = try row.value(4)
+        let old = try row.text(4)
         let (uid, pid): (UInt32?, Int32?) = (try row.value(6), try row.value(7))
         self.init(
             seq: try row.present(0),
-            old: try old.map { State(name: $0, data: try row.present(5)) },
-            new: State(name: try row.present(2), data: try row.present(3)),
+            old: try old.map { State(name: $0, data: try row.presentText(5)) },
+            new: State(name: try row.presentText(2), data: try row.presentText(3)),
             at: WallTime(microseconds: try row.present(1)),
-            cause: try row.value(8),
+            cause: try row.text(8),
             by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0) } }
         )
     }
@@ -67,7 +68,22 @@ extension Row {
     }
 
     fileprivate func present<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value {
-        guard let value: Value = try self.value(column) else {
+        try self.present(try self.value(column), column)
+    }
+
+    /// All of it: a text may have U+0000 in it, where GRDB's strings end.
+    fileprivate func text(_ column: Int) throws -> String? {
+        try self.withUnsafeData(atIndex: column) { bytes in
+            bytes.map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    fileprivate func presentText(_ column: Int) throws -> String {
+        try self.present(try self.text(column), column)
+    }
+
+    private func present<Value>(_ value: Value?, _ column: Int) throws -> Value {
+        guard let value else {
             let name = Array(self.columnNames)[column]
             throw HistoryError("a row of the history has nothing in column \(name)")
         }

@@ -1,67 +1,94 @@
 import GRDB
 import StateMachineCore
+import Synchronization
 
 /// The database: one writer, whose calls come one after the other, and one reader beside it.
 ///
-/// `@unchecked Sendable`: `isSettled` is touched by the writing calls only, all of which are made on
-/// one queue.
+/// It is opened by the first call that can: a disk without room keeps nobody from asking how it stands.
+///
+/// `@unchecked Sendable`: `isSettled`, `isSynchronous` and `beginning` are touched by the writing calls
+/// only, all of which are made on one queue; `opened` is guarded by its lock.
 final class HistoryDatabase: @unchecked Sendable {
-    /// What an opened database says of its past.
+    /// Where the last run ended.
     struct Past {
-        let epoch: String
-        let newest: RecordedTransition
-        /// The oldest transition, one past the newest if there is none.
-        let oldest: UInt64
+        /// The numbering; nil if that has ended.
+        let epoch: String?
+        /// The newest transition; nil if there is none at all.
+        let newest: RecordedTransition?
+        /// The oldest transition but the one in which all began; nil if there is none.
+        let oldest: UInt64?
     }
 
-    let path: String
-    let pool: DatabasePool
+    let directory: StateDirectory
     private let durability: HistoryOptions.Durability
     private let boot: String?
+    private let opened = Mutex<DatabasePool?>(nil)
     private var isSettled = true
+    private var isSynchronous: Bool?
+    /// What this run stands on, until it is written.
+    private var beginning: (newest: RecordedTransition, epoch: String)?
+
+    var path: String { self.directory.database }
 
     /// Seconds to wait for another program that has the database locked.
     ///
     /// 2: longer than any query of a person's, and a set is answered within it. Not tuned.
     private static let patience = 2.0
 
-    init(path: String, durability: HistoryOptions.Durability, boot: String?) throws {
-        self.path = path
+    init(in directory: StateDirectory, durability: HistoryOptions.Durability, boot: String?) {
+        self.directory = directory
         self.durability = durability
         self.boot = boot
-        var configuration = Configuration()
-        configuration.maximumReaderCount = 1
-        configuration.busyMode = .timeout(Self.patience)
-        configuration.label = "statemachine.history"
-        self.pool = try DatabasePool(path: path, configuration: configuration)
     }
 
-    /// Brings the schema up to date, and reads where the last run ended.
+    var pool: DatabasePool {
+        get throws {
+            try self.opened.withLock { opened in
+                if let opened { return opened }
+                var configuration = Configuration()
+                configuration.maximumReaderCount = 1
+                configuration.busyMode = .timeout(Self.patience)
+                configuration.label = "statemachine.history"
+                let pool = try DatabasePool(path: self.path, configuration: configuration)
+                opened = pool
+                return pool
+            }
+        }
+    }
+
+    // MARK: - Beginning
+
+    /// Reads where the last run ended.
     ///
-    /// - Parameters:
-    ///   - initial: what a new database begins with.
-    ///   - newEpoch: a name for a numbering that begins, or that may have lost its end.
-    /// - Returns: where it stands now.
     /// - Throws: ``HistoryError``, or what SQLite has to say.
-    func open(initial: RecordedTransition, newEpoch: String) throws -> Past {
-        if try self.pool.read(Schema.migrator.hasBeenSuperseded) {
+    func past() throws -> Past {
+        do {
+            return try self.pool.read { try self.past($0) }
+        } catch let error as DatabaseError where error.isOfTheDisk {
+            return try self.readAlone { try self.past($0) }
+        }
+    }
+
+    private func past(_ db: Database) throws -> Past {
+        guard try !Schema.migrator.hasBeenSuperseded(db) else {
             throw HistoryError(
                 "\(self.path) was written by a newer version of this program; "
                     + "start that one, or move the file away to begin anew"
             )
         }
-        try Schema.migrator.migrate(self.pool)
-        return try self.writeDurably { db in
-            guard let newest = try self.newest(db) else {
-                try self.insert([initial], db)
-                try self.writeMeta(db, epoch: newEpoch, isSettled: true)
-                return Past(epoch: newEpoch, newest: initial, oldest: initial.seq + 1)
-            }
-            let epoch = try self.epoch(db) ?? newEpoch
-            try self.writeMeta(db, epoch: epoch, isSettled: true)
-            let oldest = try UInt64.fetchOne(db, sql: "SELECT min(seq) FROM change WHERE seq > 0")
-            return Past(epoch: epoch, newest: newest, oldest: oldest ?? newest.seq + 1)
+        guard try db.tableExists("change"), let newest = try self.newest(db) else {
+            return Past(epoch: nil, newest: nil, oldest: nil)
         }
+        let oldest = try UInt64.fetchOne(db, sql: "SELECT min(seq) FROM change WHERE seq > 0")
+        return Past(epoch: try self.epoch(db), newest: newest, oldest: oldest)
+    }
+
+    /// Reads without the files that connections share, for which there may be no room.
+    private func readAlone<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        var configuration = Configuration()
+        // What is to be found in the write-ahead log is kept in memory then: sqlite.org/wal.html, 8.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE") }
+        return try DatabaseQueue(path: self.path, configuration: configuration).read(body)
     }
 
     /// The numbering of the last run; nil if that has ended.
@@ -77,14 +104,39 @@ final class HistoryDatabase: @unchecked Sendable {
         return isWhole ? meta["epoch"] : nil
     }
 
-    /// Writes the newest state anew, under a new epoch, since its form has changed.
-    func replaceNewest(with transition: RecordedTransition, epoch: String) throws {
-        try self.writeDurably { db in
-            try db.execute(sql: "DELETE FROM change WHERE seq = ?", arguments: [transition.seq])
-            try self.insert([transition], db)
-            try self.writeMeta(db, epoch: epoch, isSettled: true)
-        }
+    /// Brings the schema up to date and notes what this run stands on: now, or, if that fails, before
+    /// anything else is written.
+    ///
+    /// Until then the next run finds what this one has found.
+    ///
+    /// - Parameters:
+    ///   - newest: takes the place of what has its seq.
+    ///   - epoch: the numbering.
+    /// - Throws: what SQLite has to say; it is tried again then.
+    func begin(with newest: RecordedTransition, epoch: String) throws {
+        self.beginning = (newest, epoch)
+        try self.writeBeginning()
     }
+
+    private func writeBeginning() throws {
+        guard let (newest, epoch) = self.beginning else { return }
+        let pool = try self.pool
+        try Schema.migrator.migrate(pool)
+        try self.transaction(pool, isDurable: true) { db in
+            if try self.newest(db) != newest {
+                try db.execute(sql: "DELETE FROM change WHERE seq = ?", arguments: [newest.seq])
+                try self.insert([newest], db)
+            }
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
+                arguments: [epoch, self.boot, self.durability.rawValue]
+            )
+        }
+        self.directory.note(epoch: epoch)
+        self.beginning = nil
+    }
+
+    // MARK: - Changes
 
     /// Commits all of them or none.
     func append(_ transitions: [RecordedTransition]) throws {
@@ -132,49 +184,40 @@ final class HistoryDatabase: @unchecked Sendable {
     // MARK: - Transactions
 
     private func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        try self.pool.writeWithoutTransaction { db in
-            try self.setSynchronous(db, self.durability == .disk)
-            return try self.transaction(db, body)
-        }
+        try self.writeBeginning()
+        return try self.transaction(self.pool, isDurable: self.durability == .disk, body)
     }
 
     /// A transaction which is on the disk when it ends, with all that was before it.
     private func writeDurably<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        try self.pool.writeWithoutTransaction { db in
-            try self.setSynchronous(db, true)
-            return try self.transaction(db, body)
-        }
+        try self.writeBeginning()
+        return try self.transaction(self.pool, isDurable: true, body)
     }
 
-    private var isSynchronous: Bool?
+    private func transaction<Result>(
+        _ pool: DatabasePool,
+        isDurable: Bool,
+        _ body: (Database) throws -> Result
+    ) throws -> Result {
+        try pool.writeWithoutTransaction { db in
+            try self.setSynchronous(db, isDurable)
+            // Cached, which `inTransaction` does not do.
+            try db.cachedStatement(sql: "BEGIN IMMEDIATE").execute()
+            do {
+                let result = try body(db)
+                try db.cachedStatement(sql: "COMMIT").execute()
+                return result
+            } catch {
+                // What went wrong first is what counts.
+                try? db.rollback()
+                throw error
+            }
+        }
+    }
 
     private func setSynchronous(_ db: Database, _ isSynchronous: Bool) throws {
         guard self.isSynchronous != isSynchronous else { return }
         try db.execute(sql: "PRAGMA synchronous = \(isSynchronous ? "FULL" : "NORMAL")")
         self.isSynchronous = isSynchronous
-    }
-
-    private func transaction<Result>(
-        _ db: Database,
-        _ body: (Database) throws -> Result
-    ) throws -> Result {
-        // Cached, which `inTransaction` does not do.
-        try db.cachedStatement(sql: "BEGIN IMMEDIATE").execute()
-        do {
-            let result = try body(db)
-            try db.cachedStatement(sql: "COMMIT").execute()
-            return result
-        } catch {
-            // What went wrong first is what counts.
-            try? db.rollback()
-            throw error
-        }
-    }
-
-    private func writeMeta(_ db: Database, epoch: String, isSettled: Bool) throws {
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, ?)",
-            arguments: [epoch, self.boot, self.durability.rawValue, isSettled]
-        )
     }
 }

@@ -16,8 +16,7 @@ public struct HistoryOptions: Hashable, Sendable {
     /// Transitions that are kept; some more may be there for a while.
     public var keepChanges = 1_000_000
 
-    /// Days for which a transition is kept; looked after while changes are made, so that what nobody
-    /// adds to stays as it is.
+    /// Days for which a transition is kept, and up to a day more; the newest one stays.
     public var keepDays = 30
 
     /// A million transitions of the last thirty days, which survive the process.

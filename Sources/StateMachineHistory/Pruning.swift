@@ -17,7 +17,7 @@ struct Pruning {
 
     private let keep: UInt64
     private let days: Int64
-    /// When nothing was too old; it is not looked at again for an hour.
+    /// When nothing was too old; it is not looked at again for an hour, unless ``look()`` says so.
     private var lookedAt: WallTime?
 
     init(_ options: HistoryOptions) {
@@ -39,6 +39,9 @@ struct Pruning {
         let oldestTime = WallTime(microseconds: now.microseconds - self.days * 86_400_000_000)
         return .removeOld(before: limit, olderThan: oldestTime)
     }
+
+    /// Has it look for old rows next time, however short ago that was done.
+    mutating func look() { self.lookedAt = nil }
 
     /// The first row that is young enough was found; returns before which one to remove.
     mutating func found(

@@ -9,7 +9,7 @@ import Synchronization
 /// Groups are committed one after the other on a thread of its own; reading happens on another one and
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
-/// `@unchecked Sendable`. `newest`, `trouble`, `tell`, `isPruning`, `pruning` and `seen` are touched on
+/// `@unchecked Sendable`. `newest`, `troubles`, `tell`, `isPruning`, `pruning` and `seen` are touched on
 /// `commits` only; `oldestKept` is atomic; the rest does not change.
 public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unchecked Sendable {
     /// Where the machine stood when the last run ended; where it begins if there was none.
@@ -18,17 +18,18 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// The name of the numbering; see `TransitionHistory`.
     public let epoch: String
 
-    /// What was found unreadable and moved there; nil if nothing was.
-    public let setAside: String?
+    /// What it did not find of its past, so that it began anew; nil if it found all.
+    public let loss: HistoryLoss?
 
     /// How safe it is, and how far it goes back.
     public let options: HistoryOptions
 
-    private let directory: StateDirectory
     private let database: HistoryDatabase
     /// A thread and not a queue: it is woken in half the time, and a lone set waits for that.
     private let commits: NotificationThread
-    private let reads = DispatchQueue(label: "statemachine.history.reads")
+    private let reads: DispatchQueue
+    /// Rings once a day; of the wall's clock, so that days in which the machine slept count.
+    private let days: any DispatchSourceTimer
     private let coding = StateCoding<State>()
     private let oldestKept: Atomic<UInt64>
 
@@ -36,8 +37,9 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     private var newest: RecordedTransition
     /// States that have been written, so that one that comes again is not encoded again.
     private var seen: [State: RecordedTransition.State] = [:]
-    private var trouble: String?
-    private var tell: @Sendable (String?) -> Void = { _ in }
+    /// Why work fails that does.
+    private var troubles: [HistoryWork: String] = [:]
+    private var tell: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
     private var isPruning = false
     private var pruning: Pruning
 
@@ -49,7 +51,9 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     /// Opens the history in a directory, which is created, for its owner only, if it is not there.
     ///
-    /// A database that cannot be read is renamed, and the history begins anew under a new epoch.
+    /// A database that cannot be read is renamed, and the history begins anew under a new epoch, as it
+    /// does where the database is gone; ``loss`` says so. Where the disk takes nothing it opens all the
+    /// same, and commits fail until it does.
     ///
     /// - Parameters:
     ///   - directory: nobody else may have a history in it at the same time.
@@ -59,59 +63,40 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         try self.init(directory: directory, options: options, boot: BootID.current)
     }
 
-    /// The same on a machine that was started under that name.
-    package init(directory path: String, options: HistoryOptions, boot: String?) throws {
-        let coding = self.coding
-        let directory = try StateDirectory(path)
-        let newEpoch = Epoch.random().description
-        let initial = RecordedTransition(
-            seq: 0,
-            old: nil,
-            new: coding.recorded(.initial),
-            at: .now
-        )
-        func open() throws -> (HistoryDatabase, HistoryDatabase.Past) {
-            let database = try HistoryDatabase(
-                path: directory.database,
-                durability: options.durability,
-                boot: boot
-            )
-            return (database, try database.open(initial: initial, newEpoch: newEpoch))
-        }
-        var setAside: String?
-        let database: HistoryDatabase
-        var past: HistoryDatabase.Past
-        do {
-            (database, past) = try open()
-        } catch let error as DatabaseError where error.isCorruption {
-            setAside = try directory.setDatabaseAside(at: WallTime.now.fileName)
-            (database, past) = try open()
-        } catch let error as DatabaseError {
-            throw HistoryError("cannot use \(directory.database): \(error.sentence)")
-        }
-        let state = try coding.state(of: past.newest, in: directory.database)
-        let recorded = coding.recorded(state)
-        if recorded != past.newest.new {
-            // The program writes this state in another form than the one before it did: the same seq
-            // would mean other bytes.
-            let newest = past.newest.with(recorded)
-            try database.replaceNewest(with: newest, epoch: newEpoch)
-            past = HistoryDatabase.Past(epoch: newEpoch, newest: newest, oldest: past.oldest)
-        }
+    /// The same on a machine that was started under that name, where a day has so many seconds.
+    package init(
+        directory path: String,
+        options: HistoryOptions,
+        boot: String?,
+        day: Double = 86_400
+    ) throws {
+        let opening = try HistoryOpening<State>(in: path, options: options, boot: boot)
         self.options = options
         self.pruning = Pruning(options)
-        self.directory = directory
-        self.database = database
-        self.setAside = setAside
-        self.epoch = past.epoch
-        self.newest = past.newest
-        self.oldestKept = Atomic(past.oldest)
+        self.database = opening.database
+        self.loss = opening.loss
+        self.troubles[.commits] = opening.trouble
+        self.epoch = opening.epoch
+        self.newest = opening.newest
+        self.oldestKept = Atomic(opening.oldest)
         self.commits = NotificationThread(name: "sm-history")
-        self.snapshot = Snapshot(seq: past.newest.seq, state: state, at: past.newest.at)
+        self.reads = DispatchQueue(label: "statemachine.history.reads")
+        self.days = DispatchSource.makeTimerSource(queue: self.reads)
+        self.snapshot = Snapshot(
+            seq: opening.newest.seq,
+            state: opening.state,
+            at: opening.newest.at
+        )
         self.commits.enqueue { self.prune() }
+        self.days.schedule(wallDeadline: .now() + day, repeating: day, leeway: .seconds(60))
+        self.days.setEventHandler { [weak self] in self?.look() }
+        self.days.activate()
     }
 
-    deinit { self.commits.stop() }
+    deinit {
+        self.days.cancel()
+        self.commits.stop()
+    }
 
     /// A machine that goes on where the last run ended, and keeps its transitions here.
     ///
@@ -190,15 +175,20 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         }
     }
 
-    /// Has `handler` told when commits begin to fail and when they succeed again, on the commits' thread.
-    public func onTrouble(_ handler: @escaping @Sendable (_ why: String?) -> Void) {
-        self.commits.enqueue { self.tell = handler }
+    /// Has `handler` told when work begins to fail and when it succeeds again, on the commits' thread.
+    public func onTrouble(
+        _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
+    ) {
+        self.commits.enqueue {
+            self.tell = handler
+            for (work, why) in self.troubles { handler(work, why) }
+        }
     }
 
-    private func note(_ failure: String?) {
-        guard self.trouble != failure else { return }
-        self.trouble = failure
-        self.tell(failure)
+    private func note(_ failure: String?, of work: HistoryWork = .commits) {
+        guard self.troubles[work] != failure else { return }
+        self.troubles[work] = failure
+        self.tell(work, failure)
     }
 
     // MARK: - The past
@@ -232,47 +222,50 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     // MARK: - Pruning
 
     /// Removes the oldest rows that are too many or too old, a step at a time; the newest one stays.
+    ///
+    /// What cannot be removed stays, until it is tried again after a commit or on another day.
     private func prune() {
-        guard !self.isPruning, let end = self.nextPruning else { return }
-        self.isPruning = true
-        self.commits.enqueue {
-            self.isPruning = false
-            do {
-                try self.database.prune(before: end)
-                self.oldestKept.store(end, ordering: .releasing)
-                self.prune()
-            } catch {
-                // What is too old can stay; it is tried again after a later commit.
+        guard !self.isPruning else { return }
+        do {
+            guard let end = try self.nextPruning() else { return }
+            self.isPruning = true
+            self.commits.enqueue {
+                self.isPruning = false
+                self.prune(before: end)
             }
+        } catch {
+            self.note(self.database.sentence(for: error), of: .pruning)
         }
     }
 
-    private var nextPruning: UInt64? {
+    private func prune(before end: UInt64) {
+        do {
+            try self.database.prune(before: end)
+            self.oldestKept.store(end, ordering: .releasing)
+            self.note(nil, of: .pruning)
+            self.prune()
+        } catch {
+            self.note(self.database.sentence(for: error), of: .pruning)
+        }
+    }
+
+    private func nextPruning() throws -> UInt64? {
         let (oldest, newest, now) = (self.oldest, self.newest.seq, WallTime.now)
         switch self.pruning.next(oldest: oldest, newest: newest, now: now) {
         case .nothing: return nil
         case .remove(let end): return end
         case .removeOld(let limit, let time):
-            // If it cannot be read it can stay.
-            let first = try? self.database.first(
-                since: time,
-                from: oldest,
-                count: Int(limit - oldest)
-            )
-            return self.pruning.found(first ?? oldest, of: oldest..<limit, newest: newest, now: now)
+            let count = Int(limit - oldest)
+            let first = try self.database.first(since: time, from: oldest, count: count)
+            return self.pruning.found(first, of: oldest..<limit, newest: newest, now: now)
         }
     }
-}
 
-extension RecordedTransition {
-    fileprivate func with(_ new: State) -> RecordedTransition {
-        RecordedTransition(
-            seq: self.seq,
-            old: self.old,
-            new: new,
-            at: self.at,
-            cause: self.cause,
-            by: self.by
-        )
+    /// Looks for old rows on a day without commits too.
+    private func look() {
+        self.commits.enqueue { [weak self] in
+            self?.pruning.look()
+            self?.prune()
+        }
     }
 }

@@ -5,6 +5,8 @@ import Glibc
 /// The lock is the kernel's and goes with the process, however that ends.
 final class StateDirectory: Sendable {
     let path: String
+    /// The numbering of the history that was here before; nil if there was none.
+    let lastEpoch: String?
     private let lock: CInt
 
     var database: String { "\(self.path)/statemachine.sqlite" }
@@ -29,18 +31,46 @@ final class StateDirectory: Sendable {
             )
         }
         self.lock = lock
-        // For people only; the lock is what counts.
-        let pid = Array("\(getpid())\n".utf8)
-        if ftruncate(lock, 0) == 0 { _ = pwrite(lock, pid, pid.count, 0) }
+        self.lastEpoch = Self.lines(of: lock).dropFirst().first
+        self.write(epoch: self.lastEpoch)
     }
 
     deinit { close(self.lock) }
 
+    /// Notes that there is a history here, for a start that finds none.
+    func note(epoch: String) {
+        if epoch != self.lastEpoch { self.write(epoch: epoch) }
+    }
+
+    /// A hint, which a full disk may refuse: the lock is what counts.
+    private func write(epoch: String?) {
+        let text = Array("\(getpid())\n\(epoch.map { "\($0)\n" } ?? "")".utf8)
+        // Over what is there, and cut then: what a full disk has room for it does not lose.
+        if pwrite(self.lock, text, text.count, 0) == text.count {
+            ftruncate(self.lock, off_t(text.count))
+        }
+    }
+
     private static func owner(of lock: CInt) -> String {
-        var buffer = [UInt8](repeating: 0, count: 16)
+        Self.lines(of: lock).first.map { " (pid \($0))" } ?? ""
+    }
+
+    private static func lines(of lock: CInt) -> [String] {
+        var buffer = [UInt8](repeating: 0, count: 64)
         let count = pread(lock, &buffer, buffer.count, 0)
-        let digits = buffer.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }
-        return digits.isEmpty ? "" : " (pid \(String(decoding: digits, as: UTF8.self)))"
+        return buffer.prefix(max(0, count)).split(separator: UInt8(ascii: "\n"))
+            .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Whether the database has lost its beginning: SQLite would throw away the rest on opening it.
+    var hasDatabaseLostItsBeginning: Bool {
+        Self.size(of: self.database) == 0 && Self.size(of: "\(self.database)-wal") > 0
+    }
+
+    /// 0 if there is none.
+    private static func size(of file: String) -> off_t {
+        var status = stat()
+        return stat(file, &status) == 0 ? status.st_size : 0
     }
 
     /// Moves the database out of the way, with what belongs to it.
@@ -50,7 +80,7 @@ final class StateDirectory: Sendable {
         let aside = "\(self.path)/statemachine-corrupt-\(time).sqlite"
         for suffix in ["", "-wal", "-shm"] {
             let (old, new) = (self.database + suffix, aside + suffix)
-            guard rename(old, new) == 0 || (errno == ENOENT && !suffix.isEmpty) else {
+            guard rename(old, new) == 0 || errno == ENOENT else {
                 throw HistoryError("\(old) is corrupt and cannot be set aside: \(Self.reason)")
             }
         }

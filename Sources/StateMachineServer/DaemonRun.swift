@@ -109,6 +109,7 @@ struct DaemonRun<State: MachineState>: Sendable {
             throw error
         }
         try await loop.submit { server.stop() }.get()
+        await server.past?.finish()
     }
 
     private func serve(
@@ -131,15 +132,11 @@ struct DaemonRun<State: MachineState>: Sendable {
         let watchdog = WatchdogInterval.requested.map {
             WatchdogProbe(of: server, within: $0, logger: self.logger) { try notifier.watchdog() }
         }
-        let status = StatusReporter(on: loop, notifier: notifier, logger: self.logger)
+        let status = StatusReporter(notifier: notifier, logger: self.logger)
         try await loop.submit { server.show(to: status) }.get()
-        self.machine.history?.onTrouble { why in
-            if let why {
-                self.logger.error("changes are refused", metadata: ["error": "\(why)"])
-            } else {
-                self.logger.notice("changes are accepted again")
-            }
-            loop.execute { status.troubled(by: why) }
+        self.machine.history?.onTrouble { work, why in
+            self.log(why, of: work)
+            if work == .commits { status.troubled(by: why) }
         }
         self.logger.notice(
             "\(CataloguedMessage.ready.rawValue)",
@@ -163,6 +160,20 @@ struct DaemonRun<State: MachineState>: Sendable {
         await self.settleHistory()
         watchdog?.cancel()
         withExtendedLifetime(log) {}
+    }
+
+    private func log(_ trouble: String?, of work: HistoryWork) {
+        switch (work, trouble) {
+        case (.commits, let why?):
+            self.logger.error("changes are refused", metadata: ["error": "\(why)"])
+        case (.commits, nil): self.logger.notice("changes are accepted again")
+        case (.pruning, let why?):
+            self.logger.warning(
+                "old changes cannot be removed, trying again later",
+                metadata: ["error": "\(why)"]
+            )
+        case (.pruning, nil): self.logger.notice("old changes are removed again")
+        }
     }
 
     /// Leaves the history as it should be found.

@@ -1,3 +1,4 @@
+import Dispatch
 import NIOCore
 import StateMachineCore
 import StateMachineWire
@@ -10,6 +11,8 @@ final class Past: @unchecked Sendable {
     let epoch: Epoch
     private let loop: any EventLoop
     private let onFailure: @Sendable (HistoryFailure) -> Void
+    /// What is being read.
+    private let reads = DispatchGroup()
 
     /// - Parameters:
     ///   - history: the machine's own.
@@ -37,6 +40,7 @@ final class Past: @unchecked Sendable {
         making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
         done: @escaping @Sendable (Wanted?) -> Void
     ) {
+        self.reads.enter()
         self.history.read(after: seq) { result in
             var wanted: Wanted?
             switch result {
@@ -47,6 +51,17 @@ final class Past: @unchecked Sendable {
             case .failure(let failure): self.onFailure(failure)
             }
             self.loop.execute { [wanted] in done(wanted) }
+            self.reads.leave()
+        }
+    }
+
+    /// Returns when nothing is being read any more for readers who may have gone meanwhile: the loop,
+    /// where the last answer arrives, may end then.
+    func finish() async {
+        await withCheckedContinuation { finished in
+            self.reads.notify(queue: DispatchQueue(label: "statemachine.past")) {
+                finished.resume()
+            }
         }
     }
 }

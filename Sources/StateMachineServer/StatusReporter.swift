@@ -1,79 +1,87 @@
 import Dispatch
 import Logging
-import NIOCore
 import StateMachineWire
+import Synchronization
 import Systemd
 
 /// Keeps the service manager's one line about the service current: `authentication(phase: active),
 /// seq 42, 3 watches`.
 ///
-/// It sends from a queue of its own, because the manager may be slow to take it; one line is under way
-/// at a time, and of what changes meanwhile the last is reported.
-///
-/// `@unchecked Sendable`: its variables are touched on `loop` only.
-final class StatusReporter: @unchecked Sendable {
+/// It writes and sends from a queue of its own, because the manager may be slow to take it; one line is
+/// under way at a time, and of what changes meanwhile the last is reported. Nothing of it runs on an
+/// event loop, which may have ended before the manager has taken the last line.
+final class StatusReporter: Sendable {
     /// The least time between two lines.
     ///
     /// A tenth of a second: each costs a thread's wake-up here and one in the manager, and people who
     /// look at it do not look more often.
-    private static let interval = TimeAmount.milliseconds(100)
+    private static let interval = DispatchTimeInterval.milliseconds(100)
 
     private let queue = DispatchQueue(label: "statemachine.status")
-    private let loop: any EventLoop
     private let notifier: ServiceNotifier
     private let logger: Logger
-    private var newest: EncodedSnapshot?
-    private var watches = 0
-    /// Why nothing can be set.
-    private var trouble: String?
-    private var reported: String?
-    private var isBusy = false
+    private let facts = Mutex(Facts())
 
-    init(on loop: any EventLoop, notifier: ServiceNotifier, logger: Logger) {
-        self.loop = loop
+    private struct Facts {
+        var newest: EncodedSnapshot?
+        var watches = 0
+        /// Why nothing can be set.
+        var trouble: String?
+        var reported: String?
+        /// Whether a line is under way, or was a moment ago.
+        var isBusy = false
+        /// Whether something has changed since a line was made of it.
+        var hasChanged = false
+
+        var text: String? {
+            guard let newest else { return nil }
+            let state = StateText.text(name: newest.state.name, data: newest.state.data)
+            let watches = "\(self.watches) watch\(self.watches == 1 ? "" : "es")"
+            let trouble = self.trouble.map { "; changes are refused: \($0)" } ?? ""
+            return "\(state), seq \(newest.seq), \(watches)\(trouble)"
+        }
+    }
+
+    init(notifier: ServiceNotifier, logger: Logger) {
         self.notifier = notifier
         self.logger = logger
     }
 
     /// Reports the state, at once or when the last line is a while ago.
-    func changed(to snapshot: EncodedSnapshot) {
-        self.newest = snapshot
-        self.report()
-    }
+    func changed(to snapshot: EncodedSnapshot) { self.change { $0.newest = snapshot } }
 
     /// Reports how many watches there are.
-    func changed(watches: Int) {
-        self.watches = watches
-        self.report()
-    }
+    func changed(watches: Int) { self.change { $0.watches = watches } }
 
     /// Reports why nothing can be set, or, with nil, that it can be again.
-    func troubled(by why: String?) {
-        self.trouble = why
-        self.report()
+    func troubled(by why: String?) { self.change { $0.trouble = why } }
+
+    private func change(_ body: (inout Facts) -> Void) {
+        let isToReport = self.facts.withLock { facts in
+            body(&facts)
+            facts.hasChanged = true
+            defer { facts.isBusy = true }
+            return !facts.isBusy
+        }
+        if isToReport { self.queue.async { self.report() } }
     }
 
     private func report() {
-        guard !self.isBusy, let text = self.text, text != self.reported else { return }
-        self.isBusy = true
-        self.reported = text
-        self.queue.async {
-            self.send(text)
-            self.loop.execute {
-                self.loop.assumeIsolated().scheduleTask(in: Self.interval) {
-                    self.isBusy = false
-                    self.report()
-                }
-            }
+        let facts = self.facts.withLock { facts in
+            facts.hasChanged = false
+            return facts
         }
-    }
-
-    private var text: String? {
-        guard let newest else { return nil }
-        let state = StateText.text(name: newest.state.name, data: newest.state.data)
-        let watches = "\(self.watches) watch\(self.watches == 1 ? "" : "es")"
-        let trouble = self.trouble.map { "; changes are refused: \($0)" } ?? ""
-        return "\(state), seq \(newest.seq), \(watches)\(trouble)"
+        if let text = facts.text, text != facts.reported {
+            self.send(text)
+            self.facts.withLock { $0.reported = text }
+        }
+        self.queue.asyncAfter(deadline: .now() + Self.interval) {
+            let isToReport = self.facts.withLock { facts in
+                facts.isBusy = facts.hasChanged
+                return facts.isBusy
+            }
+            if isToReport { self.report() }
+        }
     }
 
     private func send(_ text: String) {

@@ -140,10 +140,17 @@ struct StateMachineCommand: ParsableCommand {
         let history = try StartTimeout.extended {
             try SQLiteHistory<AppState>(directory: directory, options: settings.historyOptions)
         }
-        if let setAside = history.setAside {
+        switch history.loss {
+        case nil: break
+        case .corrupt(let setAside):
             logger.warning(
                 "the history was corrupt and is set aside, beginning a new epoch",
                 metadata: ["file": "\(setAside)"]
+            )
+        case .missing(let database):
+            logger.warning(
+                "the history is gone, beginning a new epoch",
+                metadata: ["file": "\(database)"]
             )
         }
         return history.makeMachine()

@@ -10,7 +10,10 @@ struct CommitTests {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             let troubles = Recorder<String?>()
-            history.onTrouble { troubles.record($0) }
+            history.onTrouble { work, why in
+                #expect(work == .commits)
+                troubles.record(why)
+            }
             let machine = history.makeMachine()
             try machine.assign(.ready(true))
             let before = machine.snapshot

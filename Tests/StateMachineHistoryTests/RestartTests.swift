@@ -35,6 +35,23 @@ struct RestartTests {
         }
     }
 
+    @Test
+    func textsAreReadToTheirEnd() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            let cause = "before\u{0}after"
+            try history.makeMachine().assign(.ready(true), cause: cause)
+            #expect(try await history.all(after: 0).map(\.cause) == [cause])
+            // The newest one, which the next run begins with, is read on its own.
+            let again = try History(directory: try leftovers(of: first))
+            #expect(try await again.all(after: 0).map(\.cause) == [cause])
+            let machine = again.makeMachine()
+            try machine.assign(.ready(false), cause: "")
+            #expect(try await again.all(after: 1).map(\.cause) == [""])
+        }
+    }
+
     @Test(
         arguments: [
             (HistoryOptions.Durability.commit, "2", false, false),

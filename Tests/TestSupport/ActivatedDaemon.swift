@@ -50,6 +50,8 @@ package final class ActivatedDaemon: @unchecked Sendable {
 
         var variables = environment
         variables["NOTIFY_SOCKET"] = notify.path
+        // As for `DaemonProcess`.
+        variables["SWIFTNIO_STRICT"] = "1"
         var status = stat()
         if logsToJournal, fstat(pair[1], &status) == 0 {
             variables["JOURNAL_STREAM"] = "\(status.st_dev):\(status.st_ino)"

@@ -38,7 +38,11 @@ package struct DaemonProcess: Sendable {
         let result = try await Subprocess.run(
             .path(FilePath(BuiltProduct.statemachine.path)),
             arguments: Arguments(["--runtime-directory", runtime] + arguments),
-            environment: .inherit.updating(["NOTIFY_SOCKET": notify.path]),
+            environment: .inherit.updating([
+                "NOTIFY_SOCKET": notify.path,
+                // What is sent to an event loop that has ended ends the process, and is not just printed.
+                "SWIFTNIO_STRICT": "1",
+            ]),
             input: .none,
             output: .discarded,
             error: .discarded

@@ -43,6 +43,25 @@ package final class LineSocket: @unchecked Sendable {
         }
     }
 
+    /// Sends as much as the socket takes at once; returns how many bytes that were.
+    package func sendNow(_ bytes: ArraySlice<UInt8>) throws -> Int {
+        let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
+        let count = bytes.withUnsafeBytes {
+            Glibc.send(self.descriptor, $0.baseAddress, $0.count, flags)
+        }
+        guard count >= 0 || errno == EAGAIN else {
+            throw TestFailure("cannot send: errno \(errno)")
+        }
+        return max(0, count)
+    }
+
+    /// Has the socket hold about that much that the other end has not read: SO_SNDBUF of socket(7).
+    package func limitSendBuffer(to bytes: CInt) {
+        var bytes = bytes
+        let size = socklen_t(MemoryLayout<CInt>.size)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, size)
+    }
+
     /// Says that nothing more will be sent.
     package func endInput() { shutdown(self.descriptor, CInt(SHUT_WR)) }
 

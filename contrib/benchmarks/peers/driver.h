@@ -19,14 +19,22 @@ struct server {
     const struct protocol *protocol;
     pid_t pid;
     char directory[48];
+    // A state directory that outlives it; null: it has none, or one of its own.
+    const char *history;
     // Where to publish, and where to subscribe.
     char publishing[96], subscribing[96];
     double readyMs;
 };
 
-// Starts the server of that name on processor 0; returns when it can be connected to.
-void serverStart(struct server *server, const char *name);
+// Starts the server of that name on processor 0, on that history if one is given; returns when it can be
+// connected to.
+void serverStart(struct server *server, const char *name, const char *history);
 void serverStop(struct server *server);
+// Has the kernel forget what it holds in memory of the server's program, its libraries and its history,
+// once the server has been stopped, except for what other processes use.
+struct files;
+struct files *serverFiles(const struct server *server);
+void forget(struct files *files);
 // Nanoseconds of processor time, of all its threads.
 uint64_t serverCPU(const struct server *server);
 // A line of /proc/PID/status, in KiB: VmRSS, VmHWM.
@@ -80,7 +88,7 @@ void flood(const char *name, int subscribers, int stopped, double seconds);
 void pingPong(const char *name, int subscribers, double seconds);
 void roundTrip(const char *name, const char *operation, double seconds);
 void idle(const char *name, int subscribers, double seconds);
-void start(const char *name);
+void start(const char *name, int changes);
 
 _Noreturn void fail(const char *format, ...);
 uint64_t now(void);

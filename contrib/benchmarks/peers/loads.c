@@ -64,7 +64,7 @@ static void watchFor(struct load *load, int fd, uint32_t events, int operation) 
 
 static void begin(struct load *load, const char *name, int subscribers, int stopped) {
     *load = (struct load){.count = subscribers};
-    serverStart(&load->server, name);
+    serverStart(&load->server, name, NULL);
     load->protocol = load->server.protocol;
     load->delivery = load->protocol->delivery;
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -281,10 +281,20 @@ void idle(const char *name, int subscribers, double seconds) {
     end(&load);
 }
 
-void start(const char *name) {
+void start(const char *name, int changes) {
+    const char *history = changes ? getenv("HISTORY") : NULL;
+    if (changes && !history) fail("$HISTORY names no state directory");
     struct server server;
-    serverStart(&server, name);
+    // One that brings what it reads into memory, then one that finds it there.
+    serverStart(&server, name, history);
+    struct files *files = serverFiles(&server);
+    serverStop(&server);
+    serverStart(&server, name, history);
     usleep(200000);
-    printf("readyMs=%.2f restKiB=%ld\n", server.readyMs, serverMemory(&server, "VmRSS"));
+    printf("readyMs=%.2f restKiB=%ld", server.readyMs, serverMemory(&server, "VmRSS"));
+    serverStop(&server);
+    forget(files);
+    serverStart(&server, name, history);
+    printf(" coldMs=%.2f\n", server.readyMs);
     serverStop(&server);
 }

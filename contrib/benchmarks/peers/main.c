@@ -49,7 +49,7 @@ int main(int count, char **arguments) {
     else if (!strcmp(load, "ping-pong")) pingPong(server, subscribers, seconds);
     else if (!strcmp(load, "get") || !strcmp(load, "set")) roundTrip(server, load, seconds);
     else if (!strcmp(load, "idle")) idle(server, subscribers, seconds);
-    else if (!strcmp(load, "start")) start(server);
+    else if (!strcmp(load, "start")) start(server, subscribers);
     else fail("there is no load %s", load);
     return 0;
 }

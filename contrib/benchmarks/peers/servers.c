@@ -50,9 +50,9 @@ static void run(const struct server *server) {
             "--max-connections", CONNECTIONS};
         // Without a state directory it is ephemeral.
         unsetenv("STATE_DIRECTORY");
-        if (strchr(name, '-')) {
+        if (server->history || strchr(name, '-')) {
             arguments[7] = "--state-directory";
-            arguments[8] = state;
+            arguments[8] = server->history ? server->history : state;
         }
         execv(arguments[0], (char **)arguments);
     } else if (!strncmp(name, "redis", 5)) {
@@ -118,9 +118,9 @@ static void awaitSocket(const char *path) {
     fail("nobody listens on %s", path);
 }
 
-void serverStart(struct server *server, const char *name) {
+void serverStart(struct server *server, const char *name, const char *history) {
     bool isOurs = !strncmp(name, "statemachine", 12);
-    *server = (struct server){.name = name};
+    *server = (struct server){.name = name, .history = history};
     server->protocol = isOurs                      ? &statemachine
                        : !strcmp(name, "redis-aof") ? &redisSetAndPublish
                        : !strcmp(name, "redis")     ? &redis
@@ -167,6 +167,46 @@ void serverStop(struct server *server) {
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", server->directory);
     if (system(command)) fail("%s failed", command);
+}
+
+struct files {
+    int count;
+    char paths[64][512];
+};
+
+struct files *serverFiles(const struct server *server) {
+    struct files *files = calloc(1, sizeof *files);
+    char line[1024], file[64];
+    snprintf(file, sizeof file, "/proc/%d/maps", server->pid);
+    FILE *maps = fopen(file, "r");
+    if (!files || !maps) fail("%s has ended", server->name);
+    while (fgets(line, sizeof line, maps) && files->count < 60) {
+        line[strcspn(line, "\n")] = 0;
+        char *path = strchr(line, '/');
+        // A file stands there once for each of its parts.
+        if (!path || (files->count && !strcmp(files->paths[files->count - 1], path))) continue;
+        snprintf(files->paths[files->count++], 512, "%s", path);
+    }
+    fclose(maps);
+    if (server->history) {
+        snprintf(files->paths[files->count++], 512, "%s/statemachine.sqlite", server->history);
+        snprintf(files->paths[files->count++], 512, "%s/statemachine.sqlite-wal", server->history);
+    }
+    return files;
+}
+
+void forget(struct files *files) {
+    for (int i = 0; i < files->count; i++) {
+        int fd = open(files->paths[i], O_RDONLY | O_CLOEXEC);
+        // Not there any more.
+        if (fd < 0) continue;
+        // What has not been written yet would stay.
+        fdatasync(fd);
+        int error = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        if (error) fail("fadvise %s: %s", files->paths[i], strerror(error));
+        close(fd);
+    }
+    free(files);
 }
 
 uint64_t serverCPU(const struct server *server) {

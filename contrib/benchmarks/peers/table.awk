@@ -103,4 +103,7 @@ END {
     if ((x = value("start", 0, "readyMs")) != "") {
         judge("exec to READY, warm", "", sprintf("%.1f ms", x), x, -1, 50, 20, " ms")
     }
+    if ((x = value("start", 1000000, "readyMs")) != "") {
+        judge("the same with 1,000,000 changes", "", sprintf("%.1f ms", x), x, -1, 1000, 100, " ms")
+    }
 }

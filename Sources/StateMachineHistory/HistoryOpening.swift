@@ -1,0 +1,86 @@
+import GRDB
+import StateMachineCore
+import StateMachineWire
+
+/// A history that has been opened: where the last run ended, and what this one stands on.
+struct HistoryOpening<State: MachineState> {
+    let database: HistoryDatabase
+    let epoch: String
+    /// The newest transition, as this program writes it, and the state that it led to.
+    let newest: RecordedTransition
+    let state: State
+    /// The oldest transition that is kept; one past the newest if none is.
+    let oldest: UInt64
+    let loss: HistoryLoss?
+    /// Why the disk takes nothing; nil if it does.
+    let trouble: String?
+
+    init(in path: String, options: HistoryOptions, boot: String?) throws {
+        let directory = try StateDirectory(path)
+        func open(after loss: HistoryLoss?) throws -> Self {
+            let database = HistoryDatabase(
+                in: directory,
+                durability: options.durability,
+                boot: boot
+            )
+            return try Self(database, after: loss)
+        }
+        func openAnew() throws -> Self {
+            let aside = try directory.setDatabaseAside(at: WallTime.now.fileName)
+            return try open(after: .corrupt(setAside: aside))
+        }
+        do {
+            self =
+                try directory.hasDatabaseLostItsBeginning ? openAnew() : open(after: nil)
+        } catch let error as DatabaseError where error.isCorruption {
+            self = try openAnew()
+        } catch let error as DatabaseError {
+            throw HistoryError("cannot use \(directory.database): \(error.sentence)")
+        }
+    }
+
+    private init(_ database: HistoryDatabase, after loss: HistoryLoss?) throws {
+        let coding = StateCoding<State>()
+        let past = try database.past()
+        self.database = database
+        if let last = past.newest {
+            self.loss = loss
+            self.state = try coding.state(of: last, in: database.path)
+            self.newest = last.with(coding.recorded(self.state))
+            // If the program writes this state in another form than the one before it did, the same
+            // seq would mean other bytes.
+            self.epoch = (self.newest == last ? past.epoch : nil) ?? Epoch.random().description
+        } else {
+            let wasThere = database.directory.lastEpoch != nil
+            self.loss = loss ?? (wasThere ? .missing(database: database.path) : nil)
+            self.state = .initial
+            self.newest = RecordedTransition(
+                seq: 0,
+                old: nil,
+                new: coding.recorded(self.state),
+                at: .now
+            )
+            self.epoch = Epoch.random().description
+        }
+        self.oldest = past.oldest ?? self.newest.seq + 1
+        do {
+            try database.begin(with: self.newest, epoch: self.epoch)
+            self.trouble = nil
+        } catch let error as DatabaseError where error.isOfTheDisk {
+            self.trouble = database.sentence(for: error)
+        }
+    }
+}
+
+extension RecordedTransition {
+    fileprivate func with(_ new: State) -> RecordedTransition {
+        RecordedTransition(
+            seq: self.seq,
+            old: self.old,
+            new: new,
+            at: self.at,
+            cause: self.cause,
+            by: self.by
+        )
+    }
+}

@@ -1,0 +1,99 @@
+import GRDB
+import Subprocess
+import TestSupport
+import Testing
+
+/// A daemon whose disk is full before it starts: it serves what was, and refuses sets until there is
+/// room.
+@Suite(
+    .timeLimit(.minutes(2)),
+    .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() }
+)
+struct FullDiskStartTests {
+    /// What the last daemon has left; without a log there is no room to make one either.
+    @Test(arguments: [true, false])
+    func whatWasIsServed(_ hasLog: Bool) async throws {
+        try await SmallDisk.with { disk in
+            let epochs = Recorder<String>()
+            try await Self.daemon(on: disk) { daemon in
+                let setter = try daemon.connect(\.control)
+                try await setter.pipeline(1...3) { "set ready value=\($0 % 2 == 1)" }
+                epochs.record(try await daemon.epoch())
+                try daemon.send(.kill)
+            }
+            if !hasLog {
+                // SQLite's last connection takes the log with it.
+                try DatabaseQueue(path: "\(disk.path)/state/statemachine.sqlite").close()
+            }
+            try await disk.fill()
+            try await Self.daemon(on: disk) { daemon in
+                try await daemon.notify.wait(containing: "seq 3, 0 watches; changes are refused: ")
+                #expect(try await daemon.epoch() == epochs.heard[0])
+                let client = try daemon.connect(\.control)
+                let refusal = try await client.ask("set ready value=false")
+                #expect(refusal.error == "internal")
+                let message = try #require(refusal.string("message"))
+                #expect(message.contains("statemachine.sqlite: the disk is full"))
+                #expect(refusal.seq == 3)
+                #expect(try await client.ask("get").seq == 3)
+                if hasLog {
+                    // What was can be read too.
+                    try client.send("history")
+                    for seq in 1...3 { #expect(try await client.next().seq == seq) }
+                    #expect(try await client.next().type == "reply")
+                }
+                try await disk.empty()
+                #expect(try await client.ask("set ready value=false").seq == 4)
+                try await daemon.notify.wait(for: "STATUS=ready(false), seq 4, 0 watches")
+                try client.send("history")
+                for seq in 1...4 { #expect(try await client.next().seq == seq) }
+            }
+            try await Self.daemon(on: disk) { daemon in
+                let (seq, epoch) = (try await daemon.seq(), try await daemon.epoch())
+                #expect(seq == 4)
+                #expect(epoch == epochs.heard[0])
+            }
+        }
+    }
+
+    @Test
+    func aFirstStartIsOneToo() async throws {
+        try await SmallDisk.with { disk in
+            try await disk.fill()
+            for isLast in [false, true] {
+                try await Self.daemon(on: disk) { daemon in
+                    try await daemon.notify.wait(containing: "; changes are refused: ")
+                    let client = try daemon.connect(\.control)
+                    let epoch = try await daemon.epoch()
+                    #expect(try await client.ask("set ready value=true").error == "internal")
+                    #expect(try await client.ask("get").seq == 0)
+                    guard isLast else { return }
+                    try await disk.empty()
+                    #expect(try await client.ask("set ready value=true").seq == 1)
+                    #expect(try await daemon.epoch() == epoch)
+                }
+            }
+            try await Self.daemon(on: disk) { daemon in
+                let seq = try await daemon.seq()
+                #expect(seq == 1)
+            }
+        }
+    }
+
+    private static func daemon(
+        on disk: SmallDisk,
+        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            _ = try await DaemonProcess.run(
+                in: directory,
+                arguments: ["--state-directory", "\(disk.path)/state", "--log-level", "critical"],
+                body
+            )
+        }
+    }
+}
+
+extension DaemonProcess {
+    fileprivate func seq() async throws -> Int? { try await self.ask(\.control, "get").seq }
+}

@@ -1,0 +1,176 @@
+import GRDB
+import TestSupport
+import Testing
+
+/// Whoever sets faster than the disk writes, or than others vote, is not read any more until that has
+/// caught up, and nothing is lost.
+@Suite(.timeLimit(.minutes(2)))
+struct UndecidedSetsTests {
+    /// The protocol's `setsPerConnection` and `undecidedSets`.
+    private static let limits = (own: 256, all: 2048)
+
+    @Test
+    func aConnectionThatHasTooManyUndecidedSetsIsNotRead() async throws {
+        try await Self.run(setters: 2) { daemon, setters, disk in
+            let other = try daemon.connect(\.control)
+            try await disk.blocked {
+                try setters[0].pushUntilStopped(beside: other)
+                // Another one's are read, and come after what was read of the first.
+                try setters[1].push(10)
+                try other.turn()
+            }
+            let order = try await Self.order(setters)
+            let head = order.prefix(Self.limits.own + 10)
+            #expect(head.prefix(Self.limits.own).allSatisfy { $0 == 0 })
+            #expect(head.suffix(10).allSatisfy { $0 == 1 })
+        }
+    }
+
+    @Test
+    func whileThereAreTooManyUndecidedSetsNobodyWhoHasOneIsRead() async throws {
+        let full = Self.limits.all / Self.limits.own
+        try await Self.run(setters: full + 2) { daemon, setters, _ in
+            let (other, guardian) = (try daemon.connect(\.control), try daemon.connect(\.control))
+            // Not by the disk: so many may take longer than that may be held up.
+            let ask = #"{"op":"guard","before":["ready"],"timeoutMs":60000}"#
+            #expect(try await guardian.ask(ask).ok == true)
+            try await blocking {
+                for setter in setters { try setter.pushUntilStopped(beside: other) }
+            }
+            guardian.vanish()
+            let order = try await Self.order(setters)
+            let head = order.prefix(Self.limits.all + 2)
+            let counts = setters.indices.map { index in head.count { $0 == index } }
+            #expect(counts == Array(repeating: Self.limits.own, count: full) + [1, 1])
+        }
+    }
+
+    /// Lets all setters finish; returns whose each change was, oldest first.
+    private static func order(_ setters: [PushingSetter]) async throws -> [Int] {
+        let seqs = try await withThrowingTaskGroup(of: [(seq: Int, setter: Int)].self) { group in
+            for (index, setter) in setters.enumerated() {
+                group.addTask { try await setter.finish().map { ($0, index) } }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }.sorted { $0.seq < $1.seq }
+        #expect(seqs.map(\.seq) == Array(1...(setters.count * PushingSetter.count)))
+        return seqs.map(\.setter)
+    }
+
+    private static func run(
+        setters: Int,
+        _ body: @escaping @Sendable (DaemonProcess, [PushingSetter], BusyDisk) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            _ = try await DaemonProcess.run(
+                in: directory,
+                arguments: ["--state-directory", state, "--log-level", "error"]
+            ) { daemon in
+                let setters = try (0..<setters).map { _ in
+                    PushingSetter(try daemon.connect(\.control))
+                }
+                try await body(daemon, setters, BusyDisk(of: state))
+            }
+        }
+    }
+}
+
+/// Sends sets as far as the daemon reads them.
+///
+/// `@unchecked Sendable`: a test uses it from one task at a time.
+private final class PushingSetter: @unchecked Sendable {
+    /// More than a connection may have undecided, together with what socket and daemon buffer.
+    static let count = 700
+
+    private let socket: LineSocket
+    private var requests: ArraySlice<UInt8>
+    private static let cause = String(repeating: "why ", count: 50)
+
+    init(_ socket: LineSocket) {
+        socket.limitSendBuffer(to: 4096)
+        self.socket = socket
+        let requests = (1...Self.count).map { number in
+            #"{"op":"set","id":\#(number),"state":"ready","data":{"value":true},"reenter":true,"#
+                + #""cause":"\#(Self.cause)"}"# + "\n"
+        }
+        self.requests = Array(requests.joined().utf8)[...]
+    }
+
+    /// Sends the first so many.
+    func push(_ count: Int) throws {
+        for _ in 1...count {
+            let end = try #require(self.requests.firstIndex(of: UInt8(ascii: "\n")))
+            try self.socket.send(raw: String(decoding: self.requests[...end], as: UTF8.self))
+            self.requests = self.requests[(end + 1)...]
+        }
+    }
+
+    /// Sends until the daemon, which answers others, takes nothing more.
+    func pushUntilStopped(beside other: LineSocket) throws {
+        var taken = true
+        while taken {
+            taken = false
+            while try self.pushSome() { taken = true }
+            try other.turn()
+        }
+        #expect(!self.requests.isEmpty)
+    }
+
+    private func pushSome() throws -> Bool {
+        let count = try self.socket.sendNow(self.requests)
+        self.requests = self.requests.dropFirst(count)
+        return count > 0
+    }
+
+    /// Sends the rest, and returns the seqs of all changes, which are answered in order.
+    func finish() async throws -> [Int] {
+        let (socket, rest) = (self.socket, String(decoding: self.requests, as: UTF8.self))
+        async let sending: Void = blocking { try socket.send(raw: rest) }
+        var seqs: [Int] = []
+        for number in 1...Self.count {
+            let reply = try await socket.next()
+            try #require(reply.ok == true && reply.int("id") == number, "\(reply)")
+            seqs.append(try #require(reply.seq))
+        }
+        try await sending
+        #expect(seqs == seqs.sorted())
+        return seqs
+    }
+}
+
+/// The daemon's database as another program may hold it up: for less than the two seconds after which
+/// sets are refused.
+private struct BusyDisk: Sendable {
+    private let database: DatabaseQueue
+
+    init(of directory: String) throws {
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        self.database = try DatabaseQueue(
+            path: "\(directory)/statemachine.sqlite",
+            configuration: configuration
+        )
+    }
+
+    /// Does something, on a thread that may block, while nothing can be committed.
+    func blocked(_ body: @escaping @Sendable () throws -> Void) async throws {
+        try await blocking {
+            try self.database.writeWithoutTransaction { database in
+                try database.execute(sql: "BEGIN IMMEDIATE")
+                try body()
+                try database.execute(sql: "ROLLBACK")
+            }
+        }
+    }
+}
+
+extension LineSocket {
+    /// Has the daemon's loop come round a few times.
+    fileprivate func turn() throws {
+        for _ in 1...5 {
+            try self.send("ping")
+            #expect(try self.readLine() != nil)
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import StateMachineCore
+import StateMachineHistory
+import TestSupport
+import Testing
+
+/// Rows that need not be kept, when all is not well or nobody commits.
+@Suite(.timeLimit(.minutes(2)))
+struct PruningTests {
+    @Test
+    func failingToRemoveIsToldOnceAndSoIsItsEnd() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(directory: path, options: HistoryOptions(keepChanges: 2))
+            let told = Recorder<String>()
+            history.onTrouble { work, why in
+                #expect(work == .pruning)
+                told.record(why ?? "well")
+            }
+            let machine = history.makeMachine()
+            try machine.assign(.ready(true))
+            try other(
+                path,
+                """
+                CREATE TRIGGER refusal BEFORE DELETE ON change
+                BEGIN SELECT RAISE(ABORT, 'it stays'); END
+                """
+            )
+            for _ in 1...5 { try machine.assign(.ready(!machine.state.isReady)) }
+            // Twice, for a step is queued by the one before it.
+            for _ in 1...2 { #expect(await history.settled() == nil) }
+            #expect(told.heard.count == 1)
+            let sentence = "\(path)/statemachine.sqlite: it stays"
+            #expect(told.heard.first?.contains(sentence) == true)
+            #expect(history.oldest == 1)
+            try other(path, "DROP TRIGGER refusal")
+            try machine.assign(.ready(true))
+            while history.oldest < 6 { #expect(await history.settled() == nil) }
+            #expect(told.heard.count == 2)
+            #expect(told.heard.last == "well")
+        }
+    }
+
+    @Test
+    func whatGrowsOldWhileNobodyCommitsIsRemoved() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(
+                directory: path,
+                options: HistoryOptions(),
+                boot: nil,
+                day: 0.01
+            )
+            let machine = history.makeMachine()
+            for _ in 1...9 { try machine.assign(.ready(!machine.state.isReady)) }
+            #expect(await history.settled() == nil)
+            #expect(history.oldest == 1)
+            try other(path, "UPDATE change SET at = 0 WHERE seq < 6")
+            while history.oldest < 6 { #expect(await history.settled() == nil) }
+            #expect(try await history.all(after: 0).map(\.seq) == [6, 7, 8, 9])
+        }
+    }
+}
+
+extension AppState {
+    fileprivate var isReady: Bool { self == .ready(true) }
+}

@@ -1,0 +1,53 @@
+import Subprocess
+
+/// A file system of one megabyte, in memory, that a test may fill.
+package struct SmallDisk: Sendable {
+    package let path: String
+    private var filler: String { "\(self.path)/filler" }
+
+    /// Whether this process may mount one; a container's root may not either.
+    package static func isAllowed() async throws -> Bool {
+        try await withTemporaryDirectory { directory in
+            guard try await Self.mount(at: directory) else { return false }
+            try await Self.unmount(directory)
+            return true
+        }
+    }
+
+    /// Mounts one, and takes it away afterwards.
+    package static func with(_ body: (SmallDisk) async throws -> Void) async throws {
+        try await withTemporaryDirectory { directory in
+            guard try await Self.mount(at: directory) else {
+                throw TestFailure("cannot mount a tmpfs at \(directory)")
+            }
+            do {
+                try await body(SmallDisk(path: directory))
+            } catch {
+                try await Self.unmount(directory)
+                throw error
+            }
+            try await Self.unmount(directory)
+        }
+    }
+
+    /// Leaves room for nothing.
+    package func fill() async throws {
+        // Ends when nothing more fits.
+        _ = try await runTool(.name("sh"), ["-c", "cat /dev/zero >\(self.filler)"])
+    }
+
+    /// Makes the room again that ``fill()`` took.
+    package func empty() async throws {
+        let result = try await runTool(.name("rm"), [self.filler])
+        guard result.status == .exited(0) else { throw TestFailure("rm: \(result.errors)") }
+    }
+
+    private static func mount(at path: String) async throws -> Bool {
+        let arguments = ["-t", "tmpfs", "-o", "size=1m", "none", path]
+        return try await runTool(.name("mount"), arguments).status == .exited(0)
+    }
+
+    private static func unmount(_ path: String) async throws {
+        _ = try await runTool(.name("umount"), ["-l", path])
+    }
+}
