@@ -2,35 +2,30 @@ public import Synchronization
 
 // What the drain does.
 extension Lane {
-    @usableFromInline
-    enum Taken {
-        case entry(LogEntry)
-        case missed(Missed<State>)
-    }
+    /// The next thing to tell: an entry, or what the lane was too late for; neither at the end.
+    @usableFromInline typealias Taken = (entry: LogEntry?, missed: Missed<State>?)
 
     @inlinable
-    func take() -> Taken? {
+    func take() -> Taken {
         guard self.limit == nil else { return self.takeGuarded() }
-        guard let entry = self.cursor.next else { return nil }
+        guard let entry = self.cursor.next else { return (nil, nil) }
         // The passed entry goes after the cursor has moved: with it a state may go, and run a
         // client's code.
         let passed = exchange(&self.cursor, with: entry)
         withExtendedLifetime(passed) {}
-        return .entry(entry)
+        return (entry, nil)
     }
 
     @usableFromInline
-    func takeGuarded() -> Taken? {
-        let (taken, _) = self.turn.withLock { _ -> (Taken?, passed: LogEntry) in
+    func takeGuarded() -> Taken {
+        let (taken, _) = self.turn.withLock { _ -> (Taken, passed: LogEntry) in
             let passed = self.cursor
-            if let missed = self.missed.take() { return (.missed(missed), passed) }
-            guard let entry = passed.next else { return (nil, passed) }
+            if let missed = self.missed.take() { return ((nil, missed), passed) }
+            guard let entry = passed.next else { return ((nil, nil), passed) }
             self.cursor = entry
-            return (.entry(entry), passed)
+            return ((entry, nil), passed)
         }
-        if case .entry(let entry)? = taken {
-            self.progress.store(entry.position, ordering: .relaxed)
-        }
+        if let entry = taken.entry { self.progress.store(entry.position, ordering: .relaxed) }
         return taken
     }
 
@@ -50,35 +45,39 @@ extension Lane {
         var count = 0
         var hasDelivered = false
         var hasGone = false
-        while count < limit, let taken = self.take() {
+        // Kept from entry to entry: each look at the field counts references.
+        var heard = self.heard
+        while count < limit {
+            let (next, missed) = self.take()
+            guard next != nil || missed != nil else { break }
             count += 1
             if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
                 self.refreshHeard()
+                heard = self.heard
             }
-            switch taken {
-            case .missed(let missed):
+            if let missed {
                 hasDelivered = true
-                for member in self.heard { member.hearMissed(missed) }
-            case .entry(let entry):
-                var isHeard = false
-                switch entry.kind {
-                case .beginning, .mark: break
-                case .transition:
-                    hasDelivered = true
-                    let transition = self.transition(of: entry)
-                    let position = entry.position
-                    for member in self.heard where member.since < position {
-                        if member.hear(transition) {
-                            isHeard = true
-                        } else if member.isGone {
-                            hasGone = true
-                        }
+                for member in heard { member.hearMissed(missed) }
+            }
+            guard let entry = next else { continue }
+            var isHeard = false
+            switch entry.kind {
+            case .beginning, .mark: break
+            case .transition:
+                hasDelivered = true
+                let transition = self.transition(of: entry)
+                let position = entry.position
+                for member in heard where member.since < position {
+                    if member.hear(transition) {
+                        isHeard = true
+                    } else if member.isGone {
+                        hasGone = true
                     }
-                case .question: self.ask(entry)
                 }
-                if let passage = entry.passage {
-                    self.pass(passage, at: entry.position, hearing: isHeard)
-                }
+            case .question: self.ask(entry)
+            }
+            if let passage = entry.passage {
+                self.pass(passage, at: entry.position, hearing: isHeard)
             }
         }
         if count < limit { self.endTurn(afterDelivery: hasDelivered) }

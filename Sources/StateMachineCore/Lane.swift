@@ -179,8 +179,10 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// Only by whoever owns the drain.
     func abandon() {
         while true {
-            while let taken = self.take() {
-                if case .entry(let entry) = taken { self.passUnheard(entry) }
+            while true {
+                let (entry, missed) = self.take()
+                guard entry != nil || missed != nil else { break }
+                if let entry { self.passUnheard(entry) }
             }
             self.isNudged.store(false, ordering: .sequentiallyConsistent)
             guard self.fallAsleep() else { return }

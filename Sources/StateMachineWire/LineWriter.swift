@@ -115,8 +115,7 @@ package struct LineWriter: ~Copyable {
     package mutating func cursor(_ name: StaticString, _ cursor: Cursor) {
         self.key(name)
         self.text("\"")
-        var epoch = cursor.epoch.description
-        epoch.withUTF8 { self.raw(UnsafeRawBufferPointer($0)) }
+        self.raw(cursor.epoch.bytes)
         self.text(":")
         self.decimal(cursor.seq)
         self.text("\"")
