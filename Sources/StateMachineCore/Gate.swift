@@ -18,7 +18,8 @@ struct Gate<State: MachineState>: Sendable {
         let by: Peer?
         /// Nil: nobody is asked.
         let question: Question?
-        let waited: @Sendable () -> Duration
+        /// How long ago it was proposed; nil: that does not count.
+        let waited: (@Sendable () -> Duration)?
         let completion: @Sendable (Answer) -> Void
         /// Called after the completions of all that was decided together with it.
         let afterBurst: (@Sendable () -> Void)?
@@ -30,7 +31,7 @@ struct Gate<State: MachineState>: Sendable {
             cause: String?,
             by: Peer?,
             question: Question?,
-            waited: @escaping @Sendable () -> Duration,
+            waited: (@Sendable () -> Duration)? = nil,
             afterBurst: (@Sendable () -> Void)? = nil,
             completion: @escaping @Sendable (Answer) -> Void
         ) {
@@ -46,12 +47,20 @@ struct Gate<State: MachineState>: Sendable {
         }
     }
 
-    /// A proposal whose fate is decided if the log commits the group that it is in.
+    /// A proposal and what becomes of it: what is answered if the log commits the group that it is in, and
+    /// then what is answered under no lock.
+    ///
+    /// It keeps all of the proposal until then, so that what its closures hold is let go under no lock
+    /// either.
     struct Judged: Sendable {
         let pending: Pending
-        /// Nil if it is refused or changes nothing, and then the answer waits for what came before.
-        let transition: Transition<State>?
         let answer: Answer
+
+        /// Nil if it is refused or changes nothing, and then the answer waits for what came before.
+        var transition: Transition<State>? {
+            guard case .success(.committed(let transition)) = self.answer else { return nil }
+            return transition
+        }
     }
 
     enum Group: Sendable {
@@ -77,12 +86,6 @@ struct Gate<State: MachineState>: Sendable {
         case open(Ballot<State>)
         case decided(Ballot<State>, Verdict)
     }
-
-    /// Filed under the lock, made under none.
-    ///
-    /// It keeps all of the proposal until then, so that what
-    /// its closures hold is let go under no lock either.
-    typealias Call = (pending: Pending, answer: Answer)
 
     var voters: [VoterMember<State>] = []
     /// Goes up whenever a voter comes.
@@ -115,6 +118,29 @@ struct Gate<State: MachineState>: Sendable {
         !self.gathering.isEmpty && (!self.isHeld || self.gathering.count >= Self.heldLimit)
     }
 
+    /// Whether the proposals that have come are left until the turn in which more are about to come has
+    /// ended, so that all of them are judged in one go.
+    var isAwaitingMore: Bool {
+        guard self.isHeld else { return false }
+        switch self.group {
+        case .none: return self.pending.count + self.gathering.count < Self.heldLimit
+        case .committing, .ended: return true
+        }
+    }
+
+    /// Takes the proposals that may be judged in one go: such that ask nobody, and, if there is a log,
+    /// such that have nobody to ask.
+    ///
+    /// Nothing but its pump moves a machine with a log, so that they need not be found in the queue again.
+    mutating func takeRun(hasLog: Bool) -> [Pending]? {
+        let room = Self.groupLimit - self.gathering.count
+        if !self.assignments.isEmpty { return self.assignments.takeFirst(room) }
+        guard hasLog, case .none = self.poll, self.voters.isEmpty, !self.isAwaitingMore else {
+            return nil
+        }
+        return self.pending.takeFirst(room)
+    }
+
     /// Whether nothing is on its way to the log.
     var isQuiet: Bool {
         switch self.group {
@@ -126,14 +152,18 @@ struct Gate<State: MachineState>: Sendable {
     /// The last transition that will have happened when the log has committed what it has and what
     /// gathers.
     var lastJudged: Transition<State>? {
-        if let last = self.gathering.last(where: { $0.transition != nil }) {
-            return last.transition
-        }
+        if let last = Self.last(of: self.gathering) { return last }
         switch self.group {
         case .none: return nil
-        case .committing(let judged), .ended(let judged, _):
-            return judged.last { $0.transition != nil }?.transition
+        case .committing(let judged), .ended(let judged, _): return Self.last(of: judged)
         }
+    }
+
+    private static func last(of judged: [Judged]) -> Transition<State>? {
+        for one in judged.reversed() {
+            if let transition = one.transition { return transition }
+        }
+        return nil
     }
 
     /// Becomes the pump, unless there is one.
@@ -146,5 +176,19 @@ struct Gate<State: MachineState>: Sendable {
     var isPumpedHere: Bool {
         guard let pumper = self.pumper else { return false }
         return pthread_equal(pumper, pthread_self()) != 0
+    }
+}
+
+extension Array {
+    /// The first `count` elements, or all of them, which leave.
+    fileprivate mutating func takeFirst(_ count: Int) -> [Element]? {
+        guard count > 0, !self.isEmpty else { return nil }
+        guard count < self.count else {
+            let all = self
+            self = []
+            return all
+        }
+        defer { self.removeFirst(count) }
+        return Array(self[..<count])
     }
 }

@@ -60,6 +60,7 @@ extension StateMachine {
     ///   - cause: why, carried by the transition.
     ///   - by: who, if not the process itself.
     ///   - completion: told the outcome; it may not block.
+    @_specialize(where State == AppState)
     public func propose(
         _ new: State,
         asking question: Question = Question(),
@@ -67,35 +68,6 @@ extension StateMachine {
         reenter: Bool = false,
         cause: String? = nil,
         by: Peer? = nil,
-        completion:
-            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
-    ) {
-        self.propose(
-            new,
-            asking: question,
-            expecting: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by,
-            afterBurst: nil,
-            completion: completion
-        )
-    }
-
-    /// The same; `afterBurst`, if `completion` was not called before this returned, is called after the
-    /// completions of all proposals that were decided together with this one.
-    ///
-    /// For the stock state there is code of its own all the way through the gate, as in
-    /// ``decideAtOnce(_:expecting:reenter:cause:by:under:)``.
-    @_specialize(where State == AppState)
-    package func propose(
-        _ new: State,
-        asking question: Question = Question(),
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
-        afterBurst: (@Sendable () -> Void)?,
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
@@ -120,6 +92,71 @@ extension StateMachine {
                 by: by,
                 question: question,
                 waited: stopwatch(on: self.options.clock),
+                completion: completion
+            )
+        )
+    }
+
+    /// Proposes what ``decideAtOnce(_:expecting:reenter:cause:by:under:)`` could not decide.
+    ///
+    /// For the stock state there is code of its own all the way through the gate, as there.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - isExpected: pure, and may be asked again.
+    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - cause: why.
+    ///   - by: who.
+    ///   - isTimed: whether the time until voters are asked is part of their patience; needless where
+    ///     there are none.
+    ///   - afterBurst: called after the completions of all that was decided together with this one.
+    ///   - completion: told the outcome; it may not block.
+    @_specialize(where State == AppState)
+    package func propose(
+        _ new: State,
+        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?,
+        isTimed: Bool,
+        afterBurst: @escaping @Sendable () -> Void,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) {
+        self.lineUp(
+            new,
+            expecting: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            isTimed: isTimed,
+            afterBurst: afterBurst,
+            completion: completion
+        )
+    }
+
+    /// Apart from what chooses the code for the state's type; see `outcome`.
+    @inline(never)
+    private func lineUp(
+        _ new: State,
+        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?,
+        isTimed: Bool,
+        afterBurst: @escaping @Sendable () -> Void,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) {
+        self.enqueue(
+            Gate.Pending(
+                new,
+                isExpected: isExpected,
+                reenter: reenter,
+                cause: cause,
+                by: by,
+                question: Question(),
+                waited: isTimed ? stopwatch(on: self.options.clock) : nil,
                 afterBurst: afterBurst,
                 completion: completion
             )
@@ -177,7 +214,7 @@ extension StateMachine {
             } else {
                 holder.gate.pending.append(pending)
             }
-            return (nil, holder.beginPumping())
+            return (nil, holder.gate.isAwaitingMore ? nil : holder.beginPumping())
         }
         if let refused {
             pending.completion(.failure(.overloaded(current: refused)))

@@ -1,50 +1,39 @@
+extension Gate.Pending {
+    /// What it leads to from there.
+    func transition(from base: Snapshot<State>, at time: WallTime) -> Transition<State> {
+        Transition(
+            seq: base.seq + 1,
+            old: base.state,
+            new: self.new,
+            at: time,
+            cause: self.cause,
+            by: self.by
+        )
+    }
+}
+
 /// What becomes of a proposal that is decided on, under the lock.
 extension StateMachine.Holder {
-    private mutating func leaveQueue(_ pending: Gate<State>.Pending) {
-        if pending.question == nil {
-            self.gate.assignments.removeFirst()
-        } else {
-            self.gate.pending.removeFirst()
-        }
-    }
-
+    /// Answers the first proposal, after all that came before it.
     mutating func answer(
         _ pending: Gate<State>.Pending,
         _ answer: Gate<State>.Answer
     ) -> Step {
-        self.leaveQueue(pending)
+        self.gate.pending.removeFirst()
+        let judged = Gate.Judged(pending: pending, answer: answer)
         guard self.gate.isQuiet else {
-            self.gate.gathering.append(
-                Gate.Judged(pending: pending, transition: nil, answer: answer)
-            )
+            self.gate.gathering.append(judged)
             return .again
         }
-        return .tell(nil, [(pending, answer)])
+        return .tell(nil, [judged])
     }
 
     mutating func enter(_ pending: Gate<State>.Pending, from base: Snapshot<State>) -> Step {
-        self.leaveQueue(pending)
-        let transition = Transition(
-            seq: base.seq + 1,
-            old: base.state,
-            new: pending.new,
-            at: .now,
-            cause: pending.cause,
-            by: pending.by
-        )
-        guard self.hasLog else {
-            return .tell(
-                self.appended(since: self.enter(transition)),
-                [(pending, .success(.committed(transition)))]
-            )
-        }
-        self.gate.gathering.append(
-            Gate.Judged(
-                pending: pending,
-                transition: transition,
-                answer: .success(.committed(transition))
-            )
-        )
+        self.gate.pending.removeFirst()
+        let transition = pending.transition(from: base, at: .now)
+        let judged = Gate.Judged(pending: pending, answer: .success(.committed(transition)))
+        guard self.hasLog else { return .tell(self.appended(since: self.enter(transition)), [judged]) }
+        self.gate.gathering.append(judged)
         return .again
     }
 
@@ -73,10 +62,7 @@ extension StateMachine.Holder {
         guard let failure else {
             let before = self.tail
             for transition in judged.lazy.compactMap(\.transition) { _ = self.enter(transition) }
-            return .tell(
-                self.appended(since: before),
-                judged.map { ($0.pending, $0.answer) }
-            )
+            return .tell(self.appended(since: before), judged)
         }
         // What was refused or judged against a state that will not be is judged again.
         let again = judged.filter { $0.transition == nil } + self.gate.gathering
@@ -90,7 +76,8 @@ extension StateMachine.Holder {
         )
         return .tell(
             nil,
-            judged.filter { $0.transition != nil }.map { ($0.pending, answer) }
+            judged.filter { $0.transition != nil }
+                .map { Gate.Judged(pending: $0.pending, answer: answer) }
         )
     }
 

@@ -14,7 +14,6 @@ extension StateMachine {
                 cause: nil,
                 by: nil,
                 question: nil,
-                waited: { .zero },
                 afterBurst: done,
                 completion: { _ in }
             )
@@ -22,7 +21,11 @@ extension StateMachine {
     }
 
     /// Whether anybody might be asked about a proposal.
-    package var hasVoters: Bool { self.holder.withLock { !$0.gate.voters.isEmpty } }
+    package var hasVoters: Bool {
+        @_specialize(where State == AppState) get {
+            self.holder.withLock { !$0.gate.voters.isEmpty }
+        }
+    }
 
     /// The write-ahead log, if it can be read again.
     package var history: (any TransitionHistory)? { self.options.log as? any TransitionHistory }

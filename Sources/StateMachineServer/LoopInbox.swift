@@ -5,14 +5,18 @@ import NIOCore
 /// is answered together.
 ///
 /// Guarded state, behind `jobs`: what has gathered. Bounded by the sets that may be undecided.
-/// `@unchecked Sendable`: `isEmptying` is touched on `loop` only.
+/// `@unchecked Sendable`: `isEmptying` and `spare` are touched on `loop` only.
 final class LoopInbox: @unchecked Sendable {
+    typealias Job = @Sendable () -> Void
+
     private let loop: any EventLoop
     private let jobs = NIOLockedValueBox(Gathered())
     private var isEmptying = false
+    /// Room for what gathers while what has gathered is run.
+    private var spare: [Job] = []
 
     private struct Gathered: Sendable {
-        var jobs: [@Sendable () -> Void] = []
+        var jobs: [Job] = []
         /// Whether the loop is on its way.
         var isAwake = false
     }
@@ -23,7 +27,7 @@ final class LoopInbox: @unchecked Sendable {
 
     /// Runs `job` after all that came before it: on the loop before this returns, unless it is called
     /// by such a job; elsewhere after the next ``wake()``.
-    func add(_ job: @escaping @Sendable () -> Void) {
+    func add(_ job: @escaping Job) {
         self.jobs.withLockedValue { $0.jobs.append(job) }
         if self.loop.inEventLoop { self.empty() }
     }
@@ -43,12 +47,13 @@ final class LoopInbox: @unchecked Sendable {
         self.isEmptying = true
         defer { self.isEmptying = false }
         while true {
-            let gathered = self.jobs.withLockedValue { box in
-                defer { box = Gathered() }
-                return box.jobs
+            self.jobs.withLockedValue { box in
+                swap(&box.jobs, &self.spare)
+                box.isAwake = false
             }
-            guard !gathered.isEmpty else { return }
-            for job in gathered { job() }
+            guard !self.spare.isEmpty else { return }
+            for job in self.spare { job() }
+            self.spare.removeAll(keepingCapacity: true)
         }
     }
 }

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineWire
 import Synchronization
 
@@ -5,23 +6,52 @@ import Synchronization
 /// to the disk.
 ///
 /// Its identity is what counts: one that is no longer listed has been answered. Guarded state:
-/// `isWithdrawn` is atomic, since the machine asks at the proposal's turn, on whatever thread.
-final class PendingSet: Sendable {
+/// `isWithdrawn` is atomic, since the machine asks at the proposal's turn, on whatever thread; `place` is
+/// written once, before the set is handed to the loop, and read there.
+///
+/// `@unchecked Sendable`: for that, and `connection` is touched on the loop only.
+final class PendingSet: @unchecked Sendable {
     let id: RequestID?
     let call: SetCall
+    let state: EncodedState
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
     let isOrdered: Bool
 
+    private let connection: Connection
     private let withdrawn = Atomic<Bool>(false)
+    /// Where it led.
+    private var place: (seq: UInt64, at: WallTime)?
 
-    init(id: RequestID?, call: SetCall, isOrdered: Bool) {
-        self.isOrdered = isOrdered
+    init(
+        _ state: EncodedState,
+        _ call: SetCall,
+        id: RequestID?,
+        isOrdered: Bool,
+        of connection: Connection
+    ) {
         self.id = id
         self.call = call
+        self.state = state
+        self.isOrdered = isOrdered
+        self.connection = connection
     }
 
     /// Whether it was answered before its turn, and must not happen any more.
     var isWithdrawn: Bool { self.withdrawn.load(ordering: .sequentiallyConsistent) }
 
     func withdraw() { self.withdrawn.store(true, ordering: .sequentiallyConsistent) }
+
+    /// Notes what is to be answered; on whatever thread decided it.
+    func committed(seq: UInt64, at time: WallTime) { self.place = (seq, time) }
+
+    /// Says that it was committed.
+    func answer() {
+        guard let place else { preconditionFailure("a set is answered that was not committed") }
+        // What was entered is what was asked for, which is encoded already.
+        self.answer(
+            .committed(EncodedSnapshot(seq: place.seq, state: self.state, at: place.at))
+        )
+    }
+
+    func answer(_ outcome: SetOutcome) { self.connection.decided(self, outcome) }
 }

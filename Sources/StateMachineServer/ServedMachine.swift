@@ -48,19 +48,12 @@ protocol ServedMachine: AnyObject, Sendable {
     /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome?
 
-    /// Proposes a state.
+    /// Proposes a state, which is answered once, on the event loop.
     ///
     /// - Parameters:
-    ///   - state: one that ``state(_:data:)`` has made.
-    ///   - pending: what else is asked for; it may be withdrawn until its turn.
+    ///   - set: what is asked for; it may be withdrawn until its turn.
     ///   - by: who.
-    ///   - completion: called once, on the event loop.
-    func propose(
-        _ state: EncodedState,
-        _ pending: PendingSet,
-        by: Peer,
-        completion: @escaping @Sendable (SetOutcome) -> Void
-    )
+    func propose(_ set: PendingSet, by: Peer)
 
     /// Whether anybody might be asked about a set.
     var hasVoters: Bool { get }

@@ -108,27 +108,37 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     @_specialize(where State == AppState)
-    func propose(
-        _ state: EncodedState,
-        _ pending: PendingSet,
-        by: Peer,
-        completion: @escaping @Sendable (SetOutcome) -> Void
-    ) {
-        let (decisions, coding, call) = (self.decisions, self.coding, pending.call)
+    func propose(_ set: PendingSet, by: Peer) { self.lineUp(set, by) }
+
+    /// Apart from ``propose(_:by:)``, as ``outcome(of:_:_:)`` is from what calls it.
+    @inline(never)
+    private func lineUp(_ set: PendingSet, _ by: Peer) {
         self.holdGroups()
+        let (coding, call) = (self.coding, set.call)
+        let isExpected: @Sendable (Snapshot<State>) -> Bool =
+            if call.ifSeq == nil, call.ifState == nil {
+                { _ in !set.isWithdrawn }
+            } else {
+                { !set.isWithdrawn && coding.matches(call.ifSeq, call.ifState, $0) }
+            }
+        let decisions = self.decisions
         self.machine.propose(
-            self.typed(state).state,
-            expecting: {
-                !pending.isWithdrawn && coding.matches(call.ifSeq, call.ifState, $0)
-            },
+            self.typed(set.state).state,
+            expecting: isExpected,
             reenter: call.reenter,
             cause: call.cause,
             by: by,
+            isTimed: !set.isOrdered,
             afterBurst: { decisions.wake() },
             completion: { result in
                 // Decided at once, this is still the request's turn; decided later, it is whoever's
                 // thread brought the last vote or the commit.
-                decisions.add { completion(self.outcome(result)) }
+                if case .success(.committed(let transition)) = result {
+                    set.committed(seq: transition.seq, at: transition.at)
+                    self.decisions.add { set.answer() }
+                } else {
+                    self.decisions.add { set.answer(self.outcome(result)) }
+                }
             }
         )
     }
