@@ -21,8 +21,8 @@ struct Gate<State: MachineState>: Sendable {
         /// How long ago it was proposed; nil: that does not count.
         let waited: (@Sendable () -> Duration)?
         let completion: @Sendable (Answer) -> Void
-        /// Called after the completions of all that was decided together with it.
-        let afterBurst: (@Sendable () -> Void)?
+        /// Nil: it is called where it was decided.
+        let place: (any CompletionPlace)?
 
         init(
             _ new: State,
@@ -32,7 +32,7 @@ struct Gate<State: MachineState>: Sendable {
             by: Peer?,
             question: Question?,
             waited: (@Sendable () -> Duration)? = nil,
-            afterBurst: (@Sendable () -> Void)? = nil,
+            place: (any CompletionPlace)? = nil,
             completion: @escaping @Sendable (Answer) -> Void
         ) {
             self.new = new
@@ -42,7 +42,7 @@ struct Gate<State: MachineState>: Sendable {
             self.by = by
             self.question = question
             self.waited = waited
-            self.afterBurst = afterBurst
+            self.place = place
             self.completion = completion
         }
     }
@@ -53,13 +53,30 @@ struct Gate<State: MachineState>: Sendable {
     /// It keeps all of the proposal until then, so that what its closures hold is let go under no lock
     /// either.
     struct Judged: Sendable {
-        let pending: Pending
-        let answer: Answer
+        enum Fate: Sendable {
+            case entering(TransitionEntry<State>)
+            /// It is refused or changes nothing, and the answer waits for what came before. Indirect, to
+            /// keep what is common small.
+            indirect case answered(Answer)
+        }
 
-        /// Nil if it is refused or changes nothing, and then the answer waits for what came before.
-        var transition: Transition<State>? {
-            guard case .success(.committed(let transition)) = self.answer else { return nil }
-            return transition
+        let pending: Pending
+        let fate: Fate
+
+        var entry: TransitionEntry<State>? {
+            switch self.fate {
+            case .entering(let entry): entry
+            case .answered: nil
+            }
+        }
+
+        /// Under no lock.
+        func complete() {
+            switch self.fate {
+            case .entering(let entry):
+                self.pending.completion(.success(.committed(entry.transition)))
+            case .answered(let answer): self.pending.completion(answer)
+            }
         }
     }
 
@@ -151,7 +168,7 @@ struct Gate<State: MachineState>: Sendable {
 
     /// The last transition that will have happened when the log has committed what it has and what
     /// gathers.
-    var lastJudged: Transition<State>? {
+    var lastJudged: TransitionEntry<State>? {
         if let last = Self.last(of: self.gathering) { return last }
         switch self.group {
         case .none: return nil
@@ -159,9 +176,9 @@ struct Gate<State: MachineState>: Sendable {
         }
     }
 
-    private static func last(of judged: [Judged]) -> Transition<State>? {
+    private static func last(of judged: [Judged]) -> TransitionEntry<State>? {
         for one in judged.reversed() {
-            if let transition = one.transition { return transition }
+            if let entry = one.entry { return entry }
         }
         return nil
     }

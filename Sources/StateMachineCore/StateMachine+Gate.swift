@@ -97,72 +97,6 @@ extension StateMachine {
         )
     }
 
-    /// Proposes what ``decideAtOnce(_:expecting:reenter:cause:by:under:)`` could not decide.
-    ///
-    /// For the stock state there is code of its own all the way through the gate, as there.
-    ///
-    /// - Parameters:
-    ///   - new: the state to enter.
-    ///   - isExpected: pure, and may be asked again.
-    ///   - reenter: makes a transition even of a state equal to the current one.
-    ///   - cause: why.
-    ///   - by: who.
-    ///   - isTimed: whether the time until voters are asked is part of their patience; needless where
-    ///     there are none.
-    ///   - afterBurst: called after the completions of all that was decided together with this one.
-    ///   - completion: told the outcome; it may not block.
-    @_specialize(where State == AppState)
-    package func propose(
-        _ new: State,
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
-        isTimed: Bool,
-        afterBurst: @escaping @Sendable () -> Void,
-        completion:
-            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
-    ) {
-        self.lineUp(
-            new,
-            expecting: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by,
-            isTimed: isTimed,
-            afterBurst: afterBurst,
-            completion: completion
-        )
-    }
-
-    /// Apart from what chooses the code for the state's type; see `outcome`.
-    @inline(never)
-    private func lineUp(
-        _ new: State,
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
-        isTimed: Bool,
-        afterBurst: @escaping @Sendable () -> Void,
-        completion:
-            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
-    ) {
-        self.enqueue(
-            Gate.Pending(
-                new,
-                isExpected: isExpected,
-                reenter: reenter,
-                cause: cause,
-                by: by,
-                question: Question(),
-                waited: isTimed ? stopwatch(on: self.options.clock) : nil,
-                afterBurst: afterBurst,
-                completion: completion
-            )
-        )
-    }
-
     /// Proposes a state and waits, without a thread, for what becomes of it.
     ///
     /// As ``propose(_:asking:expecting:reenter:cause:by:completion:)``. Cancelling the task does not
@@ -197,31 +131,6 @@ extension StateMachine {
             ) { continuation.resume(returning: $0) }
         }
         return try result.get()
-    }
-
-    func enqueue(_ pending: Gate<State>.Pending) {
-        let (refused, step) = self.holder.withLock { holder -> (Snapshot<State>?, Step?) in
-            guard
-                holder.gate.pending.count + holder.gate.assignments.count
-                    < self.options.proposalLimit
-            else {
-                return (holder.snapshot, nil)
-            }
-            if pending.question == nil {
-                holder.gate.assignments.append(pending)
-                // Its thread waits, and may be the one that would release.
-                holder.gate.isHeld = false
-            } else {
-                holder.gate.pending.append(pending)
-            }
-            return (nil, holder.gate.isAwaitingMore ? nil : holder.beginPumping())
-        }
-        if let refused {
-            pending.completion(.failure(.overloaded(current: refused)))
-            pending.afterBurst?()
-        } else {
-            self.pump(from: step)
-        }
     }
 
     /// Decides at once, or returns nil if that would mean to wait.

@@ -20,7 +20,7 @@ extension StateMachine.Holder {
         _ answer: Gate<State>.Answer
     ) -> Step {
         self.gate.pending.removeFirst()
-        let judged = Gate.Judged(pending: pending, answer: answer)
+        let judged = Gate.Judged(pending: pending, fate: .answered(answer))
         guard self.gate.isQuiet else {
             self.gate.gathering.append(judged)
             return .again
@@ -31,8 +31,14 @@ extension StateMachine.Holder {
     mutating func enter(_ pending: Gate<State>.Pending, from base: Snapshot<State>) -> Step {
         self.gate.pending.removeFirst()
         let transition = pending.transition(from: base, at: .now)
-        let judged = Gate.Judged(pending: pending, answer: .success(.committed(transition)))
-        guard self.hasLog else { return .tell(self.appended(since: self.enter(transition)), [judged]) }
+        let passage = self.unheard.map { unheard in
+            Passage { wasHeard in if !wasHeard { unheard(transition) } }
+        }
+        let entry = TransitionEntry(transition, passage: passage)
+        let judged = Gate.Judged(pending: pending, fate: .entering(entry))
+        guard self.hasLog else {
+            return .tell(self.appended(since: self.enter(entry)), [judged])
+        }
         self.gate.gathering.append(judged)
         return .again
     }
@@ -61,11 +67,11 @@ extension StateMachine.Holder {
     mutating func finish(_ judged: [Gate<State>.Judged], failure: String?) -> Step {
         guard let failure else {
             let before = self.tail
-            for transition in judged.lazy.compactMap(\.transition) { _ = self.enter(transition) }
+            for one in judged { if let entry = one.entry { _ = self.enter(entry) } }
             return .tell(self.appended(since: before), judged)
         }
         // What was refused or judged against a state that will not be is judged again.
-        let again = judged.filter { $0.transition == nil } + self.gate.gathering
+        let again = judged.filter { $0.entry == nil } + self.gate.gathering
         self.gate.gathering = []
         let pending = again.map(\.pending)
         self.gate.assignments.insert(contentsOf: pending.filter { $0.question == nil }, at: 0)
@@ -76,21 +82,14 @@ extension StateMachine.Holder {
         )
         return .tell(
             nil,
-            judged.filter { $0.transition != nil }
-                .map { Gate.Judged(pending: $0.pending, answer: answer) }
+            judged.filter { $0.entry != nil }
+                .map { Gate.Judged(pending: $0.pending, fate: .answered(answer)) }
         )
     }
 
     /// Enters the state that a transition leads to, under the lock; the observer of `state` does the
     /// rest.
-    private mutating func enter(_ transition: Transition<State>) -> LogEntry {
-        let passage = self.unheard.map { unheard in
-            Passage { wasHeard in if !wasHeard { unheard(transition) } }
-        }
-        return self.enter(
-            transition.new,
-            as: TransitionEntry(transition, passage: passage),
-            at: transition.at
-        )
+    private mutating func enter(_ entry: TransitionEntry<State>) -> LogEntry {
+        self.enter(entry.new, as: entry, at: entry.at)
     }
 }

@@ -69,11 +69,25 @@ extension StateMachine {
             }
         case .tell(let appended, let judged):
             if let appended { self.announce(appended) }
-            for one in judged { one.pending.completion(one.answer) }
-            for one in judged { one.pending.afterBurst?() }
+            self.tell(judged[...])
         case .ask(let ballot, let question, let waited, let appended):
             ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
             self.announce(appended)
+        }
+    }
+
+    /// Completes each; those in a row that are completed in the same place are taken there together.
+    func tell(_ judged: ArraySlice<Gate<State>.Judged>) {
+        var rest = judged
+        while let first = rest.first {
+            guard let place = first.pending.place else {
+                first.complete()
+                rest.removeFirst()
+                continue
+            }
+            let run = rest.prefix { $0.pending.place === place }
+            rest = rest[run.endIndex...]
+            place.run { for one in run { one.complete() } }
         }
     }
 
@@ -95,17 +109,19 @@ extension StateMachine {
         // Read after the base, so a later seq never has an earlier reading.
         let now = WallTime.now
         return run.map { pending in
-            let answer: Gate<State>.Answer
+            let fate: Gate<State>.Judged.Fate
             switch self.judge(pending, base: base, voters: []) {
-            case .refuse(let error): answer = .failure(error)
+            case .refuse(let error): fate = .answered(.failure(error))
             // Nobody is there to be asked.
-            case .leave, .ask: answer = .success(.unchanged(base))
+            case .leave, .ask: fate = .answered(.success(.unchanged(base)))
             case .enter:
                 let transition = pending.transition(from: base, at: now)
-                answer = .success(.committed(transition))
+                fate = .entering(
+                    TransitionEntry(transition, passage: self.passage(of: transition))
+                )
                 base = Snapshot(seq: transition.seq, state: transition.new, at: now)
             }
-            return Gate.Judged(pending: pending, answer: answer)
+            return Gate.Judged(pending: pending, fate: fate)
         }
     }
 

@@ -14,8 +14,7 @@ extension StateMachine {
                 cause: nil,
                 by: nil,
                 question: nil,
-                afterBurst: done,
-                completion: { _ in }
+                completion: { _ in done() }
             )
         )
     }

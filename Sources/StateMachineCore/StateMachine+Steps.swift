@@ -38,7 +38,7 @@ extension StateMachine.Holder {
         if case .none = self.gate.group, self.gate.isReady {
             let judged = self.gate.gathering
             self.gate.gathering = []
-            let group = judged.compactMap(\.transition)
+            let group = judged.compactMap { $0.entry?.transition }
             if group.isEmpty {
                 self.gate.group = .ended(judged, failure: nil)
                 return .again

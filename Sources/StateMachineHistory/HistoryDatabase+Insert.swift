@@ -30,29 +30,40 @@ extension HistoryDatabase {
 
     /// Adds the rows; within a transaction, which is to be rolled back if this throws.
     func insert(_ rows: [NewRow], _ db: Database) throws {
-        let statement = try db.cachedStatement(
-            sql: "INSERT INTO change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        ).sqliteStatement
-        // Also since what is bound is kept for as long as the rows are, not the statement.
+        let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
+        try self.insert(rows[..<several], Self.rowsAtOnce, by: Self.severalRows, db)
+        try self.insert(rows[several...], 1, by: Self.oneRow, db)
+    }
+
+    /// Rows that one statement adds.
+    ///
+    /// 16: measured with groups of 128, where it takes a fifth off what a row costs; twice as many take off
+    /// no more.
+    private static let rowsAtOnce = 16
+
+    private static let oneRow = insertion(of: 1)
+    private static let severalRows = insertion(of: rowsAtOnce)
+
+    private static func insertion(of rows: Int) -> String {
+        let values = Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows)
+        return "INSERT INTO change VALUES \(values.joined(separator: ", "))"
+    }
+
+    /// Adds the rows with a statement that adds `count`, of which they are a multiple.
+    private func insert(
+        _ rows: ArraySlice<NewRow>,
+        _ count: Int,
+        by sql: String,
+        _ db: Database
+    ) throws {
+        guard !rows.isEmpty else { return }
+        let statement = try db.cachedStatement(sql: sql).sqliteStatement
+        // What is bound is kept for as long as the rows are, not the statement.
         defer { sqlite3_clear_bindings(statement) }
-        for row in rows {
-            sqlite3_bind_int64(statement, 1, Int64(row.seq))
-            sqlite3_bind_int64(statement, 2, row.at.microseconds)
-            row.new.bind(to: statement, 3)
-            if let old = row.old {
-                old.bind(to: statement, 5)
-            } else {
-                sqlite3_bind_null(statement, 5)
-                sqlite3_bind_null(statement, 6)
+        for start in stride(from: rows.startIndex, to: rows.endIndex, by: count) {
+            for index in 0..<count {
+                Self.bind(rows[start + index], statement, CInt(index * 9))
             }
-            if let peer = row.by {
-                sqlite3_bind_int64(statement, 7, Int64(peer.uid))
-                sqlite3_bind_int64(statement, 8, Int64(peer.pid))
-            } else {
-                sqlite3_bind_null(statement, 7)
-                sqlite3_bind_null(statement, 8)
-            }
-            Self.bind(row.cause, statement, 9)
             let result = sqlite3_step(statement)
             guard result == SQLITE_DONE else {
                 // Read before the reset, so that it is what SQLite says of the step.
@@ -62,6 +73,27 @@ extension HistoryDatabase {
             }
             sqlite3_reset(statement)
         }
+    }
+
+    /// Binds the row to the columns after that one.
+    private static func bind(_ row: NewRow, _ statement: OpaquePointer, _ column: CInt) {
+        sqlite3_bind_int64(statement, column + 1, Int64(row.seq))
+        sqlite3_bind_int64(statement, column + 2, row.at.microseconds)
+        row.new.bind(to: statement, column + 3)
+        if let old = row.old {
+            old.bind(to: statement, column + 5)
+        } else {
+            sqlite3_bind_null(statement, column + 5)
+            sqlite3_bind_null(statement, column + 6)
+        }
+        if let peer = row.by {
+            sqlite3_bind_int64(statement, column + 7, Int64(peer.uid))
+            sqlite3_bind_int64(statement, column + 8, Int64(peer.pid))
+        } else {
+            sqlite3_bind_null(statement, column + 7)
+            sqlite3_bind_null(statement, column + 8)
+        }
+        Self.bind(row.cause, statement, column + 9)
     }
 
     /// SQLite takes a copy.

@@ -1,12 +1,12 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import StateMachineCore
 
-/// What any thread has for the event loop, in order, handed over in bursts: what was decided together
-/// is answered together.
+/// What any thread has for the event loop, in order.
 ///
 /// Guarded state, behind `jobs`: what has gathered. Bounded by the sets that may be undecided.
 /// `@unchecked Sendable`: `isEmptying` and `spare` are touched on `loop` only.
-final class LoopInbox: @unchecked Sendable {
+final class LoopInbox: CompletionPlace, @unchecked Sendable {
     typealias Job = @Sendable () -> Void
 
     private let loop: any EventLoop
@@ -26,20 +26,20 @@ final class LoopInbox: @unchecked Sendable {
     }
 
     /// Runs `job` after all that came before it: on the loop before this returns, unless it is called
-    /// by such a job; elsewhere after the next ``wake()``.
-    func add(_ job: @escaping Job) {
-        self.jobs.withLockedValue { $0.jobs.append(job) }
-        if self.loop.inEventLoop { self.empty() }
-    }
-
-    /// Has the loop run what has been added.
-    func wake() {
+    /// by such a job.
+    func run(_ job: @escaping Job) {
+        let isHere = self.loop.inEventLoop
         let isAsleep = self.jobs.withLockedValue { box in
-            guard !box.jobs.isEmpty, !box.isAwake else { return false }
+            box.jobs.append(job)
+            guard !isHere, !box.isAwake else { return false }
             box.isAwake = true
             return true
         }
-        if isAsleep { self.loop.execute { self.empty() } }
+        if isHere {
+            self.empty()
+        } else if isAsleep {
+            self.loop.execute { self.empty() }
+        }
     }
 
     private func empty() {

@@ -6,8 +6,7 @@ import Synchronization
 /// to the disk.
 ///
 /// Its identity is what counts: one that is no longer listed has been answered. Guarded state:
-/// `isWithdrawn` is atomic, since the machine asks at the proposal's turn, on whatever thread; `place` is
-/// written once, before the set is handed to the loop, and read there.
+/// `isWithdrawn` is atomic, since the machine asks at the proposal's turn, on whatever thread.
 ///
 /// `@unchecked Sendable`: for that, and `connection` is touched on the loop only.
 final class PendingSet: @unchecked Sendable {
@@ -19,8 +18,6 @@ final class PendingSet: @unchecked Sendable {
 
     private let connection: Connection
     private let withdrawn = Atomic<Bool>(false)
-    /// Where it led.
-    private var place: (seq: UInt64, at: WallTime)?
 
     init(
         _ state: EncodedState,
@@ -41,17 +38,12 @@ final class PendingSet: @unchecked Sendable {
 
     func withdraw() { self.withdrawn.store(true, ordering: .sequentiallyConsistent) }
 
-    /// Notes what is to be answered; on whatever thread decided it.
-    func committed(seq: UInt64, at time: WallTime) { self.place = (seq, time) }
-
-    /// Says that it was committed.
-    func answer() {
-        guard let place else { preconditionFailure("a set is answered that was not committed") }
+    /// Answers, on the loop, that it happened.
+    func answer(committed seq: UInt64, at time: WallTime) {
         // What was entered is what was asked for, which is encoded already.
-        self.answer(
-            .committed(EncodedSnapshot(seq: place.seq, state: self.state, at: place.at))
-        )
+        self.answer(.committed(EncodedSnapshot(seq: seq, state: self.state, at: time)))
     }
 
+    /// Answers, on the loop.
     func answer(_ outcome: SetOutcome) { self.connection.decided(self, outcome) }
 }

@@ -121,7 +121,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             } else {
                 { !set.isWithdrawn && coding.matches(call.ifSeq, call.ifState, $0) }
             }
-        let decisions = self.decisions
         self.machine.propose(
             self.typed(set.state).state,
             expecting: isExpected,
@@ -129,15 +128,14 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             cause: call.cause,
             by: by,
             isTimed: !set.isOrdered,
-            afterBurst: { decisions.wake() },
+            // Decided at once, this is still the request's turn; decided later, it is whoever's thread
+            // brought the last vote or the commit.
+            in: self.decisions,
             completion: { result in
-                // Decided at once, this is still the request's turn; decided later, it is whoever's
-                // thread brought the last vote or the commit.
                 if case .success(.committed(let transition)) = result {
-                    set.committed(seq: transition.seq, at: transition.at)
-                    self.decisions.add { set.answer() }
+                    set.answer(committed: transition.seq, at: transition.at)
                 } else {
-                    self.decisions.add { set.answer(self.outcome(result)) }
+                    set.answer(self.outcome(result))
                 }
             }
         )
@@ -196,10 +194,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     var hasVoters: Bool { self.machine.hasVoters }
 
     func afterCommits(_ done: @escaping @Sendable () -> Void) {
-        self.machine.afterCommits { [decisions] in
-            decisions.add(done)
-            decisions.wake()
-        }
+        self.machine.afterCommits { [decisions] in decisions.run(done) }
     }
 
     // MARK: - Voters
