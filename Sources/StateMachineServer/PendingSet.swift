@@ -9,15 +9,15 @@ import Synchronization
 /// `isWithdrawn` is atomic, since the machine asks at the proposal's turn, on whatever thread.
 ///
 /// `@unchecked Sendable`: for that, and `connection` is touched on the loop only.
-final class PendingSet: @unchecked Sendable {
-    let id: RequestID?
-    let call: SetCall
-    let state: EncodedState
+class PendingSet: @unchecked Sendable {
+    final let id: RequestID?
+    final let call: SetCall
+    final let state: EncodedState
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
-    let isOrdered: Bool
+    final let isOrdered: Bool
 
-    private let connection: Connection
-    private let withdrawn = Atomic<Bool>(false)
+    private final let connection: Connection
+    private final let withdrawn = Atomic<Bool>(false)
 
     init(
         _ state: EncodedState,
@@ -34,16 +34,33 @@ final class PendingSet: @unchecked Sendable {
     }
 
     /// Whether it was answered before its turn, and must not happen any more.
-    var isWithdrawn: Bool { self.withdrawn.load(ordering: .sequentiallyConsistent) }
+    final var isWithdrawn: Bool { self.withdrawn.load(ordering: .sequentiallyConsistent) }
 
-    func withdraw() { self.withdrawn.store(true, ordering: .sequentiallyConsistent) }
+    final func withdraw() { self.withdrawn.store(true, ordering: .sequentiallyConsistent) }
 
     /// Answers, on the loop, that it happened.
-    func answer(committed seq: UInt64, at time: WallTime) {
+    final func answer(committed seq: UInt64, at time: WallTime) {
         // What was entered is what was asked for, which is encoded already.
         self.answer(.committed(EncodedSnapshot(seq: seq, state: self.state, at: time)))
     }
 
     /// Answers, on the loop.
-    func answer(_ outcome: SetOutcome) { self.connection.decided(self, outcome) }
+    final func answer(_ outcome: SetOutcome) { self.connection.decided(self, outcome) }
+}
+
+/// The same, of a machine of states of one type, so that what the machine is to call holds one object.
+final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
+    let machine: TypedMachine<State>
+
+    init(
+        _ machine: TypedMachine<State>,
+        _ state: EncodedState,
+        _ call: SetCall,
+        id: RequestID?,
+        isOrdered: Bool,
+        of connection: Connection
+    ) {
+        self.machine = machine
+        super.init(state, call, id: id, isOrdered: isOrdered, of: connection)
+    }
 }

@@ -48,15 +48,14 @@ protocol ServedMachine: AnyObject, Sendable {
     /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome?
 
-    /// Proposes a state, which is answered once, on the event loop.
+    /// Proposes a state, which is answered once, on the event loop; lists it with the connection first.
     ///
     /// - Parameters:
-    ///   - set: what is asked for; it may be withdrawn until its turn.
-    ///   - by: who.
-    func propose(_ set: PendingSet, by: Peer)
-
-    /// Whether anybody might be asked about a set.
-    var hasVoters: Bool { get }
+    ///   - state: one that ``state(_:data:)`` has made.
+    ///   - call: what else is asked for.
+    ///   - id: the request's.
+    ///   - connection: whose request it is.
+    func propose(_ state: EncodedState, _ call: SetCall, id: RequestID?, of connection: Connection)
 
     /// Calls `done` when all sets that are on their way to the write-ahead log have been answered, on the
     /// event loop; before this returns if there are none.

@@ -108,25 +108,42 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     @_specialize(where State == AppState)
-    func propose(_ set: PendingSet, by: Peer) { self.lineUp(set, by) }
+    func propose(
+        _ state: EncodedState,
+        _ call: SetCall,
+        id: RequestID?,
+        of connection: Connection
+    ) {
+        self.lineUp(state, call, id, connection)
+    }
 
-    /// Apart from ``propose(_:by:)``, as ``outcome(of:_:_:)`` is from what calls it.
+    /// Apart from ``propose(_:_:id:of:)``, as ``outcome(of:_:_:)`` is from what calls it.
     @inline(never)
-    private func lineUp(_ set: PendingSet, _ by: Peer) {
+    private func lineUp(
+        _ state: EncodedState,
+        _ call: SetCall,
+        _ id: RequestID?,
+        _ connection: Connection
+    ) {
+        let set = TypedSet(
+            self,
+            state,
+            call,
+            id: id,
+            isOrdered: !self.machine.hasVoters,
+            of: connection
+        )
+        connection.list(set)
         self.holdGroups()
-        let (coding, call) = (self.coding, set.call)
-        let isExpected: @Sendable (Snapshot<State>) -> Bool =
-            if call.ifSeq == nil, call.ifState == nil {
-                { _ in !set.isWithdrawn }
-            } else {
-                { !set.isWithdrawn && coding.matches(call.ifSeq, call.ifState, $0) }
-            }
         self.machine.propose(
-            self.typed(set.state).state,
-            expecting: isExpected,
+            self.typed(state).state,
+            expecting: {
+                !set.isWithdrawn
+                    && set.machine.coding.matches(set.call.ifSeq, set.call.ifState, $0)
+            },
             reenter: call.reenter,
             cause: call.cause,
-            by: by,
+            by: connection.peer,
             isTimed: !set.isOrdered,
             // Decided at once, this is still the request's turn; decided later, it is whoever's thread
             // brought the last vote or the commit.
@@ -135,7 +152,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
                 if case .success(.committed(let transition)) = result {
                     set.answer(committed: transition.seq, at: transition.at)
                 } else {
-                    set.answer(self.outcome(result))
+                    set.answer(set.machine.outcome(result))
                 }
             }
         )
@@ -190,8 +207,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             return .refused(.wouldWait, current: self.encoded(current))
         }
     }
-
-    var hasVoters: Bool { self.machine.hasVoters }
 
     func afterCommits(_ done: @escaping @Sendable () -> Void) {
         self.machine.afterCommits { [decisions] in decisions.run(done) }
