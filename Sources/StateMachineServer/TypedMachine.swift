@@ -23,6 +23,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     )
     /// Whether what is proposed in this turn of the loop gathers.
     private var isHolding = false
+    /// Sets that wait for the log and for nobody.
+    private var committing = 0
 
     /// How many are remembered; then all are forgotten.
     ///
@@ -134,6 +136,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             of: connection
         )
         connection.list(set)
+        if set.isOrdered { self.committing += 1 }
         self.holdGroups()
         self.machine.propose(
             self.typed(state).state,
@@ -149,6 +152,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             // brought the last vote or the commit.
             in: self.decisions,
             completion: { result in
+                if set.isOrdered { set.machine.committing -= 1 }
                 if case .success(.committed(let transition)) = result {
                     set.answer(committed: transition.seq, at: transition.at)
                 } else {
@@ -167,6 +171,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.loop.execute {
             self.isHolding = false
             self.machine.releaseGroups()
+            // Several are worth a sleep: what comes meanwhile is the next group.
+            if self.committing == 1 { self.decisions.linger() }
         }
     }
 

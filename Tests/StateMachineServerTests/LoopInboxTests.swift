@@ -53,4 +53,27 @@ struct LoopInboxTests {
         }
         #expect(heard.heard == ["one", "two", "three", "four", "end of the turn"])
     }
+
+    private static let hasSeveralProcessors = System.coreCount > 1
+
+    @Test(.enabled(if: Self.hasSeveralProcessors, "it never lingers on a single processor"))
+    func aLoopThatLingersNeedsNoFurtherTurn() async throws {
+        let heard = try await Self.onALoop { inbox, heard in
+            Self.elsewhere { inbox.run { heard.record("one") } }
+            inbox.linger()
+            heard.record("end of the turn")
+        }
+        #expect(heard.heard == ["one", "end of the turn"])
+    }
+
+    @Test(.enabled(if: Self.hasSeveralProcessors, "it never lingers on a single processor"))
+    func lingeringInVainLosesNothingAndIsNotRepeatedAtOnce() async throws {
+        let heard = try await Self.onALoop { inbox, heard in
+            inbox.linger()
+            Self.elsewhere { inbox.run { heard.record("one") } }
+            inbox.linger()
+            heard.record("end of the turn")
+        }
+        #expect(heard.heard == ["end of the turn", "one"])
+    }
 }
