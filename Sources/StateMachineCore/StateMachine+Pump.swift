@@ -46,8 +46,15 @@ extension StateMachine {
     ///
     /// For who has more to propose at once, and never waits before it releases. A group that is big
     /// enough does not wait, nor does one with an assignment, whose thread waits for it.
+    ///
+    /// - Returns: whether anybody might be asked about a proposal.
     @_specialize(where State == AppState)
-    package func holdGroups() { self.holder.withLock { $0.gate.isHeld = $0.hasLog } }
+    package func holdGroups() -> Bool {
+        self.holder.withLock { holder in
+            holder.gate.isHeld = holder.hasLog
+            return !holder.gate.voters.isEmpty
+        }
+    }
 
     /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
     @_specialize(where State == AppState)

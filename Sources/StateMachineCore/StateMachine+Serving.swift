@@ -19,12 +19,8 @@ extension StateMachine {
         )
     }
 
-    /// Whether anybody might be asked about a proposal.
-    package var hasVoters: Bool {
-        @_specialize(where State == AppState) get {
-            self.holder.withLock { !$0.gate.voters.isEmpty }
-        }
-    }
+    /// Whether there is a write-ahead log.
+    package var hasLog: Bool { self.options.log != nil }
 
     /// The write-ahead log, if it can be read again.
     package var history: (any TransitionHistory)? { self.options.log as? any TransitionHistory }

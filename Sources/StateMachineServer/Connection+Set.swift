@@ -34,12 +34,17 @@ extension Connection {
     func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
         self.server.undecidedSets -= 1
         // Already answered, if the daemon is going down or the client has gone.
-        guard let index = self.sets.firstIndex(where: { $0 === pending }) else { return }
+        let isFirst = self.sets.first === pending
+        guard isFirst || self.sets.contains(where: { $0 === pending }) else { return }
         if case .refused(.conflict, _) = outcome, pending.isWithdrawn {
             // Answered as such when all others have been.
             return
         }
-        self.sets.remove(at: index)
+        if isFirst {
+            self.sets.removeFirst(1)
+        } else {
+            self.sets.removeAll { $0 === pending }
+        }
         if pending.isOrdered { self.orderedSets -= 1 }
         self.answer(outcome, to: pending.call, of: pending.state, id: pending.id)
     }

@@ -51,6 +51,7 @@ class PendingSet: @unchecked Sendable {
 /// The same, of a machine of states of one type, so that what the machine is to call holds one object.
 final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
     let machine: TypedMachine<State>
+    private let isConditional: Bool
 
     init(
         _ machine: TypedMachine<State>,
@@ -61,6 +62,14 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
         of connection: Connection
     ) {
         self.machine = machine
+        self.isConditional = call.ifSeq != nil || call.ifState != nil
         super.init(state, call, id: id, isOrdered: isOrdered, of: connection)
+    }
+
+    /// Whether it is to happen where the machine stands then.
+    func isExpected(_ snapshot: Snapshot<State>) -> Bool {
+        guard self.isConditional else { return !self.isWithdrawn }
+        return !self.isWithdrawn
+            && self.machine.coding.matches(self.call.ifSeq, self.call.ifState, snapshot)
     }
 }

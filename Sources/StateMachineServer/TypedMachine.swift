@@ -8,8 +8,10 @@ import StateMachineWire
 final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendable {
     private let machine: StateMachine<State>
     private let loop: any EventLoop
-    private let coding = StateCoding<State>()
+    let coding = StateCoding<State>()
     private let decisions: LoopInbox
+    /// With a log nothing is decided at once.
+    private let hasLog: Bool
     private var context: EventLoopContext?
     private var receptionist: Receptionist<State>?
 
@@ -23,6 +25,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     )
     /// Whether what is proposed in this turn of the loop gathers.
     private var isHolding = false
+    /// Whether there were voters when that began, or one has come since.
+    private var hasVoters = false
     /// Sets that wait for the log and for nobody.
     private var committing = 0
 
@@ -39,6 +43,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.machine = machine
         self.loop = loop
         self.decisions = LoopInbox(loop)
+        self.hasLog = machine.hasLog
     }
 
     var schema: StateSchema { self.coding.schema }
@@ -78,7 +83,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     @_specialize(where State == AppState)
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome? {
-        self.outcome(of: state, call, by)
+        self.hasLog ? nil : self.outcome(of: state, call, by)
     }
 
     /// Apart from ``decide(_:_:by:)``, which chooses the code for the state's type: where the generic code
@@ -127,23 +132,13 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ id: RequestID?,
         _ connection: Connection
     ) {
-        let set = TypedSet(
-            self,
-            state,
-            call,
-            id: id,
-            isOrdered: !self.machine.hasVoters,
-            of: connection
-        )
+        self.holdGroups()
+        let set = TypedSet(self, state, call, id: id, isOrdered: !self.hasVoters, of: connection)
         connection.list(set)
         if set.isOrdered { self.committing += 1 }
-        self.holdGroups()
         self.machine.propose(
             self.typed(state).state,
-            expecting: {
-                !set.isWithdrawn
-                    && set.machine.coding.matches(set.call.ifSeq, set.call.ifState, $0)
-            },
+            expecting: { set.isExpected($0) },
             reenter: call.reenter,
             cause: call.cause,
             by: connection.peer,
@@ -167,7 +162,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private func holdGroups() {
         guard !self.isHolding else { return }
         self.isHolding = true
-        self.machine.holdGroups()
+        self.hasVoters = self.machine.holdGroups()
         self.loop.execute {
             self.isHolding = false
             self.machine.releaseGroups()
@@ -228,6 +223,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration {
         let coding = self.coding
+        self.hasVoters = true
         return self.machine.addVoter(
             label: name.label,
             peer: peer,
@@ -306,7 +302,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
 extension StateCoding {
     /// Whether the machine is where a `set` expects it to be; nil expects nothing.
-    fileprivate func matches(
+    func matches(
         _ seq: UInt64?,
         _ pattern: Pattern?,
         _ snapshot: Snapshot<State>

@@ -91,7 +91,7 @@ private final class CountingPlace: CompletionPlace {
     }
 
     @Test func aBurstThatIsHeldIsOneGroupAndAnAssignmentEndsTheHold() {
-        self.machine.holdGroups()
+        _ = self.machine.holdGroups()
         for value in [true, false, true] { self.propose(.ready(value)) }
         #expect(self.log.groups.heard.isEmpty)
         self.machine.releaseGroups()
@@ -99,7 +99,7 @@ private final class CountingPlace: CompletionPlace {
         self.log.finish(0)
         #expect(self.committed == [1, 2, 3])
 
-        self.machine.holdGroups()
+        _ = self.machine.holdGroups()
         self.propose(.ready(false))
         #expect(self.log.groups.heard.count == 1)
         // Goes past the voters, as an assignment does, whose thread would wait.
@@ -108,7 +108,7 @@ private final class CountingPlace: CompletionPlace {
     }
 
     @Test func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
-        self.machine.holdGroups()
+        _ = self.machine.holdGroups()
         for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
         #expect(self.log.groups.heard.map(\.transitions.count) == [128])
         self.machine.releaseGroups()
@@ -120,7 +120,7 @@ private final class CountingPlace: CompletionPlace {
 
     @Test func aGroupIsCompletedInOneJobOfEachPlaceInARow() {
         let (one, other) = (CountingPlace(self.outcomes), CountingPlace(self.outcomes))
-        self.machine.holdGroups()
+        _ = self.machine.holdGroups()
         for count in 1...100 {
             self.machine.propose(
                 .ready(!count.isMultiple(of: 2)),
