@@ -3,11 +3,12 @@ import NIOConcurrencyHelpers
 import NIOCore
 import StateMachineCore
 
-/// What any thread has for the event loop, in order.
+/// What any thread has for the event loop, in order; also where the machine hands over transitions, so that
+/// those of a group and its answers need one wake-up.
 ///
 /// Guarded state, behind `jobs`: what has gathered. Bounded by the sets that may be undecided.
 /// `@unchecked Sendable`: `isEmptying`, `spare` and `left` are touched on `loop` only.
-final class LoopInbox: CompletionPlace, @unchecked Sendable {
+final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     typealias Job = @Sendable () -> Void
 
     private let loop: any EventLoop
@@ -42,6 +43,18 @@ final class LoopInbox: CompletionPlace, @unchecked Sendable {
         self.loop = loop
     }
 
+    /// The loop itself.
+    var identity: ObjectIdentifier { ObjectIdentifier(self.loop) }
+
+    /// Whether the calling code runs on the loop's thread.
+    var isCurrent: Bool? { self.loop.inEventLoop }
+
+    /// Runs `job` in a later turn of the loop, or while that lingers.
+    func enqueue(_ job: @escaping Job) {
+        guard !self.loop.inEventLoop else { return self.loop.execute(job) }
+        self.run(job)
+    }
+
     /// Runs `job` after all that came before it: on the loop before this returns, unless it is called
     /// by such a job.
     func run(_ job: @escaping Job) {
@@ -59,27 +72,31 @@ final class LoopInbox: CompletionPlace, @unchecked Sendable {
         }
     }
 
-    /// Waits for the next job for a moment, without sleeping, and runs it; on the loop.
+    /// Waits for a moment, without sleeping, and runs what comes; on the loop.
     ///
-    /// For who expects one at once: to sleep and be woken takes longer than one commit. It gives way to
-    /// every other thread, and does nothing where there is only one processor to run them.
-    func linger() {
+    /// For who expects something at once: to sleep and be woken takes longer than one commit. It gives way
+    /// to every other thread, and does nothing where there is only one processor to run them.
+    ///
+    /// - Parameter isWaiting: whether what is expected has yet to come.
+    func linger(while isWaiting: () -> Bool) {
         guard self.left == 0 else {
             self.left -= 1
             return
         }
         guard self.hasSeveralProcessors else { return }
-        // Who adds a job meanwhile need not wake the loop.
-        self.jobs.withLockedValue { $0.isAwake = true }
-        let start = NIODeadline.now()
-        while self.jobs.withLockedValue({ $0.jobs.isEmpty }) {
-            guard NIODeadline.now() - start < .nanoseconds(Self.patience) else {
-                self.left = Self.pause
-                break
+        let end = NIODeadline.now() + .nanoseconds(Self.patience)
+        while isWaiting() {
+            // Who adds a job meanwhile need not wake the loop.
+            let hasCome = self.jobs.withLockedValue { box in
+                box.isAwake = true
+                return !box.jobs.isEmpty
             }
-            sched_yield()
+            let isInVain = !hasCome && NIODeadline.now() >= end
+            if isInVain { self.left = Self.pause }
+            if hasCome || isInVain { self.empty() }
+            if isInVain { return }
+            if !hasCome { sched_yield() }
         }
-        self.empty()
     }
 
     private func empty() {

@@ -57,7 +57,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) -> EncodedSnapshot {
         let receptionist = Receptionist(
             of: self.machine,
-            on: context,
+            on: self.decisions,
             afterBurst: afterBurst,
             // Not weak, here and in the server: an object that is ever referred to weakly is counted
             // out of line from then on, at twice the cost wherever it is used.
@@ -167,7 +167,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             self.isHolding = false
             self.machine.releaseGroups()
             // Several are worth a sleep: what comes meanwhile is the next group.
-            if self.committing == 1 { self.decisions.linger() }
+            if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
         }
     }
 

@@ -41,6 +41,14 @@ struct LoopInboxTests {
         #expect(heard.heard == ["end of the turn", "one", "two"])
     }
 
+    @Test func whatIsEnqueuedNeverRunsInline() async throws {
+        let heard = try await Self.onALoop { inbox, heard in
+            inbox.enqueue { heard.record("one") }
+            heard.record("end of the turn")
+        }
+        #expect(heard.heard == ["end of the turn", "one"])
+    }
+
     @Test func whatComesFromTheLoopRunsAtOnceAfterWhatCameBefore() async throws {
         let heard = try await Self.onALoop { inbox, heard in
             Self.elsewhere { inbox.run { heard.record("one") } }
@@ -60,7 +68,7 @@ struct LoopInboxTests {
     func aLoopThatLingersNeedsNoFurtherTurn() async throws {
         let heard = try await Self.onALoop { inbox, heard in
             Self.elsewhere { inbox.run { heard.record("one") } }
-            inbox.linger()
+            inbox.linger { heard.heard.isEmpty }
             heard.record("end of the turn")
         }
         #expect(heard.heard == ["one", "end of the turn"])
@@ -69,9 +77,9 @@ struct LoopInboxTests {
     @Test(.enabled(if: Self.hasSeveralProcessors, "it never lingers on a single processor"))
     func lingeringInVainLosesNothingAndIsNotRepeatedAtOnce() async throws {
         let heard = try await Self.onALoop { inbox, heard in
-            inbox.linger()
+            inbox.linger { heard.heard.isEmpty }
             Self.elsewhere { inbox.run { heard.record("one") } }
-            inbox.linger()
+            inbox.linger { heard.heard.isEmpty }
             heard.record("end of the turn")
         }
         #expect(heard.heard == ["end of the turn", "one"])
