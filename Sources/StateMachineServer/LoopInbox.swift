@@ -91,10 +91,10 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
                 box.isAwake = true
                 return !box.jobs.isEmpty
             }
-            let isInVain = !hasCome && NIODeadline.now() >= end
-            if isInVain { self.left = Self.pause }
-            if hasCome || isInVain { self.empty() }
-            if isInVain { return }
+            let isOver = NIODeadline.now() >= end
+            if isOver, !hasCome { self.left = Self.pause }
+            if isOver || hasCome { self.empty() }
+            if isOver { return }
             if !hasCome { sched_yield() }
         }
     }
