@@ -130,7 +130,6 @@ extension StateMachine {
             cause: cause,
             by: by,
             question: nil,
-            waited: { .zero },
             completion: completion
         )
     }

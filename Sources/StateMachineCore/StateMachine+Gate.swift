@@ -60,6 +60,7 @@ extension StateMachine {
     ///   - cause: why, carried by the transition.
     ///   - by: who, if not the process itself.
     ///   - completion: told the outcome; it may not block.
+    @_specialize(where State == AppState)
     public func propose(
         _ new: State,
         asking question: Question = Question(),
@@ -67,35 +68,6 @@ extension StateMachine {
         reenter: Bool = false,
         cause: String? = nil,
         by: Peer? = nil,
-        completion:
-            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
-    ) {
-        self.propose(
-            new,
-            asking: question,
-            expecting: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by,
-            afterBurst: nil,
-            completion: completion
-        )
-    }
-
-    /// The same; `afterBurst`, if `completion` was not called before this returned, is called after the
-    /// completions of all proposals that were decided together with this one.
-    ///
-    /// For the stock state there is code of its own all the way through the gate, as in
-    /// ``decideAtOnce(_:expecting:reenter:cause:by:under:)``.
-    @_specialize(where State == AppState)
-    package func propose(
-        _ new: State,
-        asking question: Question = Question(),
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
-        afterBurst: (@Sendable () -> Void)?,
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
@@ -120,7 +92,6 @@ extension StateMachine {
                 by: by,
                 question: question,
                 waited: stopwatch(on: self.options.clock),
-                afterBurst: afterBurst,
                 completion: completion
             )
         )
@@ -160,31 +131,6 @@ extension StateMachine {
             ) { continuation.resume(returning: $0) }
         }
         return try result.get()
-    }
-
-    func enqueue(_ pending: Gate<State>.Pending) {
-        let (refused, step) = self.holder.withLock { holder -> (Snapshot<State>?, Step?) in
-            guard
-                holder.gate.pending.count + holder.gate.assignments.count
-                    < self.options.proposalLimit
-            else {
-                return (holder.snapshot, nil)
-            }
-            if pending.question == nil {
-                holder.gate.assignments.append(pending)
-                // Its thread waits, and may be the one that would release.
-                holder.gate.isHeld = false
-            } else {
-                holder.gate.pending.append(pending)
-            }
-            return (nil, holder.beginPumping())
-        }
-        if let refused {
-            pending.completion(.failure(.overloaded(current: refused)))
-            pending.afterBurst?()
-        } else {
-            self.pump(from: step)
-        }
     }
 
     /// Decides at once, or returns nil if that would mean to wait.

@@ -1,50 +1,45 @@
+extension Gate.Pending {
+    /// What it leads to from there.
+    func transition(from base: Snapshot<State>, at time: WallTime) -> Transition<State> {
+        Transition(
+            seq: base.seq + 1,
+            old: base.state,
+            new: self.new,
+            at: time,
+            cause: self.cause,
+            by: self.by
+        )
+    }
+}
+
 /// What becomes of a proposal that is decided on, under the lock.
 extension StateMachine.Holder {
-    private mutating func leaveQueue(_ pending: Gate<State>.Pending) {
-        if pending.question == nil {
-            self.gate.assignments.removeFirst()
-        } else {
-            self.gate.pending.removeFirst()
-        }
-    }
-
+    /// Answers the first proposal, after all that came before it.
     mutating func answer(
         _ pending: Gate<State>.Pending,
         _ answer: Gate<State>.Answer
     ) -> Step {
-        self.leaveQueue(pending)
+        self.gate.pending.removeFirst()
+        let judged = Gate.Judged(pending: pending, fate: .answered(answer))
         guard self.gate.isQuiet else {
-            self.gate.gathering.append(
-                Gate.Judged(pending: pending, transition: nil, answer: answer)
-            )
+            self.gate.gathering.append(judged)
             return .again
         }
-        return .tell(nil, [(pending, answer)])
+        return .tell(nil, [judged])
     }
 
     mutating func enter(_ pending: Gate<State>.Pending, from base: Snapshot<State>) -> Step {
-        self.leaveQueue(pending)
-        let transition = Transition(
-            seq: base.seq + 1,
-            old: base.state,
-            new: pending.new,
-            at: .now,
-            cause: pending.cause,
-            by: pending.by
-        )
-        guard self.hasLog else {
-            return .tell(
-                self.appended(since: self.enter(transition)),
-                [(pending, .success(.committed(transition)))]
-            )
+        self.gate.pending.removeFirst()
+        let transition = pending.transition(from: base, at: .now)
+        let passage = self.unheard.map { unheard in
+            Passage { wasHeard in if !wasHeard { unheard(transition) } }
         }
-        self.gate.gathering.append(
-            Gate.Judged(
-                pending: pending,
-                transition: transition,
-                answer: .success(.committed(transition))
-            )
-        )
+        let entry = TransitionEntry(transition, passage: passage)
+        let judged = Gate.Judged(pending: pending, fate: .entering(entry))
+        guard self.hasLog else {
+            return .tell(self.appended(since: self.enter(entry)), [judged])
+        }
+        self.gate.gathering.append(judged)
         return .again
     }
 
@@ -72,14 +67,11 @@ extension StateMachine.Holder {
     mutating func finish(_ judged: [Gate<State>.Judged], failure: String?) -> Step {
         guard let failure else {
             let before = self.tail
-            for transition in judged.lazy.compactMap(\.transition) { _ = self.enter(transition) }
-            return .tell(
-                self.appended(since: before),
-                judged.map { ($0.pending, $0.answer) }
-            )
+            for one in judged { if let entry = one.entry { _ = self.enter(entry) } }
+            return .tell(self.appended(since: before), judged)
         }
         // What was refused or judged against a state that will not be is judged again.
-        let again = judged.filter { $0.transition == nil } + self.gate.gathering
+        let again = judged.filter { $0.entry == nil } + self.gate.gathering
         self.gate.gathering = []
         let pending = again.map(\.pending)
         self.gate.assignments.insert(contentsOf: pending.filter { $0.question == nil }, at: 0)
@@ -90,20 +82,14 @@ extension StateMachine.Holder {
         )
         return .tell(
             nil,
-            judged.filter { $0.transition != nil }.map { ($0.pending, answer) }
+            judged.filter { $0.entry != nil }
+                .map { Gate.Judged(pending: $0.pending, fate: .answered(answer)) }
         )
     }
 
     /// Enters the state that a transition leads to, under the lock; the observer of `state` does the
     /// rest.
-    private mutating func enter(_ transition: Transition<State>) -> LogEntry {
-        let passage = self.unheard.map { unheard in
-            Passage { wasHeard in if !wasHeard { unheard(transition) } }
-        }
-        return self.enter(
-            transition.new,
-            as: TransitionEntry(transition, passage: passage),
-            at: transition.at
-        )
+    private mutating func enter(_ entry: TransitionEntry<State>) -> LogEntry {
+        self.enter(entry.new, as: entry, at: entry.at)
     }
 }

@@ -3,9 +3,11 @@ extension StateMachine {
     /// What the gate wants done, outside the lock.
     enum Step: Sendable {
         case judge(Gate<State>.Pending, base: Snapshot<State>, voters: [VoterMember<State>])
+        /// Nobody is asked, and nothing moves meanwhile.
+        case judgeRun([Gate<State>.Pending], base: Snapshot<State>)
         case commit([Transition<State>])
-        case tell(Appended?, [Gate<State>.Call])
-        case ask(Ballot<State>, Question, waited: @Sendable () -> Duration, Appended)
+        case tell(Appended?, [Gate<State>.Judged])
+        case ask(Ballot<State>, Question, waited: Duration, Appended)
         case again
     }
 
@@ -16,7 +18,13 @@ extension StateMachine {
     func pump(from first: Step?) {
         var step = first
         while let current = step {
-            if case .judge(let pending, let base, let voters) = current {
+            if case .judgeRun(let run, let base) = current {
+                let judged = self.judge(run, from: base)
+                step = self.holder.withLock { holder in
+                    holder.gate.gathering.append(contentsOf: judged)
+                    return holder.nextStep()
+                }
+            } else if case .judge(let pending, let base, let voters) = current {
                 let decision = self.judge(pending, base: base, voters: voters)
                 step = self.holder.withLock { holder in
                     let settled = holder.settle(pending, as: decision, base: base) { verdict in
@@ -38,7 +46,15 @@ extension StateMachine {
     ///
     /// For who has more to propose at once, and never waits before it releases. A group that is big
     /// enough does not wait, nor does one with an assignment, whose thread waits for it.
-    package func holdGroups() { self.holder.withLock { $0.gate.isHeld = true } }
+    ///
+    /// - Returns: whether anybody might be asked about a proposal.
+    @_specialize(where State == AppState)
+    package func holdGroups() -> Bool {
+        self.holder.withLock { holder in
+            holder.gate.isHeld = holder.hasLog
+            return !holder.gate.voters.isEmpty
+        }
+    }
 
     /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
     @_specialize(where State == AppState)
@@ -52,19 +68,33 @@ extension StateMachine {
 
     private func perform(_ step: Step) {
         switch step {
-        case .judge, .again: break
+        case .judge, .judgeRun, .again: break
         case .commit(let group):
             self.options.log?.commit(group) { failure in
                 self.holder.withLock { $0.groupEnded(failure: failure) }
                 self.pump()
             }
-        case .tell(let appended, let calls):
+        case .tell(let appended, let judged):
             if let appended { self.announce(appended) }
-            for call in calls { call.pending.completion(call.answer) }
-            for call in calls { call.pending.afterBurst?() }
+            self.tell(judged[...])
         case .ask(let ballot, let question, let waited, let appended):
-            ballot.setAlarms(under: question, waited: waited(), clock: self.options.clock)
+            ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
             self.announce(appended)
+        }
+    }
+
+    /// Completes each; those in a row that are completed in the same place are taken there together.
+    func tell(_ judged: ArraySlice<Gate<State>.Judged>) {
+        var rest = judged
+        while let first = rest.first {
+            guard let place = first.pending.place else {
+                first.complete()
+                rest.removeFirst()
+                continue
+            }
+            let run = rest.prefix { $0.pending.place === place }
+            rest = rest[run.endIndex...]
+            place.run { for one in run { one.complete() } }
         }
     }
 
@@ -74,6 +104,32 @@ extension StateMachine {
             holder.gate.poll = .decided(ballot, verdict)
         }
         self.pump()
+    }
+
+    /// Judges each against the state as it will be after those before it; like all judging never under the
+    /// lock.
+    private func judge(
+        _ run: [Gate<State>.Pending],
+        from base: Snapshot<State>
+    ) -> [Gate<State>.Judged] {
+        var base = base
+        // Read after the base, so a later seq never has an earlier reading.
+        let now = WallTime.now
+        return run.map { pending in
+            let fate: Gate<State>.Judged.Fate
+            switch self.judge(pending, base: base, voters: []) {
+            case .refuse(let error): fate = .answered(.failure(error))
+            // Nobody is there to be asked.
+            case .leave, .ask: fate = .answered(.success(.unchanged(base)))
+            case .enter:
+                let transition = pending.transition(from: base, at: now)
+                fate = .entering(
+                    TransitionEntry(transition, passage: self.passage(of: transition))
+                )
+                base = Snapshot(seq: transition.seq, state: transition.new, at: now)
+            }
+            return Gate.Judged(pending: pending, fate: fate)
+        }
     }
 
     /// Runs the state's, the proposer's and the voters' own pure code, so never under the lock.

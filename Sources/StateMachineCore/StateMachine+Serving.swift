@@ -14,15 +14,13 @@ extension StateMachine {
                 cause: nil,
                 by: nil,
                 question: nil,
-                waited: { .zero },
-                afterBurst: done,
-                completion: { _ in }
+                completion: { _ in done() }
             )
         )
     }
 
-    /// Whether anybody might be asked about a proposal.
-    package var hasVoters: Bool { self.holder.withLock { !$0.gate.voters.isEmpty } }
+    /// Whether there is a write-ahead log.
+    package var hasLog: Bool { self.options.log != nil }
 
     /// The write-ahead log, if it can be read again.
     package var history: (any TransitionHistory)? { self.options.log as? any TransitionHistory }

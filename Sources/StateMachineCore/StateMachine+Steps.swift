@@ -27,20 +27,18 @@ extension StateMachine.Holder {
             self.gate.poll = .none
             return self.close(ballot, with: verdict)
         }
-        if let first = self.gate.assignments.first,
-            self.gate.gathering.count < Gate<State>.groupLimit
-        {
-            return .judge(first, base: self.ahead, voters: [])
+        if let run = self.gate.takeRun(hasLog: self.hasLog) {
+            return .judgeRun(run, base: self.ahead)
         }
         if case .none = self.gate.poll, let first = self.gate.pending.first,
-            self.gate.gathering.count < Gate<State>.groupLimit
+            self.gate.gathering.count < Gate<State>.groupLimit, !self.gate.isAwaitingMore
         {
             return .judge(first, base: self.ahead, voters: self.gate.voters)
         }
         if case .none = self.gate.group, self.gate.isReady {
             let judged = self.gate.gathering
             self.gate.gathering = []
-            let group = judged.compactMap(\.transition)
+            let group = judged.compactMap { $0.entry?.transition }
             if group.isEmpty {
                 self.gate.group = .ended(judged, failure: nil)
                 return .again
@@ -98,7 +96,7 @@ extension StateMachine.Holder {
             return .ask(
                 ballot,
                 question,
-                waited: pending.waited,
+                waited: pending.waited?() ?? .zero,
                 self.appended(since: before)
             )
         }

@@ -5,53 +5,115 @@ import StateMachineCore
 /// Transitions written, with SQLite's own calls: a row is all that a set adds to a group, and the values
 /// and checks in between cost more than the row.
 extension HistoryDatabase {
+    /// A transition as it is written.
+    struct NewRow {
+        let seq: UInt64
+        let old: WrittenState?
+        let new: WrittenState
+        let at: WallTime
+        let cause: String?
+        let by: Peer?
+    }
+
+    /// Adds the row; within a transaction, which is to be rolled back if this throws.
+    func insert(_ transition: RecordedTransition, _ db: Database) throws {
+        let row = NewRow(
+            seq: transition.seq,
+            old: transition.old.map { WrittenState($0) },
+            new: WrittenState(transition.new),
+            at: transition.at,
+            cause: transition.cause,
+            by: transition.by
+        )
+        try self.insert([row], db)
+    }
+
     /// Adds the rows; within a transaction, which is to be rolled back if this throws.
-    func insert(_ transitions: [RecordedTransition], _ db: Database) throws {
-        let row = try db.cachedStatement(
-            sql: "INSERT INTO change VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        ).sqliteStatement
-        defer { sqlite3_clear_bindings(row) }
-        for transition in transitions {
-            sqlite3_bind_int64(row, 1, Int64(transition.seq))
-            sqlite3_bind_int64(row, 2, transition.at.microseconds)
-            Self.bind(transition.new.name, row, 3)
-            Self.bind(transition.new.data, row, 4)
-            Self.bind(transition.old?.name, row, 5)
-            Self.bind(transition.old?.data, row, 6)
-            Self.bind((transition.by?.uid).map(Int64.init), row, 7)
-            Self.bind((transition.by?.pid).map(Int64.init), row, 8)
-            Self.bind(transition.cause, row, 9)
-            let result = sqlite3_step(row)
+    func insert(_ rows: [NewRow], _ db: Database) throws {
+        let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
+        try self.insert(rows[..<several], Self.rowsAtOnce, by: Self.severalRows, db)
+        try self.insert(rows[several...], 1, by: Self.oneRow, db)
+    }
+
+    /// Rows that one statement adds.
+    ///
+    /// 16: measured with groups of 128, where it takes a fifth off what a row costs; twice as many take off
+    /// no more.
+    private static let rowsAtOnce = 16
+
+    private static let oneRow = insertion(of: 1)
+    private static let severalRows = insertion(of: rowsAtOnce)
+
+    private static func insertion(of rows: Int) -> String {
+        let values = Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows)
+        return "INSERT INTO change VALUES \(values.joined(separator: ", "))"
+    }
+
+    /// Adds the rows with a statement that adds `count`, of which they are a multiple.
+    private func insert(
+        _ rows: ArraySlice<NewRow>,
+        _ count: Int,
+        by sql: String,
+        _ db: Database
+    ) throws {
+        guard !rows.isEmpty else { return }
+        let statement = try db.cachedStatement(sql: sql).sqliteStatement
+        // What is bound is kept for as long as the rows are, not the statement.
+        defer { sqlite3_clear_bindings(statement) }
+        for start in stride(from: rows.startIndex, to: rows.endIndex, by: count) {
+            for index in 0..<count {
+                Self.bind(rows[start + index], statement, CInt(index * 9))
+            }
+            let result = sqlite3_step(statement)
             guard result == SQLITE_DONE else {
                 // Read before the reset, so that it is what SQLite says of the step.
                 let message = db.lastErrorMessage
-                sqlite3_reset(row)
+                sqlite3_reset(statement)
                 throw DatabaseError(resultCode: ResultCode(rawValue: result), message: message)
             }
-            sqlite3_reset(row)
+            sqlite3_reset(statement)
         }
     }
 
+    /// Binds the row to the columns after that one.
+    private static func bind(_ row: NewRow, _ statement: OpaquePointer, _ column: CInt) {
+        sqlite3_bind_int64(statement, column + 1, Int64(row.seq))
+        sqlite3_bind_int64(statement, column + 2, row.at.microseconds)
+        row.new.bind(to: statement, column + 3)
+        if let old = row.old {
+            old.bind(to: statement, column + 5)
+        } else {
+            sqlite3_bind_null(statement, column + 5)
+            sqlite3_bind_null(statement, column + 6)
+        }
+        if let peer = row.by {
+            sqlite3_bind_int64(statement, column + 7, Int64(peer.uid))
+            sqlite3_bind_int64(statement, column + 8, Int64(peer.pid))
+        } else {
+            sqlite3_bind_null(statement, column + 7)
+            sqlite3_bind_null(statement, column + 8)
+        }
+        Self.bind(row.cause, statement, column + 9)
+    }
+
     /// SQLite takes a copy.
-    private static func bind(_ text: String?, _ row: OpaquePointer, _ column: CInt) {
+    private static func bind(_ text: String?, _ statement: OpaquePointer, _ column: CInt) {
         guard var text else {
-            sqlite3_bind_null(row, column)
+            sqlite3_bind_null(statement, column)
             return
         }
         // SQLITE_TRANSIENT, a macro that is not imported.
         let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         text.withUTF8 { bytes in
             _ = bytes.withMemoryRebound(to: CChar.self) { characters in
-                sqlite3_bind_text(row, column, characters.baseAddress, CInt(bytes.count), copied)
+                sqlite3_bind_text(
+                    statement,
+                    column,
+                    characters.baseAddress,
+                    CInt(bytes.count),
+                    copied
+                )
             }
-        }
-    }
-
-    private static func bind(_ number: Int64?, _ row: OpaquePointer, _ column: CInt) {
-        if let number {
-            sqlite3_bind_int64(row, column, number)
-        } else {
-            sqlite3_bind_null(row, column)
         }
     }
 }

@@ -125,7 +125,7 @@ final class HistoryDatabase: @unchecked Sendable {
         try self.transaction(pool, isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.execute(sql: "DELETE FROM change WHERE seq = ?", arguments: [newest.seq])
-                try self.insert([newest], db)
+                try self.insert(newest, db)
             }
             try db.execute(
                 sql: "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
@@ -139,14 +139,14 @@ final class HistoryDatabase: @unchecked Sendable {
     // MARK: - Changes
 
     /// Commits all of them or none.
-    func append(_ transitions: [RecordedTransition]) throws {
+    func append(_ rows: [NewRow]) throws {
         guard self.isSettled else {
-            try self.write { db in try self.insert(transitions, db) }
+            try self.write { db in try self.insert(rows, db) }
             return
         }
         // From here on a crash of the machine may cost something, which the next start has to know.
         try self.writeDurably { db in
-            try self.insert(transitions, db)
+            try self.insert(rows, db)
             try db.execute(sql: "UPDATE meta SET settled = 0")
         }
         self.isSettled = false

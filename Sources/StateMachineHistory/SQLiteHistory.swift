@@ -33,10 +33,10 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     private let coding = StateCoding<State>()
     private let oldestKept: Atomic<UInt64>
 
-    /// The newest transition as it is in the database; its state begins the next one's row.
-    private var newest: RecordedTransition
+    /// The newest transition that is in the database; its state begins the next one's row.
+    private var newest: (seq: UInt64, state: WrittenState)
     /// States that have been written, so that one that comes again is not encoded again.
-    private var seen: [State: RecordedTransition.State] = [:]
+    private var seen: [State: WrittenState] = [:]
     /// Why work fails that does.
     private var troubles: [HistoryWork: String] = [:]
     private var tell: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
@@ -77,7 +77,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         self.loss = opening.loss
         self.troubles[.commits] = opening.trouble
         self.epoch = opening.epoch
-        self.newest = opening.newest
+        self.newest = (opening.newest.seq, WrittenState(opening.newest.new))
         self.oldestKept = Atomic(opening.oldest)
         self.commits = NotificationThread(name: "sm-history")
         self.reads = DispatchQueue(label: "statemachine.history.reads")
@@ -131,21 +131,23 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     private func append(_ group: [Transition<State>]) -> String? {
         var newest = self.newest
-        let records = group.map { transition -> RecordedTransition in
-            newest = RecordedTransition(
+        let rows = group.map { transition -> HistoryDatabase.NewRow in
+            // What was written of the last one is what this one leaves.
+            let old =
+                newest.seq + 1 == transition.seq ? newest.state : self.written(transition.old)
+            let new = self.written(transition.new)
+            newest = (transition.seq, new)
+            return HistoryDatabase.NewRow(
                 seq: transition.seq,
-                // What was written of the last one is what this one leaves.
-                old: newest.seq + 1 == transition.seq
-                    ? newest.new : self.recorded(transition.old),
-                new: self.recorded(transition.new),
+                old: old,
+                new: new,
                 at: transition.at,
                 cause: transition.cause,
                 by: transition.by
             )
-            return newest
         }
         do {
-            try self.database.append(records)
+            try self.database.append(rows)
         } catch {
             return self.database.sentence(for: error)
         }
@@ -153,14 +155,14 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         return nil
     }
 
-    private func recorded(_ state: State) -> RecordedTransition.State {
-        if let recorded = self.seen[state] { return recorded }
-        let recorded = self.coding.recorded(state)
-        if recorded.data.utf8.count <= Self.seenBytes {
+    private func written(_ state: State) -> WrittenState {
+        if let written = self.seen[state] { return written }
+        let written = WrittenState(self.coding.recorded(state))
+        if written.recorded.data.utf8.count <= Self.seenBytes {
             if self.seen.count == Self.seenLimit { self.seen = [:] }
-            self.seen[state] = recorded
+            self.seen[state] = written
         }
-        return recorded
+        return written
     }
 
     /// Has everything on the disk; see `TransitionHistory`.

@@ -20,27 +20,33 @@ extension Connection {
             self.answer(outcome, to: call, of: state, id: id)
             return
         }
-        let pending = PendingSet(id: id, call: call, isOrdered: !machine.hasVoters)
+        machine.propose(state, call, id: id, of: self)
+    }
+
+    /// A set is about to be proposed.
+    func list(_ pending: PendingSet) {
         self.sets.append(pending)
         if pending.isOrdered { self.orderedSets += 1 }
         self.server.undecidedSets += 1
-        let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
-        machine.propose(state, pending, by: self.peer) { outcome in
-            connection.value.decided(pending, state, outcome)
-        }
     }
 
-    private func decided(_ pending: PendingSet, _ state: EncodedState, _ outcome: SetOutcome) {
+    /// Answers a set that had to wait.
+    func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
         self.server.undecidedSets -= 1
         // Already answered, if the daemon is going down or the client has gone.
-        guard let index = self.sets.firstIndex(where: { $0 === pending }) else { return }
+        let isFirst = self.sets.first === pending
+        guard isFirst || self.sets.contains(where: { $0 === pending }) else { return }
         if case .refused(.conflict, _) = outcome, pending.isWithdrawn {
             // Answered as such when all others have been.
             return
         }
-        self.sets.remove(at: index)
+        if isFirst {
+            self.sets.removeFirst(1)
+        } else {
+            self.sets.removeAll { $0 === pending }
+        }
         if pending.isOrdered { self.orderedSets -= 1 }
-        self.answer(outcome, to: pending.call, of: state, id: pending.id)
+        self.answer(outcome, to: pending.call, of: pending.state, id: pending.id)
     }
 
     private func answer(

@@ -51,7 +51,7 @@ final class Connection: ChannelInboundHandler {
             self.server.waits(of: self, areThere: !self.waits.isEmpty)
         }
     }
-    var sets: [PendingSet] = []
+    var sets = CircularBuffer<PendingSet>()
     /// How many of them are answered in the order of their requests.
     var orderedSets = 0
     /// A request that is to be answered after these.

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineWire
 import Synchronization
 
@@ -6,22 +7,69 @@ import Synchronization
 ///
 /// Its identity is what counts: one that is no longer listed has been answered. Guarded state:
 /// `isWithdrawn` is atomic, since the machine asks at the proposal's turn, on whatever thread.
-final class PendingSet: Sendable {
-    let id: RequestID?
-    let call: SetCall
+///
+/// `@unchecked Sendable`: for that, and `connection` is touched on the loop only.
+class PendingSet: @unchecked Sendable {
+    final let id: RequestID?
+    final let call: SetCall
+    final let state: EncodedState
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
-    let isOrdered: Bool
+    final let isOrdered: Bool
 
-    private let withdrawn = Atomic<Bool>(false)
+    private final let connection: Connection
+    private final let withdrawn = Atomic<Bool>(false)
 
-    init(id: RequestID?, call: SetCall, isOrdered: Bool) {
-        self.isOrdered = isOrdered
+    init(
+        _ state: EncodedState,
+        _ call: SetCall,
+        id: RequestID?,
+        isOrdered: Bool,
+        of connection: Connection
+    ) {
         self.id = id
         self.call = call
+        self.state = state
+        self.isOrdered = isOrdered
+        self.connection = connection
     }
 
     /// Whether it was answered before its turn, and must not happen any more.
-    var isWithdrawn: Bool { self.withdrawn.load(ordering: .sequentiallyConsistent) }
+    final var isWithdrawn: Bool { self.withdrawn.load(ordering: .sequentiallyConsistent) }
 
-    func withdraw() { self.withdrawn.store(true, ordering: .sequentiallyConsistent) }
+    final func withdraw() { self.withdrawn.store(true, ordering: .sequentiallyConsistent) }
+
+    /// Answers, on the loop, that it happened.
+    final func answer(committed seq: UInt64, at time: WallTime) {
+        // What was entered is what was asked for, which is encoded already.
+        self.answer(.committed(EncodedSnapshot(seq: seq, state: self.state, at: time)))
+    }
+
+    /// Answers, on the loop.
+    final func answer(_ outcome: SetOutcome) { self.connection.decided(self, outcome) }
+}
+
+/// The same, of a machine of states of one type, so that what the machine is to call holds one object.
+final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
+    let machine: TypedMachine<State>
+    private let isConditional: Bool
+
+    init(
+        _ machine: TypedMachine<State>,
+        _ state: EncodedState,
+        _ call: SetCall,
+        id: RequestID?,
+        isOrdered: Bool,
+        of connection: Connection
+    ) {
+        self.machine = machine
+        self.isConditional = call.ifSeq != nil || call.ifState != nil
+        super.init(state, call, id: id, isOrdered: isOrdered, of: connection)
+    }
+
+    /// Whether it is to happen where the machine stands then.
+    func isExpected(_ snapshot: Snapshot<State>) -> Bool {
+        guard self.isConditional else { return !self.isWithdrawn }
+        return !self.isWithdrawn
+            && self.machine.coding.matches(self.call.ifSeq, self.call.ifState, snapshot)
+    }
 }

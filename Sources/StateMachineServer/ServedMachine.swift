@@ -48,22 +48,14 @@ protocol ServedMachine: AnyObject, Sendable {
     /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome?
 
-    /// Proposes a state.
+    /// Proposes a state, which is answered once, on the event loop; lists it with the connection first.
     ///
     /// - Parameters:
     ///   - state: one that ``state(_:data:)`` has made.
-    ///   - pending: what else is asked for; it may be withdrawn until its turn.
-    ///   - by: who.
-    ///   - completion: called once, on the event loop.
-    func propose(
-        _ state: EncodedState,
-        _ pending: PendingSet,
-        by: Peer,
-        completion: @escaping @Sendable (SetOutcome) -> Void
-    )
-
-    /// Whether anybody might be asked about a set.
-    var hasVoters: Bool { get }
+    ///   - call: what else is asked for.
+    ///   - id: the request's.
+    ///   - connection: whose request it is.
+    func propose(_ state: EncodedState, _ call: SetCall, id: RequestID?, of connection: Connection)
 
     /// Calls `done` when all sets that are on their way to the write-ahead log have been answered, on the
     /// event loop; before this returns if there are none.

@@ -8,8 +8,10 @@ import StateMachineWire
 final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendable {
     private let machine: StateMachine<State>
     private let loop: any EventLoop
-    private let coding = StateCoding<State>()
+    let coding = StateCoding<State>()
     private let decisions: LoopInbox
+    /// With a log nothing is decided at once.
+    private let hasLog: Bool
     private var context: EventLoopContext?
     private var receptionist: Receptionist<State>?
 
@@ -23,6 +25,10 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     )
     /// Whether what is proposed in this turn of the loop gathers.
     private var isHolding = false
+    /// Whether there were voters when that began, or one has come since.
+    private var hasVoters = false
+    /// Sets that wait for the log and for nobody.
+    private var committing = 0
 
     /// How many are remembered; then all are forgotten.
     ///
@@ -37,6 +43,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.machine = machine
         self.loop = loop
         self.decisions = LoopInbox(loop)
+        self.hasLog = machine.hasLog
     }
 
     var schema: StateSchema { self.coding.schema }
@@ -50,7 +57,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) -> EncodedSnapshot {
         let receptionist = Receptionist(
             of: self.machine,
-            on: context,
+            on: self.decisions,
             afterBurst: afterBurst,
             // Not weak, here and in the server: an object that is ever referred to weakly is counted
             // out of line from then on, at twice the cost wherever it is used.
@@ -76,7 +83,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     @_specialize(where State == AppState)
     func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome? {
-        self.outcome(of: state, call, by)
+        self.hasLog ? nil : self.outcome(of: state, call, by)
     }
 
     /// Apart from ``decide(_:_:by:)``, which chooses the code for the state's type: where the generic code
@@ -110,25 +117,42 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     @_specialize(where State == AppState)
     func propose(
         _ state: EncodedState,
-        _ pending: PendingSet,
-        by: Peer,
-        completion: @escaping @Sendable (SetOutcome) -> Void
+        _ call: SetCall,
+        id: RequestID?,
+        of connection: Connection
     ) {
-        let (decisions, coding, call) = (self.decisions, self.coding, pending.call)
+        self.lineUp(state, call, id, connection)
+    }
+
+    /// Apart from ``propose(_:_:id:of:)``, as ``outcome(of:_:_:)`` is from what calls it.
+    @inline(never)
+    private func lineUp(
+        _ state: EncodedState,
+        _ call: SetCall,
+        _ id: RequestID?,
+        _ connection: Connection
+    ) {
         self.holdGroups()
+        let set = TypedSet(self, state, call, id: id, isOrdered: !self.hasVoters, of: connection)
+        connection.list(set)
+        if set.isOrdered { self.committing += 1 }
         self.machine.propose(
             self.typed(state).state,
-            expecting: {
-                !pending.isWithdrawn && coding.matches(call.ifSeq, call.ifState, $0)
-            },
+            expecting: { set.isExpected($0) },
             reenter: call.reenter,
             cause: call.cause,
-            by: by,
-            afterBurst: { decisions.wake() },
+            by: connection.peer,
+            isTimed: !set.isOrdered,
+            // Decided at once, this is still the request's turn; decided later, it is whoever's thread
+            // brought the last vote or the commit.
+            in: self.decisions,
             completion: { result in
-                // Decided at once, this is still the request's turn; decided later, it is whoever's
-                // thread brought the last vote or the commit.
-                decisions.add { completion(self.outcome(result)) }
+                if set.isOrdered { set.machine.committing -= 1 }
+                if case .success(.committed(let transition)) = result {
+                    set.answer(committed: transition.seq, at: transition.at)
+                } else {
+                    set.answer(set.machine.outcome(result))
+                }
             }
         )
     }
@@ -138,10 +162,12 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private func holdGroups() {
         guard !self.isHolding else { return }
         self.isHolding = true
-        self.machine.holdGroups()
+        self.hasVoters = self.machine.holdGroups()
         self.loop.execute {
             self.isHolding = false
             self.machine.releaseGroups()
+            // Several are worth a sleep: what comes meanwhile is the next group.
+            if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
         }
     }
 
@@ -183,13 +209,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         }
     }
 
-    var hasVoters: Bool { self.machine.hasVoters }
-
     func afterCommits(_ done: @escaping @Sendable () -> Void) {
-        self.machine.afterCommits { [decisions] in
-            decisions.add(done)
-            decisions.wake()
-        }
+        self.machine.afterCommits { [decisions] in decisions.run(done) }
     }
 
     // MARK: - Voters
@@ -202,6 +223,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration {
         let coding = self.coding
+        self.hasVoters = true
         return self.machine.addVoter(
             label: name.label,
             peer: peer,
@@ -280,7 +302,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
 extension StateCoding {
     /// Whether the machine is where a `set` expects it to be; nil expects nothing.
-    fileprivate func matches(
+    func matches(
         _ seq: UInt64?,
         _ pattern: Pattern?,
         _ snapshot: Snapshot<State>

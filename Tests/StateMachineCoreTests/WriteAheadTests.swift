@@ -46,6 +46,20 @@ private final class QueueLog: WriteAheadLog {
 
 private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
 
+/// A place that notes how many outcomes each of its jobs brought.
+private final class CountingPlace: CompletionPlace {
+    let jobs = Recorder<Int>()
+    private let outcomes: Recorder<Outcome>
+
+    init(_ outcomes: Recorder<Outcome>) { self.outcomes = outcomes }
+
+    func run(_ job: @escaping @Sendable () -> Void) {
+        let before = self.outcomes.heard.count
+        job()
+        self.jobs.record(self.outcomes.heard.count - before)
+    }
+}
+
 @Suite struct WriteAheadTests {
     private static let authenticates: @Sendable (Proposal<AppState>) -> Bool = {
         $0.proposed.name == .authentication
@@ -77,7 +91,7 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
     }
 
     @Test func aBurstThatIsHeldIsOneGroupAndAnAssignmentEndsTheHold() {
-        self.machine.holdGroups()
+        _ = self.machine.holdGroups()
         for value in [true, false, true] { self.propose(.ready(value)) }
         #expect(self.log.groups.heard.isEmpty)
         self.machine.releaseGroups()
@@ -85,7 +99,7 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
         self.log.finish(0)
         #expect(self.committed == [1, 2, 3])
 
-        self.machine.holdGroups()
+        _ = self.machine.holdGroups()
         self.propose(.ready(false))
         #expect(self.log.groups.heard.count == 1)
         // Goes past the voters, as an assignment does, whose thread would wait.
@@ -94,12 +108,37 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
     }
 
     @Test func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
-        self.machine.holdGroups()
-        for count in 1...100 { self.propose(.ready(!count.isMultiple(of: 2))) }
-        #expect(self.log.groups.heard.count == 1)
+        _ = self.machine.holdGroups()
+        for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
+        #expect(self.log.groups.heard.map(\.transitions.count) == [128])
         self.machine.releaseGroups()
         self.log.finish(0)
         self.log.finish(1)
+        #expect(self.log.groups.heard.map(\.transitions.count) == [128, 172])
+        #expect(self.committed == (1...300).map { $0 })
+    }
+
+    @Test func aGroupIsCompletedInOneJobOfEachPlaceInARow() {
+        let (one, other) = (CountingPlace(self.outcomes), CountingPlace(self.outcomes))
+        _ = self.machine.holdGroups()
+        for count in 1...100 {
+            self.machine.propose(
+                .ready(!count.isMultiple(of: 2)),
+                expecting: { _ in true },
+                reenter: false,
+                cause: nil,
+                by: nil,
+                isTimed: false,
+                in: count <= 60 ? one : other,
+                completion: { self.outcomes.record($0) }
+            )
+        }
+        // Nobody has looked at them yet.
+        #expect(self.log.groups.heard.isEmpty)
+        self.machine.releaseGroups()
+        #expect(one.jobs.heard.isEmpty && other.jobs.heard.isEmpty)
+        self.log.finish(0)
+        #expect(one.jobs.heard == [60] && other.jobs.heard == [40])
         #expect(self.committed == (1...100).map { $0 })
     }
 

@@ -1,7 +1,11 @@
 // Sets against one daemon: pipelined by several connections, or one at a time.
 //
-//     load SOCKET pipelined CONNECTIONS WINDOW SECONDS   prints sets a second
-//     load SOCKET lone COUNT                             prints the median round trip in microseconds
+//     load SOCKET PID pipelined CONNECTIONS WINDOW SECONDS
+//         prints sets a second, and the processor time that process PID took for each, in nanoseconds
+//     load SOCKET PID lone COUNT
+//         prints the median round trip in microseconds
+//
+// Each connection goes back and forth between two states of its own, so that every set is a change.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -13,10 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const sets[] = {
-    "{\"op\":\"set\",\"state\":\"authentication\",\"data\":{\"phase\":\"active\"},\"reenter\":true}\n",
-    "{\"op\":\"set\",\"state\":\"ready\",\"data\":{\"value\":true},\"reenter\":true}\n",
+static const char *const states[][2] = {
+    {"\"state\":\"ready\",\"data\":{\"value\":true}", "\"state\":\"ready\",\"data\":{\"value\":false}"},
+    {"\"state\":\"authentication\",\"data\":{\"phase\":\"idle\"}",
+     "\"state\":\"authentication\",\"data\":{\"phase\":\"active\"}"},
+    {"\"state\":\"authentication\",\"data\":{\"phase\":\"success\"}",
+     "\"state\":\"authentication\",\"data\":{\"phase\":\"failure\"}"},
+    {"\"state\":\"dataRetrieval\",\"data\":{\"phase\":\"idle\"}",
+     "\"state\":\"dataRetrieval\",\"data\":{\"phase\":\"active\"}"},
+    {"\"state\":\"dataRetrieval\",\"data\":{\"phase\":\"success\"}",
+     "\"state\":\"dataRetrieval\",\"data\":{\"phase\":\"failure\"}"},
 };
+enum { most_connections = sizeof states / sizeof states[0] };
 
 static void die(const char *what) {
     perror(what);
@@ -37,15 +49,18 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static void send_sets(int socket_, int count) {
+// Sends the next sets of a connection, whose number it is; each is another state than the one before.
+static void send_sets(int socket_, int connection, int count) {
     static char text[1 << 20];
+    static int sent_before[most_connections];
     size_t length = 0;
     for (int i = 0; i < count; i++) {
-        const char *set = sets[i % 2];
-        size_t size = strlen(set);
-        if (length + size > sizeof text) exit(2);
-        memcpy(text + length, set, size);
-        length += size;
+        int number = sent_before[connection]++;
+        // The daemon may be in the first state already.
+        int size = snprintf(text + length, sizeof text - length, "{\"op\":\"set\",%s%s}\n",
+            states[connection][number % 2], number ? "" : ",\"reenter\":true");
+        if (length + (size_t)size >= sizeof text) exit(2);
+        length += (size_t)size;
     }
     for (size_t sent = 0; sent < length;) {
         ssize_t size = send(socket_, text + sent, length - sent, MSG_NOSIGNAL);
@@ -60,24 +75,35 @@ static int answers(int socket_) {
     ssize_t size = recv(socket_, text, sizeof text - 1, 0);
     if (size <= 0) die("recv");
     text[size] = 0;
-    if (strstr(text, "\"ok\":false")) {
-        fprintf(stderr, "refused: %.300s\n", strstr(text, "\"ok\":false"));
-        exit(1);
+    for (int i = 0; i < 2; i++) {
+        const char *bad = strstr(text, i ? "\"changed\":false" : "\"ok\":false");
+        if (bad) {
+            fprintf(stderr, "not a change: %.300s\n", bad);
+            exit(1);
+        }
     }
     int count = 0;
     for (char *end = text; (end = memchr(end, '\n', (size_t)(text + size - end))); end++) count++;
     return count;
 }
 
-static void pipelined(const char *path, int connections, int window, double seconds) {
-    struct pollfd polls[64];
-    if (connections > 64) exit(2);
+// The processor time that the process has taken, all its threads, in nanoseconds.
+static double processor_time(int process) {
+    clockid_t clock;
+    struct timespec time;
+    if (clock_getcpuclockid(process, &clock) || clock_gettime(clock, &time)) die("clock");
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static void pipelined(const char *path, int process, int connections, int window, double seconds) {
+    struct pollfd polls[most_connections];
+    if (connections > most_connections) exit(2);
     for (int i = 0; i < connections; i++) {
         polls[i] = (struct pollfd){.fd = dial(path), .events = POLLIN};
-        send_sets(polls[i].fd, window);
+        send_sets(polls[i].fd, i, window);
     }
     long count = 0;
-    double start = now(), measured = start + seconds / 4, end = 0;
+    double start = now(), measured = start + seconds / 4, end = 0, taken = 0;
     int is_measuring = 0;
     do {
         if (poll(polls, (nfds_t)connections, 5000) <= 0) die("poll");
@@ -85,7 +111,7 @@ static void pipelined(const char *path, int connections, int window, double seco
             if (!polls[i].revents) continue;
             int answered = answers(polls[i].fd);
             count += answered;
-            send_sets(polls[i].fd, answered);
+            send_sets(polls[i].fd, i, answered);
         }
         end = now();
         // The first quarter warms up.
@@ -93,9 +119,11 @@ static void pipelined(const char *path, int connections, int window, double seco
             is_measuring = 1;
             count = 0;
             measured = end;
+            taken = processor_time(process);
         }
     } while (!is_measuring || end - measured < seconds);
-    printf("%.0f\n", (double)count / (end - measured));
+    taken = processor_time(process) - taken;
+    printf("%.0f %.0f\n", (double)count / (end - measured), taken / (double)count);
 }
 
 static int ascending(const void *left, const void *right) {
@@ -108,7 +136,7 @@ static void lone(const char *path, int count) {
     double *times = calloc((size_t)count, sizeof *times);
     for (int i = 0; i < count; i++) {
         double start = now();
-        send_sets(socket_, 1);
+        send_sets(socket_, 0, 1);
         while (answers(socket_) == 0) {}
         times[i] = (now() - start) * 1e6;
     }
@@ -118,12 +146,13 @@ static void lone(const char *path, int count) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 6 && !strcmp(argv[2], "pipelined")) {
-        pipelined(argv[1], atoi(argv[3]), atoi(argv[4]), atof(argv[5]));
-    } else if (argc == 4 && !strcmp(argv[2], "lone")) {
-        lone(argv[1], atoi(argv[3]));
+    if (argc == 7 && !strcmp(argv[3], "pipelined")) {
+        pipelined(argv[1], atoi(argv[2]), atoi(argv[4]), atoi(argv[5]), atof(argv[6]));
+    } else if (argc == 5 && !strcmp(argv[3], "lone")) {
+        lone(argv[1], atoi(argv[4]));
     } else {
-        fprintf(stderr, "usage: load SOCKET pipelined CONNECTIONS WINDOW SECONDS | lone COUNT\n");
+        fprintf(stderr,
+            "usage: load SOCKET PID pipelined CONNECTIONS WINDOW SECONDS | load SOCKET PID lone COUNT\n");
         return 2;
     }
 }
