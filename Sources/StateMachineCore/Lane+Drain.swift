@@ -67,7 +67,10 @@ extension Lane {
                 hasDelivered = true
                 let transition = self.transition(of: entry)
                 let position = entry.position
-                for member in heard where member.since < position {
+                // By index: an iterator counts one more reference.
+                for index in heard.indices {
+                    let member = heard[index]
+                    guard member.since < position else { continue }
                     if member.hear(transition) {
                         isHeard = true
                     } else if member.isGone {

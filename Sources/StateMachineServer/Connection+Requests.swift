@@ -43,7 +43,7 @@ extension Connection {
             let state = self.server.decodedStates[set]
         else { return false }
         self.server.counters.requests.add()
-        self.set(state, SetCall(state: state.name, cause: set.cause), id: set.id)
+        self.set(state, nil, cause: set.cause, id: set.id)
         return true
     }
 
@@ -70,7 +70,7 @@ extension Connection {
             line.withUnsafeBytes { line in
                 if let set = SetLine(line) { self.server.decodedStates.keep(state, for: set) }
             }
-            self.set(state, call, id: request.id)
+            self.set(state, call, cause: call.cause, id: request.id)
         case .watch(let call):
             try self.watch(call, id: request.id, line)
         case .unwatch:

@@ -14,13 +14,21 @@ extension Connection {
     }
 
     /// Proposes the state; the reply comes when it is decided, which may be at once.
-    func set(_ state: EncodedState, _ call: SetCall, id: RequestID?) {
+    ///
+    /// Without a call nothing is asked for but the state; `cause` is the call's own if there is one.
+    func set(_ state: EncodedState, _ call: SetCall?, cause: String?, id: RequestID?) {
         let machine = self.server.machine
-        if let outcome = machine.decide(state, call, by: self.peer) {
-            self.answer(outcome, to: call, of: state, id: id)
-            return
+        if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
+            self.answer(
+                outcome,
+                to: call ?? SetCall(state: state.name, cause: cause),
+                of: state,
+                id: id
+            )
+        } else {
+            let call = call ?? SetCall(state: state.name, cause: cause)
+            machine.propose(state, call, id: id, of: self)
         }
-        machine.propose(state, call, id: id, of: self)
     }
 
     /// A set is about to be proposed.
@@ -51,7 +59,7 @@ extension Connection {
 
     private func answer(
         _ outcome: SetOutcome,
-        to call: SetCall,
+        to call: @autoclosure () -> SetCall,
         of state: EncodedState,
         id: RequestID?
     ) {
@@ -62,7 +70,7 @@ extension Connection {
         case .unchanged(let snapshot):
             self.accept(id, isChanged: false, snapshot)
         case .refused(let refusal, let current):
-            self.refuse(call, of: state, id: id, refusal, current)
+            self.refuse(call(), of: state, id: id, refusal, current)
         }
         self.server.scheduleFlush()
     }

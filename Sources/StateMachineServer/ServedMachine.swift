@@ -13,20 +13,15 @@ protocol ServedMachine: AnyObject, Sendable {
     /// The state that a machine of this kind begins with.
     var initial: EncodedState { get }
 
-    /// Begins to hand over transitions, from the one after the snapshot that it returns.
+    /// Who is given transitions, from the one after the snapshot that ``observe(on:)`` returns; held on to
+    /// until ``stop()``.
+    var server: StateServer? { get set }
+
+    /// Begins to hand over transitions, in later turns of the event loop.
     ///
-    /// It holds on to what it is given until ``stop()``.
-    ///
-    /// - Parameters:
-    ///   - context: the event loop.
-    ///   - afterBurst: run when all there was has been handed over.
-    ///   - task: given every transition.
+    /// - Parameter context: the event loop.
     /// - Returns: where the machine was.
-    func observe(
-        on context: EventLoopContext,
-        afterBurst: @escaping @Sendable () -> Void,
-        task: @escaping @Sendable (EncodedTransition) -> Void
-    ) -> EncodedSnapshot
+    func observe(on context: EventLoopContext) -> EncodedSnapshot
 
     /// Hands over, now, everything that has been committed.
     func catchUp()
@@ -43,10 +38,16 @@ protocol ServedMachine: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - state: one that ``state(_:data:)`` has made.
-    ///   - call: what else is asked for.
+    ///   - call: what else is asked for; nil: nothing, and why is in `cause`.
+    ///   - cause: why.
     ///   - by: who.
     /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
-    func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome?
+    func decide(
+        _ state: EncodedState,
+        _ call: SetCall?,
+        cause: String?,
+        by: Peer
+    ) -> SetOutcome?
 
     /// Proposes a state, which is answered once, on the event loop; lists it with the connection first.
     ///
@@ -77,15 +78,6 @@ protocol ServedMachine: AnyObject, Sendable {
         before patterns: [Pattern],
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration
-}
-
-/// A change, by what the wire shows of it.
-struct EncodedTransition: Sendable {
-    let seq: UInt64
-    let new: EncodedState
-    let at: WallTime
-    let cause: String?
-    let by: Peer?
 }
 
 /// A place in the order, by what the wire shows of it.

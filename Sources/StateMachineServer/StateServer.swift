@@ -87,13 +87,7 @@ final class StateServer: @unchecked Sendable {
         self.machine = machine
         self.limits = limits
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
-        // Nothing is told before this turn of the loop ends, and by then the relay knows the server.
-        let relay = Relay()
-        let start = machine.observe(
-            on: EventLoopContext(loop),
-            afterBurst: { relay.server?.scheduleFlush() },
-            task: { relay.server?.append($0) }
-        )
+        let start = machine.observe(on: EventLoopContext(loop))
         self.snapshot = start
         self.flushed = start.seq
         self.ring = ChangeRing(
@@ -101,16 +95,8 @@ final class StateServer: @unchecked Sendable {
             bytes: limits.ringBytes,
             after: start.seq
         )
-        relay.server = self
-    }
-
-    /// Leads from the machine's receptionist to the server, which begins where that did.
-    ///
-    /// ``StateServer/stop()`` undoes the circle.
-    ///
-    /// `@unchecked Sendable`: touched on `loop` only, as the server is.
-    private final class Relay: @unchecked Sendable {
-        var server: StateServer?
+        // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circle.
+        machine.server = self
     }
 
     // MARK: - Changes
@@ -124,28 +110,24 @@ final class StateServer: @unchecked Sendable {
     /// Brings the ring up to all that has been committed.
     func catchUp() { self.machine.catchUp() }
 
-    private func append(_ transition: EncodedTransition) {
+    /// A state was entered: the ring has it from now on.
+    func append(_ entered: EncodedSnapshot, by: Peer?, cause: String?) {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders { self.writeToReaders() }
-        let entered = EncodedSnapshot(
-            seq: transition.seq,
-            state: transition.new,
-            at: transition.at
-        )
         let left = exchange(&self.snapshot, with: entered)
         ServerLine.writeChange(
             to: &self.line,
             self.report(of: entered),
             from: left.state.fragment,
-            by: transition.by,
-            cause: transition.cause
+            by: by,
+            cause: cause
         )
         self.line.withBytes { self.ring.append(entered, line: $0) }
         self.counters.changes.add()
         guard !self.waiting.isEmpty else { return }
         for connection in self.waiting.values {
-            connection.judgeWaits(self.report, transition.new)
+            connection.judgeWaits(self.report, entered.state)
         }
     }
 

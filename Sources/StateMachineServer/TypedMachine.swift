@@ -14,11 +14,12 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private let hasLog: Bool
     private var context: EventLoopContext?
     private var receptionist: Receptionist<State>?
+    @exclusivity(unchecked) var server: StateServer?
 
     /// States that have been seen, so that one that comes again is not encoded again.
     private var seen: [State: TypedState<State>] = [:]
     private var latest: TypedState<State>?
-    /// States that ``decide(_:_:by:)`` has entered and that were not handed over yet, with the seq of
+    /// States that ``decide(_:_:cause:by:)`` has entered and that were not handed over yet, with the seq of
     /// the first: they need not be looked for.
     @exclusivity(unchecked) private var entered: (first: UInt64, states: [TypedState<State>]) = (
         0, []
@@ -50,18 +51,14 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     var initial: EncodedState { self.encoded(.initial) }
 
-    func observe(
-        on context: EventLoopContext,
-        afterBurst: @escaping @Sendable () -> Void,
-        task: @escaping @Sendable (EncodedTransition) -> Void
-    ) -> EncodedSnapshot {
+    func observe(on context: EventLoopContext) -> EncodedSnapshot {
         let receptionist = Receptionist(
             of: self.machine,
             on: self.decisions,
-            afterBurst: afterBurst,
-            // Not weak, here and in the server: an object that is ever referred to weakly is counted
-            // out of line from then on, at twice the cost wherever it is used.
-            task: { task(self.encoded($0)) }
+            // Not weak, here and below: an object that is ever referred to weakly is counted out of line
+            // from then on, at twice the cost wherever it is used.
+            afterBurst: { self.server?.scheduleFlush() },
+            task: { self.handOver($0) }
         )
         self.context = context
         self.receptionist = receptionist
@@ -73,6 +70,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     func stop() {
         self.receptionist?.close()
         self.receptionist = nil
+        self.server = nil
     }
 
     func state(_ name: String, data: JSONValue?) throws(WireError) -> EncodedState {
@@ -82,22 +80,32 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     // MARK: - Sets
 
     @_specialize(where State == AppState)
-    func decide(_ state: EncodedState, _ call: SetCall, by: Peer) -> SetOutcome? {
-        self.hasLog ? nil : self.outcome(of: state, call, by)
+    func decide(
+        _ state: EncodedState,
+        _ call: SetCall?,
+        cause: String?,
+        by: Peer
+    ) -> SetOutcome? {
+        self.hasLog ? nil : self.outcome(of: state, call, cause, by)
     }
 
-    /// Apart from ``decide(_:_:by:)``, which chooses the code for the state's type: where the generic code
+    /// Apart from ``decide(_:_:cause:by:)``, which chooses the code for the state's type: where the generic code
     /// stands beside the choice, all metadata that it would need is looked up before that is made.
     @inline(never)
-    private func outcome(of state: EncodedState, _ call: SetCall, _ by: Peer) -> SetOutcome? {
+    private func outcome(
+        of state: EncodedState,
+        _ call: SetCall?,
+        _ cause: String?,
+        _ by: Peer
+    ) -> SetOutcome? {
         // Not captured as a whole, which would copy it.
-        let (ifSeq, ifState) = (call.ifSeq, call.ifState)
+        let (ifSeq, ifState) = (call?.ifSeq, call?.ifState)
         let typed = self.typed(state)
         let result = self.machine.decideAtOnce(
             typed.state,
             expecting: { self.coding.matches(ifSeq, ifState, $0) },
-            reenter: call.reenter,
-            cause: call.cause,
+            reenter: call?.reenter ?? false,
+            cause: cause,
             by: by
         )
         switch consume result {
@@ -255,13 +263,15 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     @_specialize(where State == AppState)
-    private func encoded(_ transition: Transition<State>) -> EncodedTransition {
-        EncodedTransition(
-            seq: transition.seq,
-            new: self.takeEntered(transition.seq) ?? self.encoded(transition.new),
-            at: transition.at,
-            cause: transition.cause,
-            by: transition.by
+    private func handOver(_ transition: Transition<State>) {
+        self.server?.append(
+            EncodedSnapshot(
+                seq: transition.seq,
+                state: self.takeEntered(transition.seq) ?? self.encoded(transition.new),
+                at: transition.at
+            ),
+            by: transition.by,
+            cause: transition.cause
         )
     }
 

@@ -26,26 +26,22 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
 
 /// The name of one numbering: eight hexadecimal digits, drawn at random when it begins.
 package struct Epoch: Hashable, Sendable, CustomStringConvertible {
-    package let description: String
-    /// The same, as every line has it.
+    /// As every line has it.
     let bytes: [UInt8]
 
     package init?(_ text: String) {
         guard !text.isEmpty, text.count <= 32,
             text.allSatisfy({ $0.isASCII && $0.isHexDigit && !$0.isUppercase })
         else { return nil }
-        self.init(checked: text)
-    }
-
-    private init(checked text: String) {
-        self.description = text
         self.bytes = Array(text.utf8)
     }
 
     private init(number: UInt32) {
         let digits = String(number, radix: 16)
-        self.init(checked: String(repeating: "0", count: 8 - digits.count) + digits)
+        self.bytes = Array((String(repeating: "0", count: 8 - digits.count) + digits).utf8)
     }
+
+    package var description: String { String(decoding: self.bytes, as: UTF8.self) }
 
     /// A new one.
     package static func random() -> Epoch { Epoch(number: .random(in: 0...UInt32.max)) }
