@@ -40,6 +40,7 @@ extension Lane {
     @_specialize(where State == AppState)
     @inlinable
     func deliver(atMost limit: Int) -> Int {
+        precondition(!self.isDraining, "a lane delivers inside a delivery of its own")
         self.isDraining = true
         defer { self.isDraining = false }
         var count = 0

@@ -102,6 +102,11 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @_specialize(where State == AppState)
     @inlinable
     func drain() {
+        // What is delivered by `catchUp()` may run what else waits for the context: this comes after it.
+        guard !self.isDraining else {
+            self.enqueue { self.drain() }
+            return
+        }
         while true {
             let count = self.deliver(atMost: self.hasTurns ? Self.drainLimit : .max)
             // A lane that found several entries is on a busy machine: it looks once more at its next

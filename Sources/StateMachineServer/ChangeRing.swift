@@ -45,6 +45,10 @@ struct ChangeRing: ~Copyable {
     /// A line longer than the whole ring is not kept, and nothing before it: its readers are told
     /// that they missed it.
     mutating func append(_ entered: EncodedSnapshot, line: UnsafeRawBufferPointer) {
+        precondition(
+            entered.seq == self.head + 1,
+            "change \(entered.seq) came to the ring after \(self.head)"
+        )
         self.head = entered.seq
         guard line.count <= self.memory.count else {
             self.first = self.head + 1

@@ -21,6 +21,11 @@ struct InboundLines {
         if self.buffer.readableBytes == 0 {
             self.buffer = bytes
         } else {
+            // What has been taken makes room, or a client whose lines never end where a read does would
+            // have all that it ever sent kept.
+            if self.buffer.readerIndex > self.buffer.readableBytes {
+                self.buffer.discardReadBytes()
+            }
             self.buffer.writeImmutableBuffer(bytes)
         }
     }
@@ -50,6 +55,9 @@ struct InboundLines {
     var hasUnseen: Bool { self.buffer.readableBytes > self.scanned }
 
     var hasBytes: Bool { self.buffer.readableBytes > 0 }
+
+    /// Bytes of memory that it has.
+    var capacity: Int { self.buffer.storageCapacity }
 
     var bytes: ByteBufferView { self.buffer.readableBytesView }
 

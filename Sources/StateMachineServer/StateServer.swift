@@ -178,7 +178,7 @@ final class StateServer: @unchecked Sendable {
             self.isFlushScheduled = false
             self.flushed = self.ring.head
             for connection in self.connections
-            where connection.hasOutput || connection.isToReadAgain {
+            where connection.hasOutput || connection.isToReadAgain || connection.hasSeenEOF {
                 connection.flush()
             }
             let paused = self.paused

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Logging
 import StateMachineWire
 import Synchronization
@@ -11,11 +12,11 @@ import Systemd
 /// under way at a time, and of what changes meanwhile the last is reported. Nothing of it runs on an
 /// event loop, which may have ended before the manager has taken the last line.
 final class StatusReporter: Sendable {
-    /// The least time between two lines.
+    /// The least time between two lines, in microseconds.
     ///
     /// A tenth of a second: each costs a thread's wake-up here and one in the manager, and people who
     /// look at it do not look more often.
-    private static let interval = DispatchTimeInterval.milliseconds(100)
+    private static let interval: useconds_t = 100_000
 
     private let queue = DispatchQueue(label: "statemachine.status")
     private let notifier: ServiceNotifier
@@ -66,21 +67,24 @@ final class StatusReporter: Sendable {
         if isToReport { self.queue.async { self.report() } }
     }
 
+    /// Reports until nothing has changed any more, and a pause has passed since.
+    ///
+    /// The queue's thread sleeps meanwhile: Dispatch's timers take a descriptor when the first one is
+    /// set, and where there is none left they end the process.
     private func report() {
-        let facts = self.facts.withLock { facts in
-            facts.hasChanged = false
-            return facts
-        }
-        if let text = facts.text, text != facts.reported {
-            self.send(text)
-            self.facts.withLock { $0.reported = text }
-        }
-        self.queue.asyncAfter(deadline: .now() + Self.interval) {
-            let isToReport = self.facts.withLock { facts in
-                facts.isBusy = facts.hasChanged
-                return facts.isBusy
+        repeat {
+            let facts = self.facts.withLock { facts in
+                facts.hasChanged = false
+                return facts
             }
-            if isToReport { self.report() }
+            if let text = facts.text, text != facts.reported {
+                self.send(text)
+                self.facts.withLock { $0.reported = text }
+            }
+            usleep(Self.interval)
+        } while self.facts.withLock { facts in
+            facts.isBusy = facts.hasChanged
+            return facts.isBusy
         }
     }
 

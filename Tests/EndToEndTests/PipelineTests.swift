@@ -26,6 +26,90 @@ struct PipelineTests {
         }
     }
 
+    /// A hold answers at once, in the middle of what is handed over, and in so small a ring everybody is
+    /// written to there too.
+    @Test
+    func whatAHoldRefusesTakesNoChangeWithIt() async throws {
+        try await self.withDurableDaemon("--ring-changes", "4") { daemon in
+            let holder = try daemon.connect(\.control)
+            _ = try await holder.ask(#"{"op":"hold","before":["authentication"]}"#)
+            let reader = try daemon.connect(\.events)
+            let first = try #require(try await reader.next().seq)
+            let reading = Task {
+                var last = first
+                while true {
+                    let line = try await reader.next()
+                    let seq = try #require(line.seq)
+                    if line.type == "change" {
+                        #expect(seq == last + 1)
+                    } else {
+                        #expect(line.string("resync") == "lagged")
+                        #expect(seq > last)
+                    }
+                    last = seq
+                    if line.string("state") == "dataRetrieval" { return }
+                }
+            }
+            let round =
+                "set ready value=true\nset ready value=false\nset authentication phase=idle\nget\n"
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 1...3 {
+                    let setter = try daemon.connect(\.control)
+                    group.addTask {
+                        for _ in 1...50 {
+                            try setter.send(raw: String(repeating: round, count: 8))
+                            for _ in 1...32 { _ = try await setter.next() }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            _ = try await holder.ask("set dataRetrieval phase=idle")
+            try await reading.value
+        }
+    }
+
+    /// Also if its last answer was written in the middle of a turn, for the sake of readers.
+    @Test
+    func whoHasSaidAllIsToldOfTheEnd() async throws {
+        try await self.withDurableDaemon("--ring-changes", "8") { daemon in
+            let other = try daemon.connect(\.control)
+            let round = String(
+                repeating: "set ready value=true\nset ready value=false\n",
+                count: 20
+            )
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    while !Task.isCancelled {
+                        try other.send(raw: round)
+                        for _ in 1...40 { _ = try await other.next() }
+                    }
+                }
+                for number in 1...300 {
+                    let client = try daemon.connect(\.control)
+                    let sets = number % 19 + 1
+                    try client.send(raw: String(repeating: "set ready value=true\n", count: sets))
+                    client.endInput()
+                    #expect(try await client.rest().count == sets)
+                }
+                group.cancelAll()
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    private func withDurableDaemon(
+        _ arguments: String...,
+        body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let state = ["--state-directory", "\(directory)/state", "--log-level", "error"]
+            _ = try await DaemonProcess.run(in: directory, arguments: state + arguments) { daemon in
+                try await body(daemon)
+            }
+        }
+    }
+
     private static func round(of sets: Int, _ client: LineSocket) async throws {
         let line = #"{"op":"set","state":"ready","data":{"value":true},"reenter":true}"# + "\n"
         try client.send(raw: String(repeating: line, count: sets) + "ping\n")
