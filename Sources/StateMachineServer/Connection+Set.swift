@@ -18,16 +18,12 @@ extension Connection {
     /// Without a call nothing is asked for but the state; `cause` is the call's own if there is one.
     func set(_ state: EncodedState, _ call: SetCall?, cause: String?, id: RequestID?) {
         let machine = self.server.machine
+        // Made only where it is looked at, which is not where the state is entered at once.
+        let whole = { call ?? SetCall(state: state.name, cause: cause) }
         if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
-            self.answer(
-                outcome,
-                to: call ?? SetCall(state: state.name, cause: cause),
-                of: state,
-                id: id
-            )
+            self.answer(outcome, to: whole(), of: state, id: id)
         } else {
-            let call = call ?? SetCall(state: state.name, cause: cause)
-            machine.propose(state, call, id: id, of: self)
+            machine.propose(state, whole(), id: id, of: self)
         }
     }
 

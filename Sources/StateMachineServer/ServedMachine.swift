@@ -13,15 +13,14 @@ protocol ServedMachine: AnyObject, Sendable {
     /// The state that a machine of this kind begins with.
     var initial: EncodedState { get }
 
-    /// Who is given transitions, from the one after the snapshot that ``observe(on:)`` returns; held on to
+    /// Who is given transitions, from the one after the snapshot that ``observe()`` returns; held on to
     /// until ``stop()``.
     var server: StateServer? { get set }
 
     /// Begins to hand over transitions, in later turns of the event loop.
     ///
-    /// - Parameter context: the event loop.
     /// - Returns: where the machine was.
-    func observe(on context: EventLoopContext) -> EncodedSnapshot
+    func observe() -> EncodedSnapshot
 
     /// Hands over, now, everything that has been committed.
     func catchUp()

@@ -87,7 +87,7 @@ final class StateServer: @unchecked Sendable {
         self.machine = machine
         self.limits = limits
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
-        let start = machine.observe(on: EventLoopContext(loop))
+        let start = machine.observe()
         self.snapshot = start
         self.flushed = start.seq
         self.ring = ChangeRing(

@@ -12,7 +12,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private let decisions: LoopInbox
     /// With a log nothing is decided at once.
     private let hasLog: Bool
-    private var context: EventLoopContext?
     private var receptionist: Receptionist<State>?
     @exclusivity(unchecked) var server: StateServer?
 
@@ -51,7 +50,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     var initial: EncodedState { self.encoded(.initial) }
 
-    func observe(on context: EventLoopContext) -> EncodedSnapshot {
+    func observe() -> EncodedSnapshot {
         let receptionist = Receptionist(
             of: self.machine,
             on: self.decisions,
@@ -60,7 +59,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             afterBurst: { self.server?.scheduleFlush() },
             task: { self.handOver($0) }
         )
-        self.context = context
         self.receptionist = receptionist
         return self.encoded(receptionist.start)
     }
@@ -132,7 +130,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.lineUp(state, call, id, connection)
     }
 
-    /// Apart from ``propose(_:_:id:of:)``, as ``outcome(of:_:_:)`` is from what calls it.
+    /// Apart from ``propose(_:_:id:of:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
     @inline(never)
     private func lineUp(
         _ state: EncodedState,
@@ -235,7 +233,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         return self.machine.addVoter(
             label: name.label,
             peer: peer,
-            on: self.context ?? EventLoopContext(self.loop),
+            on: self.decisions,
             patience: patience,
             before: { proposal in patterns.contains { coding.matches($0, proposal.proposed) } },
             { ask in
