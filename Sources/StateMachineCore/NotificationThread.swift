@@ -25,6 +25,8 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     private struct Mail: Sendable {
         var jobs: [Job] = []
         var isStopped = false
+        /// Whether the thread looks without being woken.
+        var isLingering = false
         var thread: pthread_t?
     }
 
@@ -131,7 +133,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         let (isAccepted, wakes) = self.mail.withLock { mail in
             guard !mail.isStopped else { return (false, false) }
             mail.jobs.append(job)
-            return (true, mail.jobs.count == 1)
+            return (true, mail.jobs.count == 1 && !mail.isLingering)
         }
         if wakes { self.wake() }
         return isAccepted
@@ -163,6 +165,17 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
                 }
             }
         }
+    }
+
+    /// Waits for something more for a moment, without sleeping; only in what the thread runs.
+    package func linger(_ spin: inout AdaptiveSpin) {
+        let hasWaited = spin.wait {
+            self.mail.withLock { mail in
+                mail.isLingering = true
+                return !mail.jobs.isEmpty
+            }
+        }
+        if hasWaited { self.mail.withLock { $0.isLingering = false } }
     }
 
     /// Waits and drains until ``stop()``; only on the context's thread.

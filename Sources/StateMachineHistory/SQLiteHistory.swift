@@ -9,8 +9,8 @@ import Synchronization
 /// Groups are committed one after the other on a thread of its own; reading happens on another one and
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
-/// `@unchecked Sendable`. `newest`, `troubles`, `tell`, `isPruning`, `pruning` and `seen` are touched on
-/// `commits` only; `oldestKept` is atomic; the rest does not change.
+/// `@unchecked Sendable`. `newest`, `troubles`, `tell`, `isPruning`, `pruning`, `spin` and `seen` are
+/// touched on `commits` only; `oldestKept` is atomic; the rest does not change.
 public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unchecked Sendable {
     /// Where the machine stood when the last run ended; where it begins if there was none.
     public let snapshot: Snapshot<State>
@@ -41,6 +41,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     private var troubles: [HistoryWork: String] = [:]
     private var tell: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
     private var isPruning = false
+    private var spin = AdaptiveSpin()
     private var pruning: Pruning
 
     /// How many states are remembered, and how long one may be; then all are forgotten.
@@ -126,6 +127,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             self.note(failure)
             done(failure)
             self.prune()
+            // Who sets and waits for the answer often has the next one.
+            if group.count == 1 { self.commits.linger(&self.spin) }
         }
     }
 

@@ -1,4 +1,3 @@
-import Glibc
 import NIOConcurrencyHelpers
 import NIOCore
 import StateMachineCore
@@ -7,7 +6,7 @@ import StateMachineCore
 /// those of a group and its answers need one wake-up.
 ///
 /// Guarded state, behind `jobs`: what has gathered. Bounded by the sets that may be undecided.
-/// `@unchecked Sendable`: `isEmptying`, `spare` and `left` are touched on `loop` only.
+/// `@unchecked Sendable`: `isEmptying`, `spare` and `spin` are touched on `loop` only.
 final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     typealias Job = @Sendable () -> Void
 
@@ -17,21 +16,7 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     /// Room for what gathers while what has gathered is run.
     private var spare: [Job] = []
 
-    /// A quota of processor time counts as so many processors.
-    private let hasSeveralProcessors = System.coreCount > 1
-    /// How often not to linger, since it was in vain.
-    private var left = 0
-
-    /// How long the loop lingers, in nanoseconds.
-    ///
-    /// 100 µs: twice what one transaction took, measured on a virtual machine, where SQLite needs 9 µs of
-    /// it and the committing thread 30 to wake up.
-    private static let patience: Int64 = 100_000
-
-    /// How often the loop does not linger after it has in vain: the disk is slower than that.
-    ///
-    /// 31: so it costs 3 µs a set then. Not tuned.
-    private static let pause = 31
+    private var spin = AdaptiveSpin()
 
     private struct Gathered: Sendable {
         var jobs: [Job] = []
@@ -74,29 +59,18 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
 
     /// Waits for a moment, without sleeping, and runs what comes; on the loop.
     ///
-    /// For who expects something at once: to sleep and be woken takes longer than one commit. It gives way
-    /// to every other thread, and does nothing where there is only one processor to run them.
-    ///
     /// - Parameter isWaiting: whether what is expected has yet to come.
     func linger(while isWaiting: () -> Bool) {
-        guard self.left == 0 else {
-            self.left -= 1
-            return
-        }
-        guard self.hasSeveralProcessors else { return }
-        let end = NIODeadline.now() + .nanoseconds(Self.patience)
-        while isWaiting() {
+        let hasWaited = self.spin.wait {
             // Who adds a job meanwhile need not wake the loop.
             let hasCome = self.jobs.withLockedValue { box in
                 box.isAwake = true
                 return !box.jobs.isEmpty
             }
-            let isOver = NIODeadline.now() >= end
-            if isOver, !hasCome { self.left = Self.pause }
-            if isOver || hasCome { self.empty() }
-            if isOver { return }
-            if !hasCome { sched_yield() }
+            if hasCome { self.empty() }
+            return !isWaiting()
         }
+        if hasWaited { self.empty() }
     }
 
     private func empty() {

@@ -107,6 +107,36 @@ import Testing
         #expect(heard.heard == Array(0..<10))
     }
 
+    private static let hour = Duration.seconds(3600)
+
+    @Test(.enabled(if: AdaptiveSpin.isOfUse, "it never lingers on a single processor"))
+    func aThreadThatLingersSeesWhatComes() async {
+        let thread = NotificationThread(name: "patient")
+        let heard = Recorder<String>()
+        thread.enqueue {
+            DispatchQueue.global().async { thread.enqueue { heard.record("what comes") } }
+            var spin = AdaptiveSpin(patience: Self.hour)
+            thread.linger(&spin)
+            heard.record("end of the wait")
+        }
+        #expect(await heard.wait(for: 2) == ["end of the wait", "what comes"])
+        thread.stop()
+    }
+
+    @Test func aThreadThatHasLingeredInVainIsWokenAgain() async {
+        let thread = NotificationThread(name: "hasty")
+        let heard = Recorder<String>()
+        thread.enqueue {
+            var spin = AdaptiveSpin(patience: .zero)
+            thread.linger(&spin)
+            heard.record("end of the wait")
+        }
+        await heard.wait(for: 1)
+        thread.enqueue { heard.record("what comes") }
+        #expect(await heard.wait(for: 2) == ["end of the wait", "what comes"])
+        thread.stop()
+    }
+
     @Test func adoptingAThreadTwiceIsHarmless() async {
         let heard = Recorder<Int>()
         await onThreads(1) { _ in

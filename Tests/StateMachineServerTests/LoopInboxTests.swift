@@ -1,6 +1,7 @@
 import Dispatch
 import NIOCore
 import NIOPosix
+import StateMachineCore
 import TestSupport
 import Testing
 
@@ -62,9 +63,7 @@ struct LoopInboxTests {
         #expect(heard.heard == ["one", "two", "three", "four", "end of the turn"])
     }
 
-    private static let hasSeveralProcessors = System.coreCount > 1
-
-    @Test(.enabled(if: Self.hasSeveralProcessors, "it never lingers on a single processor"))
+    @Test(.enabled(if: AdaptiveSpin.isOfUse, "it never lingers on a single processor"))
     func aLoopThatLingersNeedsNoFurtherTurn() async throws {
         let heard = try await Self.onALoop { inbox, heard in
             Self.elsewhere { inbox.run { heard.record("one") } }
@@ -74,7 +73,7 @@ struct LoopInboxTests {
         #expect(heard.heard == ["one", "end of the turn"])
     }
 
-    @Test(.enabled(if: Self.hasSeveralProcessors, "it never lingers on a single processor"))
+    @Test(.enabled(if: AdaptiveSpin.isOfUse, "it never lingers on a single processor"))
     func lingeringInVainLosesNothingAndIsNotRepeatedAtOnce() async throws {
         let heard = try await Self.onALoop { inbox, heard in
             inbox.linger { heard.heard.isEmpty }

@@ -1,11 +1,13 @@
 // What one commit of one such row takes in SQLite alone, in WAL mode: the floor of a lone set.
 //
-//     commit FILE COUNT normal|full       prints the median in microseconds
+//     commit FILE COUNT normal|full PAUSE
+//         prints the median in microseconds; PAUSE, also in microseconds, goes before each
 #define _GNU_SOURCE
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static double now(void) {
     struct timespec time;
@@ -27,8 +29,8 @@ static int ascending(const void *left, const void *right) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) return 2;
-    int count = atoi(argv[2]);
+    if (argc != 5) return 2;
+    int count = atoi(argv[2]), pause = atoi(argv[4]);
     sqlite3 *database;
     if (sqlite3_open(argv[1], &database)) return 1;
     char pragma[64];
@@ -48,6 +50,7 @@ int main(int argc, char **argv) {
     sqlite3_prepare_v2(database, "COMMIT", -1, &commit, NULL);
     double *times = calloc((size_t)count, sizeof *times);
     for (int i = 0; i < count; i++) {
+        if (pause) usleep((useconds_t)pause);
         double start = now();
         sqlite3_step(begin);
         sqlite3_reset(begin);

@@ -2,8 +2,8 @@
 //
 //     load SOCKET PID pipelined CONNECTIONS WINDOW SECONDS
 //         prints sets a second, and the processor time that process PID took for each, in nanoseconds
-//     load SOCKET PID lone COUNT
-//         prints the median round trip in microseconds
+//     load SOCKET PID lone COUNT PAUSE
+//         prints the median round trip in microseconds; PAUSE, also in microseconds, goes before each
 //
 // Each connection goes back and forth between two states of its own, so that every set is a change.
 #define _GNU_SOURCE
@@ -131,10 +131,11 @@ static int ascending(const void *left, const void *right) {
     return (difference > 0) - (difference < 0);
 }
 
-static void lone(const char *path, int count) {
+static void lone(const char *path, int count, int pause) {
     int socket_ = dial(path);
     double *times = calloc((size_t)count, sizeof *times);
     for (int i = 0; i < count; i++) {
+        if (pause) usleep((useconds_t)pause);
         double start = now();
         send_sets(socket_, 0, 1);
         while (answers(socket_) == 0) {}
@@ -148,11 +149,11 @@ static void lone(const char *path, int count) {
 int main(int argc, char **argv) {
     if (argc == 7 && !strcmp(argv[3], "pipelined")) {
         pipelined(argv[1], atoi(argv[2]), atoi(argv[4]), atoi(argv[5]), atof(argv[6]));
-    } else if (argc == 5 && !strcmp(argv[3], "lone")) {
-        lone(argv[1], atoi(argv[4]));
+    } else if (argc == 6 && !strcmp(argv[3], "lone")) {
+        lone(argv[1], atoi(argv[4]), atoi(argv[5]));
     } else {
         fprintf(stderr,
-            "usage: load SOCKET PID pipelined CONNECTIONS WINDOW SECONDS | load SOCKET PID lone COUNT\n");
+            "usage: load SOCKET PID pipelined CONNECTIONS WINDOW SECONDS | load SOCKET PID lone COUNT PAUSE\n");
         return 2;
     }
 }

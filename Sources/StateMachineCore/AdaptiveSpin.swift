@@ -1,0 +1,55 @@
+import CLinux
+import Glibc
+
+/// Waits awake for what is expected at once: to sleep and be woken would take longer than that.
+///
+/// It gives way to every other thread, and does nothing where there is one processor to run them all.
+package struct AdaptiveSpin: Sendable {
+    /// How long it waits.
+    private let patience: Duration
+    /// How often it is not to wait, since it was in vain.
+    private var left = 0
+
+    /// How long it waits unless told otherwise.
+    ///
+    /// 100 µs: twice the round trip of a request, measured on a virtual machine, where a thread on an idle
+    /// processor takes 30 to 50 to wake up.
+    private static let usualPatience: Duration = .microseconds(100)
+
+    /// How often it does not wait after it has in vain: what is expected takes longer than that.
+    ///
+    /// 31: so it costs 3 µs a time then. Not tuned.
+    private static let pause = 31
+
+    /// Whether several processors may run the calling thread.
+    package static let isOfUse: Bool = {
+        var set = cpu_set_t()
+        // Fails where there are more processors than the set has room for.
+        guard sched_getaffinity(0, MemoryLayout.size(ofValue: set), &set) == 0 else { return true }
+        return withUnsafeBytes(of: set) { $0.lazy.map(\.nonzeroBitCount).reduce(0, +) } > 1
+    }()
+
+    package init(patience: Duration? = nil) {
+        self.patience = patience ?? Self.usualPatience
+    }
+
+    /// Calls `hasCome` again and again until it is true or the patience is at its end.
+    ///
+    /// - Returns: whether it was called at all.
+    package mutating func wait(until hasCome: () -> Bool) -> Bool {
+        guard Self.isOfUse else { return false }
+        guard self.left == 0 else {
+            self.left -= 1
+            return false
+        }
+        let end = ContinuousClock.now + self.patience
+        while !hasCome() {
+            guard ContinuousClock.now < end else {
+                self.left = Self.pause
+                return true
+            }
+            sched_yield()
+        }
+        return true
+    }
+}
