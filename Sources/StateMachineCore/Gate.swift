@@ -159,6 +159,16 @@ struct Gate<State: MachineState>: Sendable {
         return self.pending.takeFirst(room)
     }
 
+    /// Adds to the next group.
+    mutating func gather(_ judged: [Judged]) {
+        // Taken as it is where it can be: to add counts a reference for each.
+        if self.gathering.isEmpty {
+            self.gathering = judged
+        } else {
+            self.gathering.append(contentsOf: judged)
+        }
+    }
+
     /// Whether nothing is on its way to the log.
     var isQuiet: Bool {
         switch self.group {

@@ -26,7 +26,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         var jobs: [Job] = []
         var isStopped = false
         /// Whether the thread looks without being woken.
-        var isLingering = false
+        var isAwake = false
         var thread: pthread_t?
     }
 
@@ -133,7 +133,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         let (isAccepted, wakes) = self.mail.withLock { mail in
             guard !mail.isStopped else { return (false, false) }
             mail.jobs.append(job)
-            return (true, mail.jobs.count == 1 && !mail.isLingering)
+            return (true, mail.jobs.count == 1 && !mail.isAwake)
         }
         if wakes { self.wake() }
         return isAccepted
@@ -155,6 +155,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
             let jobs = self.mail.withLock { mail in
                 let jobs = mail.jobs
                 mail.jobs = []
+                mail.isAwake = !jobs.isEmpty && self.ended != nil
                 return jobs
             }
             guard !jobs.isEmpty else { return }
@@ -169,13 +170,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
 
     /// Waits for something more for a moment, without sleeping; only in what the thread runs.
     package func linger(_ spin: inout AdaptiveSpin) {
-        let hasWaited = spin.wait {
-            self.mail.withLock { mail in
-                mail.isLingering = true
-                return !mail.jobs.isEmpty
-            }
-        }
-        if hasWaited { self.mail.withLock { $0.isLingering = false } }
+        _ = spin.wait { self.mail.withLock { !$0.jobs.isEmpty } }
     }
 
     /// Waits and drains until ``stop()``; only on the context's thread.

@@ -67,7 +67,9 @@ extension StateMachine.Holder {
     mutating func finish(_ judged: [Gate<State>.Judged], failure: String?) -> Step {
         guard let failure else {
             let before = self.tail
-            for one in judged { if let entry = one.entry { _ = self.enter(entry) } }
+            for index in judged.indices {
+                if case .entering(let entry) = judged[index].fate { _ = self.enter(entry) }
+            }
             return .tell(self.appended(since: before), judged)
         }
         // What was refused or judged against a state that will not be is judged again.

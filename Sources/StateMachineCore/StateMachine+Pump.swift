@@ -21,7 +21,7 @@ extension StateMachine {
             if case .judgeRun(let run, let base) = current {
                 let judged = self.judge(run, from: base)
                 step = self.holder.withLock { holder in
-                    holder.gate.gathering.append(contentsOf: judged)
+                    holder.gate.gather(judged)
                     return holder.nextStep()
                 }
             } else if case .judge(let pending, let base, let voters) = current {
@@ -75,8 +75,17 @@ extension StateMachine {
                 self.pump()
             }
         case .tell(let appended, let judged):
-            if let appended { self.announce(appended) }
-            self.tell(judged[...])
+            // Who listens on this very thread is told before any completion, and may wait for others.
+            let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
+            guard !isHeardHere, let place = judged.first?.pending.place else {
+                if let appended { self.announce(appended) }
+                self.tell(judged[...])
+                return
+            }
+            place.together {
+                self.tell(judged[...])
+                if let appended { self.announce(appended) }
+            }
         case .ask(let ballot, let question, let waited, let appended):
             ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
             self.announce(appended)
@@ -92,9 +101,11 @@ extension StateMachine {
                 rest.removeFirst()
                 continue
             }
-            let run = rest.prefix { $0.pending.place === place }
-            rest = rest[run.endIndex...]
-            place.run { for one in run { one.complete() } }
+            let end = rest.firstIndex { $0.pending.place !== place } ?? rest.endIndex
+            let run = rest[..<end]
+            rest = rest[end...]
+            // By index: an iterator copies each.
+            place.run { for index in run.indices { run[index].complete() } }
         }
     }
 

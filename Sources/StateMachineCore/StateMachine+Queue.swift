@@ -2,6 +2,9 @@
 package protocol CompletionPlace: AnyObject, Sendable {
     /// Runs `job` there after all that came before it: before this returns if the calling code is there.
     func run(_ job: @escaping @Sendable () -> Void)
+
+    /// Calls `body`, and wakes the place once for all that has come meanwhile.
+    func together(_ body: () -> Void)
 }
 
 /// Proposals that have to wait their turn.

@@ -5,11 +5,11 @@ import StateMachineCore
 /// Transitions written, with SQLite's own calls: a row is all that a set adds to a group, and the values
 /// and checks in between cost more than the row.
 extension HistoryDatabase {
-    /// A transition as it is written.
+    /// A transition as it is written; whoever has one keeps the states.
     struct NewRow {
         let seq: UInt64
-        let old: WrittenState?
-        let new: WrittenState
+        let old: WrittenState.Text?
+        let new: WrittenState.Text
         let at: WallTime
         let cause: String?
         let by: Peer?
@@ -17,22 +17,28 @@ extension HistoryDatabase {
 
     /// Adds the row; within a transaction, which is to be rolled back if this throws.
     func insert(_ transition: RecordedTransition, _ db: Database) throws {
+        let (old, new) = (
+            transition.old.map { WrittenState($0) }, WrittenState(transition.new)
+        )
         let row = NewRow(
             seq: transition.seq,
-            old: transition.old.map { WrittenState($0) },
-            new: WrittenState(transition.new),
+            old: old?.text,
+            new: new.text,
             at: transition.at,
             cause: transition.cause,
             by: transition.by
         )
-        try self.insert([row], db)
+        try withExtendedLifetime((old, new)) { try self.insert([row], db) }
     }
 
     /// Adds the rows; within a transaction, which is to be rolled back if this throws.
     func insert(_ rows: [NewRow], _ db: Database) throws {
-        let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
-        try self.insert(rows[..<several], Self.rowsAtOnce, by: Self.severalRows, db)
-        try self.insert(rows[several...], 1, by: Self.oneRow, db)
+        // Where they lie: an array's elements are copied to be looked at.
+        try rows.withUnsafeBufferPointer { rows in
+            let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
+            try self.insert(rows[..<several], Self.rowsAtOnce, by: Self.severalRows, db)
+            try self.insert(rows[several...], 1, by: Self.oneRow, db)
+        }
     }
 
     /// Rows that one statement adds.
@@ -51,18 +57,30 @@ extension HistoryDatabase {
 
     /// Adds the rows with a statement that adds `count`, of which they are a multiple.
     private func insert(
-        _ rows: ArraySlice<NewRow>,
+        _ rows: Slice<UnsafeBufferPointer<NewRow>>,
         _ count: Int,
         by sql: String,
         _ db: Database
     ) throws {
         guard !rows.isEmpty else { return }
         let statement = try db.cachedStatement(sql: sql).sqliteStatement
-        // What is bound is kept for as long as the rows are, not the statement.
+        // What is bound is kept for as long as the rows are of use, not the statement.
         defer { sqlite3_clear_bindings(statement) }
         for start in stride(from: rows.startIndex, to: rows.endIndex, by: count) {
+            let (first, last) = (Int64(rows[start].seq), Int64(rows[start + count - 1].seq))
+            // SQLite numbers rows that follow the last one itself, and then need not look whether there is
+            // such a row: a tenth off what a row costs.
+            let follows =
+                sqlite3_last_insert_rowid(db.sqliteConnection) + 1 == first
+                && last - first + 1 == count
             for index in 0..<count {
-                Self.bind(rows[start + index], statement, CInt(index * 9))
+                let column = CInt(index * 9)
+                if follows {
+                    sqlite3_bind_null(statement, column + 1)
+                } else {
+                    sqlite3_bind_int64(statement, column + 1, Int64(rows[start + index].seq))
+                }
+                Self.bind(rows[start + index], statement, column)
             }
             let result = sqlite3_step(statement)
             guard result == SQLITE_DONE else {
@@ -72,12 +90,18 @@ extension HistoryDatabase {
                 throw DatabaseError(resultCode: ResultCode(rawValue: result), message: message)
             }
             sqlite3_reset(statement)
+            guard sqlite3_last_insert_rowid(db.sqliteConnection) == last else {
+                throw DatabaseError(
+                    resultCode: .SQLITE_CORRUPT,
+                    message: "change \(first - 1) is not the last one any more; "
+                        + "another program has written to the database"
+                )
+            }
         }
     }
 
-    /// Binds the row to the columns after that one.
+    /// Binds the row to the columns after that one, but for the first.
     private static func bind(_ row: NewRow, _ statement: OpaquePointer, _ column: CInt) {
-        sqlite3_bind_int64(statement, column + 1, Int64(row.seq))
         sqlite3_bind_int64(statement, column + 2, row.at.microseconds)
         row.new.bind(to: statement, column + 3)
         if let old = row.old {

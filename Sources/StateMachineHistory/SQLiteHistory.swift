@@ -133,35 +133,42 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     }
 
     private func append(_ group: [Transition<State>]) -> String? {
-        var newest = self.newest
+        var seq = self.newest.seq
+        var text = self.newest.state.text
+        // What the rows' texts lie in.
+        var states = [self.newest.state]
+        states.reserveCapacity(group.count + 1)
+        func keep(_ state: State) -> WrittenState.Text {
+            let written = self.written(state)
+            states.append(written)
+            return written.text
+        }
         let rows = group.map { transition -> HistoryDatabase.NewRow in
             // What was written of the last one is what this one leaves.
-            let old =
-                newest.seq + 1 == transition.seq ? newest.state : self.written(transition.old)
-            let new = self.written(transition.new)
-            newest = (transition.seq, new)
+            let old = seq + 1 == transition.seq ? text : keep(transition.old)
+            (seq, text) = (transition.seq, keep(transition.new))
             return HistoryDatabase.NewRow(
-                seq: transition.seq,
+                seq: seq,
                 old: old,
-                new: new,
+                new: text,
                 at: transition.at,
                 cause: transition.cause,
                 by: transition.by
             )
         }
         do {
-            try self.database.append(rows)
+            try withExtendedLifetime(states) { try self.database.append(rows) }
         } catch {
             return self.database.sentence(for: error)
         }
-        self.newest = newest
+        self.newest = (seq, states[states.count - 1])
         return nil
     }
 
     private func written(_ state: State) -> WrittenState {
         if let written = self.seen[state] { return written }
         let written = WrittenState(self.coding.recorded(state))
-        if written.recorded.data.utf8.count <= Self.seenBytes {
+        if written.text.data.count <= Self.seenBytes {
             if self.seen.count == Self.seenLimit { self.seen = [:] }
             self.seen[state] = written
         }

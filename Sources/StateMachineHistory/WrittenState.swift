@@ -4,36 +4,47 @@ import StateMachineCore
 /// A state as it is written down, its text where SQLite can read it: states come again and again, and a
 /// copy of the text for each row would cost as much as the row.
 final class WrittenState {
-    let recorded: RecordedTransition.State
-    private let name: UnsafeMutableBufferPointer<CChar>
-    private let data: UnsafeMutableBufferPointer<CChar>
+    /// Where its text lies, for as long as the object lives; a value that counts no reference.
+    struct Text {
+        let name: UnsafeBufferPointer<CChar>
+        let data: UnsafeBufferPointer<CChar>
+
+        /// Binds the name to that column and the data to the next, until the statement is bound to
+        /// something else.
+        func bind(to statement: OpaquePointer, _ column: CInt) {
+            // No destructor is SQLITE_STATIC: nothing is copied, nothing freed.
+            sqlite3_bind_text(statement, column, self.name.baseAddress, CInt(self.name.count), nil)
+            sqlite3_bind_text(
+                statement,
+                column + 1,
+                self.data.baseAddress,
+                CInt(self.data.count),
+                nil
+            )
+        }
+    }
+
+    let text: Text
 
     init(_ recorded: RecordedTransition.State) {
-        self.recorded = recorded
-        self.name = .allocate(copying: recorded.name)
-        self.data = .allocate(copying: recorded.data)
+        self.text = Text(
+            name: .allocate(copying: recorded.name),
+            data: .allocate(copying: recorded.data)
+        )
     }
 
     deinit {
-        self.name.deallocate()
-        self.data.deallocate()
-    }
-
-    /// Binds the name to that column and the data to the next; the object has to be kept until the
-    /// statement is bound to something else.
-    func bind(to statement: OpaquePointer, _ column: CInt) {
-        // No destructor is SQLITE_STATIC: nothing is copied, nothing freed.
-        sqlite3_bind_text(statement, column, self.name.baseAddress, CInt(self.name.count), nil)
-        sqlite3_bind_text(statement, column + 1, self.data.baseAddress, CInt(self.data.count), nil)
+        self.text.name.deallocate()
+        self.text.data.deallocate()
     }
 }
 
-extension UnsafeMutableBufferPointer<CChar> {
+extension UnsafeBufferPointer<CChar> {
     fileprivate static func allocate(copying text: String) -> Self {
         // One byte more: a pointer to nothing would be bound as NULL.
         let bytes = text.utf8CString
-        let copy = Self.allocate(capacity: bytes.count)
+        let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
         _ = copy.initialize(from: bytes)
-        return Self(rebasing: copy.dropLast())
+        return Self(rebasing: Self(copy).dropLast())
     }
 }

@@ -18,12 +18,10 @@ extension Connection {
     /// Without a call nothing is asked for but the state; `cause` is the call's own if there is one.
     func set(_ state: EncodedState, _ call: SetCall?, cause: String?, id: RequestID?) {
         let machine = self.server.machine
-        // Made only where it is looked at, which is not where the state is entered at once.
-        let whole = { call ?? SetCall(state: state.name, cause: cause) }
         if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
-            self.answer(outcome, to: whole(), of: state, id: id)
+            self.answer(outcome, to: call, of: state, id: id)
         } else {
-            machine.propose(state, whole(), id: id, of: self)
+            machine.propose(state, call, cause: cause, id: id, of: self)
         }
     }
 
@@ -55,7 +53,7 @@ extension Connection {
 
     private func answer(
         _ outcome: SetOutcome,
-        to call: @autoclosure () -> SetCall,
+        to call: SetCall?,
         of state: EncodedState,
         id: RequestID?
     ) {
@@ -66,7 +64,7 @@ extension Connection {
         case .unchanged(let snapshot):
             self.accept(id, isChanged: false, snapshot)
         case .refused(let refusal, let current):
-            self.refuse(call(), of: state, id: id, refusal, current)
+            self.refuse(call, of: state, id: id, refusal, current)
         }
         self.server.scheduleFlush()
     }
@@ -93,7 +91,7 @@ extension Connection {
     }
 
     private func refuse(
-        _ call: SetCall,
+        _ call: SetCall?,
         of state: EncodedState,
         id: RequestID?,
         _ refusal: SetRefusal,
@@ -103,16 +101,16 @@ extension Connection {
         switch refusal {
         case .conflict:
             let expected =
-                if let seq = call.ifSeq, seq != current.seq {
+                if let seq = call?.ifSeq, seq != current.seq {
                     "seq \(seq)"
                 } else {
-                    [call.ifState?.written ?? .null].listed
+                    [call?.ifState?.written ?? .null].listed
                 }
             let message = "expected \(expected), but it is \(name) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal(let allowed):
             let message =
-                "\(call.state) may not follow \(name); allowed: \(allowed.joined(separator: ", "))"
+                "\(state.name) may not follow \(name); allowed: \(allowed.joined(separator: ", "))"
             self.refuse(id, .illegalTransition, message, current) { writer in
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }

@@ -22,6 +22,15 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
         var jobs: [Job] = []
         /// Whether the loop is on its way.
         var isAwake = false
+        /// How many are adding more before the loop is to be woken.
+        var adding = 0
+
+        /// Whether the loop is to be woken now; then it is on its way.
+        mutating func wakes() -> Bool {
+            guard !self.isAwake, self.adding == 0, !self.jobs.isEmpty else { return false }
+            self.isAwake = true
+            return true
+        }
     }
 
     init(_ loop: any EventLoop) {
@@ -44,18 +53,26 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     /// by such a job.
     func run(_ job: @escaping Job) {
         let isHere = self.loop.inEventLoop
-        let isAsleep = self.jobs.withLockedValue { box in
+        let wakes = self.jobs.withLockedValue { box in
             box.jobs.append(job)
-            guard !isHere, !box.isAwake else { return false }
-            box.isAwake = true
-            return true
+            return !isHere && box.wakes()
         }
-        if isHere {
-            self.empty()
-        } else if isAsleep {
-            self.loop.execute { self.empty() }
-        }
+        if isHere { self.empty() }
+        if wakes { self.wake() }
     }
+
+    /// Calls `body`, and wakes the loop once for all that has come meanwhile.
+    func together(_ body: () -> Void) {
+        self.jobs.withLockedValue { $0.adding += 1 }
+        body()
+        let wakes = self.jobs.withLockedValue { box in
+            box.adding -= 1
+            return box.wakes()
+        }
+        if wakes { self.wake() }
+    }
+
+    private func wake() { self.loop.execute { self.empty() } }
 
     /// Waits for a moment, without sleeping, and runs what comes; on the loop.
     ///

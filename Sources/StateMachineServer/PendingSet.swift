@@ -11,7 +11,8 @@ import Synchronization
 /// `@unchecked Sendable`: for that, and `connection` is touched on the loop only.
 class PendingSet: @unchecked Sendable {
     final let id: RequestID?
-    final let call: SetCall
+    /// Nil: nothing is asked for but the state.
+    final let call: SetCall?
     final let state: EncodedState
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
     final let isOrdered: Bool
@@ -21,7 +22,7 @@ class PendingSet: @unchecked Sendable {
 
     init(
         _ state: EncodedState,
-        _ call: SetCall,
+        _ call: SetCall?,
         id: RequestID?,
         isOrdered: Bool,
         of connection: Connection
@@ -51,25 +52,25 @@ class PendingSet: @unchecked Sendable {
 /// The same, of a machine of states of one type, so that what the machine is to call holds one object.
 final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
     let machine: TypedMachine<State>
-    private let isConditional: Bool
 
     init(
         _ machine: TypedMachine<State>,
-        _ state: EncodedState,
-        _ call: SetCall,
+        _ state: TypedState<State>,
+        _ call: SetCall?,
         id: RequestID?,
         isOrdered: Bool,
         of connection: Connection
     ) {
         self.machine = machine
-        self.isConditional = call.ifSeq != nil || call.ifState != nil
         super.init(state, call, id: id, isOrdered: isOrdered, of: connection)
     }
 
+    var typed: TypedState<State> { unsafeDowncast(self.state, to: TypedState<State>.self) }
+
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
-        guard self.isConditional else { return !self.isWithdrawn }
-        return !self.isWithdrawn
-            && self.machine.coding.matches(self.call.ifSeq, self.call.ifState, snapshot)
+        guard !self.isWithdrawn else { return false }
+        guard let call = self.call else { return true }
+        return self.machine.coding.matches(call.ifSeq, call.ifState, snapshot)
     }
 }

@@ -52,10 +52,17 @@ protocol ServedMachine: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - state: one that ``state(_:data:)`` has made.
-    ///   - call: what else is asked for.
+    ///   - call: what else is asked for; nil: nothing.
+    ///   - cause: why.
     ///   - id: the request's.
     ///   - connection: whose request it is.
-    func propose(_ state: EncodedState, _ call: SetCall, id: RequestID?, of connection: Connection)
+    func propose(
+        _ state: EncodedState,
+        _ call: SetCall?,
+        cause: String?,
+        id: RequestID?,
+        of connection: Connection
+    )
 
     /// Calls `done` when all sets that are on their way to the write-ahead log have been answered, on the
     /// event loop; before this returns if there are none.

@@ -18,11 +18,13 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// States that have been seen, so that one that comes again is not encoded again.
     private var seen: [State: TypedState<State>] = [:]
     private var latest: TypedState<State>?
-    /// States that ``decide(_:_:cause:by:)`` has entered and that were not handed over yet, with the seq of
-    /// the first: they need not be looked for.
+    /// States that sets have entered and that were not handed over yet, with the seq of the first: they
+    /// need not be looked for.
     @exclusivity(unchecked) private var entered: (first: UInt64, states: [TypedState<State>]) = (
         0, []
     )
+    /// The seq of the last one that was handed over.
+    @exclusivity(unchecked) private var handedOver: UInt64 = 0
     /// Whether what is proposed in this turn of the loop gathers.
     private var isHolding = false
     /// Whether there were voters when that began, or one has come since.
@@ -109,11 +111,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         switch consume result {
         case nil: return nil
         case .success(.committed(let transition)):
-            // What was entered is what was asked for, which is encoded already.
-            if transition.seq != self.entered.first + UInt64(self.entered.states.count) {
-                self.entered = (transition.seq, [])
-            }
-            self.entered.states.append(typed)
+            self.note(typed, enteredAt: transition.seq)
             return .committed(EncodedSnapshot(seq: transition.seq, state: typed, at: transition.at))
         case .success(let accepted): return self.outcome(accepted)
         case .failure(let error): return self.outcome(error)
@@ -123,30 +121,33 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     @_specialize(where State == AppState)
     func propose(
         _ state: EncodedState,
-        _ call: SetCall,
+        _ call: SetCall?,
+        cause: String?,
         id: RequestID?,
         of connection: Connection
     ) {
-        self.lineUp(state, call, id, connection)
+        self.lineUp(state, call, cause, id, connection)
     }
 
-    /// Apart from ``propose(_:_:id:of:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
+    /// Apart from ``propose(_:_:cause:id:of:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
     @inline(never)
     private func lineUp(
         _ state: EncodedState,
-        _ call: SetCall,
+        _ call: SetCall?,
+        _ cause: String?,
         _ id: RequestID?,
         _ connection: Connection
     ) {
         self.holdGroups()
-        let set = TypedSet(self, state, call, id: id, isOrdered: !self.hasVoters, of: connection)
+        let typed = self.typed(state)
+        let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: connection)
         connection.list(set)
         if set.isOrdered { self.committing += 1 }
         self.machine.propose(
-            self.typed(state).state,
+            typed.state,
             expecting: { set.isExpected($0) },
-            reenter: call.reenter,
-            cause: call.cause,
+            reenter: call?.reenter ?? false,
+            cause: cause,
             by: connection.peer,
             isTimed: !set.isOrdered,
             // Decided at once, this is still the request's turn; decided later, it is whoever's thread
@@ -155,6 +156,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             completion: { result in
                 if set.isOrdered { set.machine.committing -= 1 }
                 if case .success(.committed(let transition)) = result {
+                    set.machine.note(set.typed, enteredAt: transition.seq)
                     set.answer(committed: transition.seq, at: transition.at)
                 } else {
                     set.answer(set.machine.outcome(result))
@@ -262,6 +264,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     @_specialize(where State == AppState)
     private func handOver(_ transition: Transition<State>) {
+        self.handedOver = transition.seq
         self.server?.append(
             EncodedSnapshot(
                 seq: transition.seq,
@@ -271,6 +274,15 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             by: transition.by,
             cause: transition.cause
         )
+    }
+
+    /// What was entered is what was asked for, which is encoded already.
+    private func note(_ state: TypedState<State>, enteredAt seq: UInt64) {
+        guard seq > self.handedOver else { return }
+        if seq != self.entered.first + UInt64(self.entered.states.count) {
+            self.entered = (seq, [])
+        }
+        self.entered.states.append(state)
     }
 
     private func takeEntered(_ seq: UInt64) -> TypedState<State>? {

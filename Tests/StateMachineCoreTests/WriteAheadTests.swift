@@ -58,6 +58,8 @@ private final class CountingPlace: CompletionPlace {
         job()
         self.jobs.record(self.outcomes.heard.count - before)
     }
+
+    func together(_ body: () -> Void) { body() }
 }
 
 @Suite struct WriteAheadTests {

@@ -20,7 +20,7 @@ struct CommitTests {
             try other(
                 "\(directory)/a",
                 """
-                CREATE TRIGGER refusal BEFORE INSERT ON change WHEN NEW.seq > 2
+                CREATE TRIGGER refusal AFTER INSERT ON change WHEN NEW.seq > 2
                 BEGIN SELECT RAISE(ABORT, 'no more'); END
                 """
             )
@@ -54,6 +54,20 @@ struct CommitTests {
             #expect(try await history.all(after: 0).map(\.seq) == [1, 2])
             await troubles.wait(for: 2)
             #expect(troubles.heard == [why, nil])
+        }
+    }
+
+    @Test
+    func aRowThatWouldGetAnotherSeqIsRefusedAndTheNextIsNot() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try History(directory: "\(directory)/a")
+            #expect(await history.committed(Self.transitions(1...20)) == nil)
+            try other("\(directory)/a", "DELETE FROM change WHERE seq > 18")
+            let why = try #require(await history.committed(Self.transitions(21...40)))
+            #expect(why.contains("change 20 is not the last one any more"))
+            #expect(try await history.all(after: 0).map(\.seq) == Array(1...18))
+            #expect(await history.committed(Self.transitions(21...40)) == nil)
+            #expect(try await history.all(after: 18).map(\.seq) == Array(21...40))
         }
     }
 

@@ -42,6 +42,20 @@ struct LoopInboxTests {
         #expect(heard.heard == ["end of the turn", "one", "two"])
     }
 
+    @Test func whatComesTogetherFromElsewhereRunsInOrder() async throws {
+        let heard = try await Self.onALoop { inbox, heard in
+            Self.elsewhere {
+                inbox.together {
+                    inbox.run { heard.record("one") }
+                    inbox.together { inbox.run { heard.record("two") } }
+                }
+                inbox.together {}
+            }
+            heard.record("end of the turn")
+        }
+        #expect(heard.heard == ["end of the turn", "one", "two"])
+    }
+
     @Test func whatIsEnqueuedNeverRunsInline() async throws {
         let heard = try await Self.onALoop { inbox, heard in
             inbox.enqueue { heard.record("one") }
