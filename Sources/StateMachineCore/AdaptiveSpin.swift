@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// Waits awake for what is expected at once: to sleep and be woken would take longer than that.
@@ -21,14 +20,6 @@ package struct AdaptiveSpin: Sendable {
     /// 31: so it costs 3 µs a time then. Not tuned.
     private static let pause = 31
 
-    /// Whether several processors may run the calling thread.
-    package static let isOfUse: Bool = {
-        var set = cpu_set_t()
-        // Fails where there are more processors than the set has room for.
-        guard sched_getaffinity(0, MemoryLayout.size(ofValue: set), &set) == 0 else { return true }
-        return withUnsafeBytes(of: set) { $0.lazy.map(\.nonzeroBitCount).reduce(0, +) } > 1
-    }()
-
     package init(patience: Duration? = nil) {
         self.patience = patience ?? Self.usualPatience
     }
@@ -37,7 +28,7 @@ package struct AdaptiveSpin: Sendable {
     ///
     /// - Returns: whether it was called at all.
     package mutating func wait(until hasCome: () -> Bool) -> Bool {
-        guard Self.isOfUse else { return false }
+        guard Processors.areSeveral else { return false }
         guard self.left == 0 else {
             self.left -= 1
             return false

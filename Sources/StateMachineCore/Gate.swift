@@ -128,8 +128,9 @@ struct Gate<State: MachineState>: Sendable {
     ///
     /// 128: half of what one client of the server may have undecided, so that the other half is judged while
     /// they are committed. Measured on two processors with eight clients: a fifth more sets a second
-    /// than with 32, and than with 256.
-    static var heldLimit: Int { 128 }
+    /// than with 32, and than with 256. On a single processor nothing happens meanwhile, and the larger
+    /// the group the less each costs.
+    static var heldLimit: Int { Processors.areSeveral ? 128 : self.groupLimit }
 
     /// Whether what gathers may go to the log as soon as that is free.
     var isReady: Bool {

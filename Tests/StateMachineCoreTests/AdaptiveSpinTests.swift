@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachineCore
 
-@Suite(.enabled(if: AdaptiveSpin.isOfUse, "it never waits on a single processor"))
+@Suite(.enabled(if: Processors.areSeveral, "it never waits on a single processor"))
 struct AdaptiveSpinTests {
     @Test func itAsksUntilWhatIsExpectedHasCome() {
         var spin = AdaptiveSpin(patience: .seconds(3600))

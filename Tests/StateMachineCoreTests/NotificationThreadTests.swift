@@ -109,7 +109,7 @@ import Testing
 
     private static let hour = Duration.seconds(3600)
 
-    @Test(.enabled(if: AdaptiveSpin.isOfUse, "it never lingers on a single processor"))
+    @Test(.enabled(if: Processors.areSeveral, "it never lingers on a single processor"))
     func aThreadThatLingersSeesWhatComes() async {
         let thread = NotificationThread(name: "patient")
         let heard = Recorder<String>()

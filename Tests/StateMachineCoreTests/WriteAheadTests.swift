@@ -109,7 +109,8 @@ private final class CountingPlace: CompletionPlace {
         #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) }.last == [4])
     }
 
-    @Test func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
+    @Test(.enabled(if: Processors.areSeveral, "a single processor has nothing to gain by it"))
+    func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
         _ = self.machine.holdGroups()
         for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
         #expect(self.log.groups.heard.map(\.transitions.count) == [128])

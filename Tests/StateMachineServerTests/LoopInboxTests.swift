@@ -77,7 +77,7 @@ struct LoopInboxTests {
         #expect(heard.heard == ["one", "two", "three", "four", "end of the turn"])
     }
 
-    @Test(.enabled(if: AdaptiveSpin.isOfUse, "it never lingers on a single processor"))
+    @Test(.enabled(if: Processors.areSeveral, "it never lingers on a single processor"))
     func aLoopThatLingersNeedsNoFurtherTurn() async throws {
         let heard = try await Self.onALoop { inbox, heard in
             Self.elsewhere { inbox.run { heard.record("one") } }
@@ -87,7 +87,7 @@ struct LoopInboxTests {
         #expect(heard.heard == ["one", "end of the turn"])
     }
 
-    @Test(.enabled(if: AdaptiveSpin.isOfUse, "it never lingers on a single processor"))
+    @Test(.enabled(if: Processors.areSeveral, "it never lingers on a single processor"))
     func lingeringInVainLosesNothingAndIsNotRepeatedAtOnce() async throws {
         let heard = try await Self.onALoop { inbox, heard in
             inbox.linger { heard.heard.isEmpty }
