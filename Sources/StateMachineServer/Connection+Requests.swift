@@ -100,6 +100,13 @@ extension Connection {
         }
     }
 
+    /// Refuses one more of what the connection has as many of as it may.
+    func checkRoom(_ things: String, _ count: Int, of limit: Int) throws(WireError) {
+        guard count < limit else {
+            throw WireError(.limit, "this connection has \(limit) \(things), as many as it may")
+        }
+    }
+
     private func watch(
         _ call: WatchCall,
         id: RequestID?,
@@ -115,10 +122,7 @@ extension Connection {
                     : "there is a watch of this id on this connection"
             )
         }
-        let limit = self.server.limits.watchesPerConnection
-        guard watches.count < limit else {
-            throw WireError(.limit, "this connection has \(limit) watches, as many as it may")
-        }
+        try self.checkRoom("watches", watches.count, of: self.server.limits.watchesPerConnection)
         let resume = call.since.map { self.server.resumePoint($0) }
         self.begin(
             Watch(call, id: id, from: resume, head: self.server.report.seq, request: line)

@@ -5,10 +5,7 @@ import StateMachineWire
 /// Holds and guards: voters of the machine that live as long as the client's side of a connection.
 extension Connection {
     func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        let limit = self.server.limits.holdsPerConnection
-        guard self.holds.count < limit else {
-            throw WireError(.limit, "this connection has \(limit) holds, as many as it may")
-        }
+        try self.checkRoom("holds", self.holds.count, of: self.server.limits.holdsPerConnection)
         let number = self.server.nextNumber()
         try self.place(call, id: id, line, number: number)
         self.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
@@ -56,10 +53,7 @@ extension Connection {
     }
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        let limit = self.server.limits.guardsPerConnection
-        guard self.guards.count < limit else {
-            throw WireError(.limit, "this connection has \(limit) guards, as many as it may")
-        }
+        try self.checkRoom("guards", self.guards.count, of: self.server.limits.guardsPerConnection)
         let number = self.server.nextNumber()
         try self.place(call, id: id, line, number: number)
         self.reply(ServerLine.reply(id: id, own: { $0.number("guard", number) }))

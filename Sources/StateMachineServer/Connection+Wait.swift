@@ -6,10 +6,7 @@ extension Connection {
     /// Answers when a state matches, which may be one that has passed or the current one.
     func wait(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         for pattern in call.until + call.fail { try self.server.machine.schema.check(pattern) }
-        let limit = self.server.limits.waitsPerConnection
-        guard self.waits.count < limit else {
-            throw WireError(.limit, "this connection has \(limit) waits, as many as it may")
-        }
+        try self.checkRoom("waits", self.waits.count, of: self.server.limits.waitsPerConnection)
         let head = self.server.ring.head
         var resync: ServerLine.Resync?
         var passed = head

@@ -1,4 +1,6 @@
 import Glibc
+package import Logging
+import Systemd
 
 /// Why the daemon does not start, in one sentence which says what to do.
 public struct DaemonError: Error, Hashable, CustomStringConvertible {
@@ -14,10 +16,11 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     /// The error number of the system call that failed, if one did.
     let errno: CInt?
 
-    init(_ description: String, exitStatus: CInt = EXIT_FAILURE) {
+    /// That sentence; `errno` if a system call failed, which the sentence says itself.
+    package init(_ description: String, exitStatus: CInt = EXIT_FAILURE, errno: CInt? = nil) {
         self.description = description
         self.exitStatus = exitStatus
-        self.errno = nil
+        self.errno = errno
     }
 
     /// What was set up cannot work.
@@ -26,9 +29,19 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     }
 
     /// A system call that failed, with what `errno` says of it.
-    init(_ action: String, errno code: CInt) {
-        self.description = "cannot \(action): \(SystemError.text(of: code))"
-        self.exitStatus = EXIT_FAILURE
-        self.errno = code
+    init(cannot action: String, errno code: CInt) {
+        self.init("cannot \(action): \(SystemError.text(of: code))", errno: code)
+    }
+
+    /// Tells the service manager, so that `systemctl status` shows the sentence; waits for it to take
+    /// that, but not for ever.
+    ///
+    /// - Parameter logger: told if the manager cannot be.
+    package func tell(
+        _ logger: Logger = .service(label: "statemachine", threshold: LogThreshold(.info))
+    ) async {
+        await ServiceManager(logger: logger).tell("failed") { notifier in
+            try notifier.failed(self.description, errno: self.errno, exitStatus: self.exitStatus)
+        }
     }
 }

@@ -43,13 +43,7 @@ struct DaemonRun<State: MachineState>: Sendable {
         do {
             try await self.start(heeding: signals)
         } catch let error as DaemonError {
-            await self.manager.tell("failed") { notifier in
-                try notifier.failed(
-                    error.description,
-                    errno: error.errno,
-                    exitStatus: error.exitStatus
-                )
-            }
+            await error.tell(self.logger)
             throw error
         }
     }

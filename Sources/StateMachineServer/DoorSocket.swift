@@ -27,7 +27,7 @@ struct DoorSocket: Sendable {
         else {
             let code = errno
             close(descriptor)
-            throw DaemonError("make the socket \(path)", errno: code)
+            throw DaemonError(cannot: "make the socket \(path)", errno: code)
         }
         self.path = path
         self.descriptor = descriptor
@@ -60,17 +60,17 @@ struct DoorSocket: Sendable {
             )
         }
         guard errno == ECONNREFUSED else {
-            throw DaemonError("find out whether \(path) is in use", errno: errno)
+            throw DaemonError(cannot: "find out whether \(path) is in use", errno: errno)
         }
         guard unlink(path) == 0 else {
-            throw DaemonError("remove the stale socket \(path)", errno: errno)
+            throw DaemonError(cannot: "remove the stale socket \(path)", errno: errno)
         }
     }
 
     private static func socket() throws(DaemonError) -> CInt {
         let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = Glibc.socket(AF_UNIX, type, 0)
-        guard descriptor >= 0 else { throw DaemonError("make a socket", errno: errno) }
+        guard descriptor >= 0 else { throw DaemonError(cannot: "make a socket", errno: errno) }
         return descriptor
     }
 

@@ -1,7 +1,11 @@
 public import NIOCore
 public import StateMachineCore
 
-/// An event loop as a place where delegates and receptionists run.
+/// An event loop as a place where delegates and receptionists run: one that the program has for
+/// itself, since nobody is given the daemon's own.
+///
+/// It has to live until the machine is set no more, or until what was registered on it is cancelled: a
+/// loop that has ended runs nothing, and ``StateMachine/flush()`` waits for it for ever.
 public final class EventLoopContext: ExecutionContext {
     private let loop: any EventLoop
 

@@ -8,7 +8,7 @@ extension Peer {
         var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, 0, 0)
         var length = socklen_t(MemoryLayout.size(ofValue: credentials))
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
-            throw DaemonError("read a peer's credentials", errno: errno)
+            throw DaemonError(cannot: "read a peer's credentials", errno: errno)
         }
         self.init(uid: credentials.uid, pid: credentials.pid)
     }

@@ -33,17 +33,17 @@ package final class RuntimeDirectory: Sendable {
     /// Makes the directory if it is not there, and locks it.
     init(_ path: String) throws(DaemonError) {
         if mkdir(path, 0o755) != 0 && errno != EEXIST {
-            throw DaemonError("make the runtime directory \(path)", errno: errno)
+            throw DaemonError(cannot: "make the runtime directory \(path)", errno: errno)
         }
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw DaemonError("open the runtime directory \(path)", errno: errno)
+            throw DaemonError(cannot: "open the runtime directory \(path)", errno: errno)
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             close(descriptor)
             guard code == EWOULDBLOCK else {
-                throw DaemonError("lock the runtime directory \(path)", errno: code)
+                throw DaemonError(cannot: "lock the runtime directory \(path)", errno: code)
             }
             throw DaemonError(
                 "another daemon is running in \(path); stop it, or give another --runtime-directory"

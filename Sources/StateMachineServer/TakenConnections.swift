@@ -6,8 +6,10 @@ import Systemd
 
 /// What the last process left with the service manager, as far as anything can be made of it.
 struct TakenConnections: Sendable {
-    private let handOver: HandOverRecord?
-    private let connections: [(descriptor: CInt, record: HandOverRecord.Connection)]
+    private let connections: [(descriptor: CInt, inheritance: Connection.Inheritance)]
+
+    /// No number up to this is given out again.
+    private let lastNumber: UInt64
 
     /// The names under which all that was handed over lies in the manager's store.
     ///
@@ -17,16 +19,18 @@ struct TakenConnections: Sendable {
 
     /// Sorts what came out of the store; what is of no use is closed, and that is logged.
     init(_ handed: HandedSockets, logger: Logger) {
-        let handOver = Self.read(handed.records, logger)
-        var records: [UInt64: HandOverRecord.Connection] = [:]
-        for record in handOver?.connections ?? [] { records[record.socket] = record }
-        var connections: [(descriptor: CInt, record: HandOverRecord.Connection)] = []
+        let handOvers = Self.read(handed.records, logger)
+        var known: [UInt64: Connection.Inheritance] = [:]
+        for handOver in handOvers {
+            for record in handOver.connections { known[record.socket] = (record, handOver) }
+        }
+        var connections: [(descriptor: CInt, inheritance: Connection.Inheritance)] = []
         for descriptor in handed.connections {
             var status = stat()
             if fstat(descriptor, &status) == 0, DescriptorKind(of: descriptor) == .connected,
-                let record = records.removeValue(forKey: UInt64(status.st_ino))
+                let inheritance = known.removeValue(forKey: UInt64(status.st_ino))
             {
-                connections.append((descriptor, record))
+                connections.append((descriptor, inheritance))
             } else {
                 close(descriptor)
             }
@@ -42,43 +46,51 @@ struct TakenConnections: Sendable {
                 ]
             )
         }
-        self.handOver = handOver
         self.connections = connections
+        self.lastNumber = handOvers.map(\.lastNumber).max() ?? 0
         let hasStore = !handed.connections.isEmpty || !handed.records.isEmpty
         let own = hasStore ? [HandedSockets.connectionName, HandedSockets.recordName] : []
         self.names = own + Set(handed.garbage.map(\.name)).sorted()
     }
 
-    /// Reads the one record there should be, and closes all.
-    private static func read(_ records: [CInt], _ logger: Logger) -> HandOverRecord? {
-        defer { for descriptor in records { close(descriptor) } }
-        guard let descriptor = records.first else { return nil }
-        do {
-            return try HandOverRecord(decoding: SealedMemory.read(descriptor))
-        } catch {
-            logger.warning(
-                "what the last process left cannot be read, its clients have to connect again",
-                metadata: ["error": "\(error)"]
-            )
-            return nil
+    /// Reads the records, and closes them all.
+    ///
+    /// There should be one. A second is what a process left whose successor could not take it out of the
+    /// store; and anything may lie there under that name, in any order.
+    ///
+    /// - Returns: those that can be read, the oldest first: the newest is right about a connection that
+    ///   several know.
+    private static func read(_ records: [CInt], _ logger: Logger) -> [HandOverRecord] {
+        var found: [(made: Duration, handOver: HandOverRecord)] = []
+        for descriptor in records {
+            defer { close(descriptor) }
+            do {
+                let handOver = try HandOverRecord(decoding: SealedMemory.read(descriptor))
+                found.append((try SealedMemory.made(descriptor), handOver))
+            } catch {
+                logger.warning(
+                    "a record of connections cannot be read, its clients have to connect again",
+                    metadata: ["error": "\(error)"]
+                )
+            }
         }
+        return found.sorted { $0.made < $1.made }.map(\.handOver)
     }
 
     var count: Int { self.connections.count }
 
     /// Goes on with the connections; those that cannot be used are closed.
     func goOn(at server: StateServer, on group: any EventLoopGroup) async throws {
-        guard let handOver else { return }
-        try await server.loop.submit { server.skipNumbers(through: handOver.lastNumber) }.get()
-        for (descriptor, record) in self.connections {
+        try await server.loop.submit { server.skipNumbers(through: self.lastNumber) }.get()
+        for (descriptor, inheritance) in self.connections {
             let bootstrap = ClientBootstrap(group: group)
                 .channelOption(.allowRemoteHalfClosure, value: true)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
                         try channel.addConnection(
-                            at: record.door,
+                            at: inheritance.record.door,
                             of: server,
-                            inheriting: (record, handOver)
+                            inheriting: inheritance
                         )
                     }
                 }

@@ -33,11 +33,7 @@ package enum SealedMemory {
         guard found >= 0, found & Self.seals == Self.seals else {
             throw SealedMemoryError("it is not sealed memory")
         }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_size >= 0 else {
-            throw SealedMemoryError("its size is not to be had")
-        }
-        let size = Int(status.st_size)
+        let size = Int(try Self.status(of: descriptor).st_size)
         var offset = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             while offset < size, let base = buffer.baseAddress {
@@ -49,6 +45,20 @@ package enum SealedMemory {
         }
         guard bytes.count == size else { throw SealedMemoryError("it cannot be read") }
         return bytes
+    }
+
+    /// When ``make(_:name:)`` made it: the time since 1970 by the machine's clock.
+    package static func made(_ descriptor: CInt) throws(SealedMemoryError) -> Duration {
+        let time = try Self.status(of: descriptor).st_mtim
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
+    private static func status(of descriptor: CInt) throws(SealedMemoryError) -> stat {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw SealedMemoryError("nothing is to be had of it: errno \(errno)")
+        }
+        return status
     }
 }
 

@@ -33,7 +33,10 @@ struct ConfigurationFile {
             text = try self.text(of: FilePath(path ?? self.usualPath))
         } catch let error as Errno {
             if path == nil, error == .noSuchFileOrDirectory { return nil }
-            throw ConfigurationError("cannot read \(path ?? self.usualPath): \(error)")
+            throw ConfigurationError(
+                "cannot read \(path ?? self.usualPath): \(error)",
+                errno: error.rawValue
+            )
         } catch {
             throw ConfigurationError("cannot read \(path ?? self.usualPath): \(error)")
         }

@@ -62,10 +62,51 @@ struct StateMachineCommand: ParsableCommand {
         )
     }
 
+    static func main() {
+        var command: any ParsableCommand
+        do {
+            command = try self.parseAsRoot()
+        } catch {
+            self.refuse(error)
+        }
+        do {
+            try command.run()
+        } catch {
+            self.exit(withError: error)
+        }
+    }
+
+    /// Ends the process: the command line cannot be meant, or asks for nothing but a text.
+    private static func refuse(_ error: any Error) -> Never {
+        let status = self.exitCode(for: error)
+        guard !status.isSuccess else { self.exit(withError: error) }
+        let failure = DaemonError(self.message(for: error), exitStatus: status.rawValue)
+        self.end {
+            await failure.tell()
+            self.exit(withError: error)
+        }
+    }
+
     func run() throws {
+        guard !self.checkConfig else { return try self.report() }
+        let settings: Settings
+        do {
+            settings = try self.settings()
+        } catch {
+            try self.complain(error.problems)
+            let failure = DaemonError(error)
+            Self.end {
+                await failure.tell()
+                return failure.exitStatus
+            }
+        }
+        Self.end { await self.runDaemon(settings) }
+    }
+
+    /// What `--check-config` asks for.
+    private func report() throws {
         do {
             let settings = try self.settings()
-            guard self.checkConfig else { self.serve(settings) }
             try self.complain(settings.warnings)
             let report = try settings.report(
                 environment: ProcessInfo.processInfo.environment,
@@ -87,10 +128,11 @@ struct StateMachineCommand: ParsableCommand {
         }
     }
 
-    private func serve(_ settings: Settings) -> Never {
+    /// Ends the process with the status that `body` returns.
+    private static func end(with body: @escaping @MainActor () async -> CInt) -> Never {
         // On the main actor from the first line: `runUntilSignalled` says why.
         Task { @MainActor in
-            let status = await self.runDaemon(settings)
+            let status = await body()
             // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
             // if nobody reads it.
             _exit(status)
@@ -121,12 +163,12 @@ struct StateMachineCommand: ParsableCommand {
                 logger: logger
             )
             try await daemon.runUntilSignalled()
-        } catch let error as DaemonError {
-            logger.critical("not running", metadata: ["error": "\(error)"])
-            return error.exitStatus
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
-            return EXIT_FAILURE
+            let failure = DaemonError(error)
+            // The daemon has told of its own errors.
+            if !(error is DaemonError) { await failure.tell(logger) }
+            return failure.exitStatus
         }
         return EXIT_SUCCESS
     }

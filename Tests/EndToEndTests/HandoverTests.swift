@@ -292,6 +292,62 @@ struct HandoverTests {
         }
     }
 
+    /// The manager gives out what it keeps in no order that could be relied on.
+    @Test(arguments: [false, true])
+    func aRecordThatCannotBeReadCostsNobodyWhoIsInAnother(isFirst: Bool) async throws {
+        try await self.withService(isDurable: true) { service, first in
+            let clients = try (0..<3).map { _ in try first.connect(\.events) }
+            for client in clients { _ = try await client.next() }
+            first.send(SIGUSR2)
+            #expect(try await first.ended().status == 0)
+            let bad = Descriptor(open("/dev/zero", O_RDWR | O_CLOEXEC), name: "handover")
+            let stored = service.notify.store
+            let second = try await service.start(
+                handing: isFirst ? [bad] + stored : stored + [bad]
+            )
+            let setter = try second.connect(\.control)
+            #expect(try await setter.ask("set ready value=true").seq == 1)
+            for client in clients {
+                let line = try await client.next()
+                #expect(line.type == "change")
+                #expect(line.seq == 1)
+            }
+            second.send(SIGTERM)
+            let errors = try await second.ended().errors
+            #expect(errors.contains("it is not sealed memory"))
+            #expect(!errors.contains("the store holds what is of no use"))
+        }
+    }
+
+    /// As when the manager was too busy to take the older record out of the store.
+    @Test(arguments: [false, true])
+    func ofTwoRecordsOfAConnectionTheNewerIsRight(isOlderFirst: Bool) async throws {
+        try await self.withService(isDurable: true) { service, first in
+            let subscriber = try first.connect(\.events)
+            let setter = try first.connect(\.control)
+            _ = try await subscriber.next()
+            first.send(SIGUSR2)
+            #expect(try await first.ended().status == 0)
+            let older = service.notify.store.filter { $0.name == "handover" }
+
+            let second = try await service.start()
+            #expect(try await setter.ask("set ready value=true").seq == 1)
+            #expect(try await subscriber.next().seq == 1)
+            second.send(SIGUSR2)
+            #expect(try await second.ended().status == 0)
+            let newer = service.notify.store
+
+            let third = try await service.start(
+                handing: isOlderFirst ? older + newer : newer + older
+            )
+            #expect(try await setter.ask("set ready value=false").seq == 2)
+            // The older one would have it told of the first change again.
+            #expect(try await subscriber.next().seq == 2)
+            third.send(SIGTERM)
+            #expect(try await third.ended().status == 0)
+        }
+    }
+
     @Test
     func garbageInTheStoreIsDropped() async throws {
         try await self.withService { service, first in

@@ -70,14 +70,18 @@ struct ExampleTests {
         (#"{"op":"hold","id":6,"before":["ready"]}"#, 8),
         (#"{"op":"guard","id":9,"before":["ready"]}"#, 8),
         (#"{"op":"wait","id":3,"until":["ready"]}"#, 32),
+        // Each has an id of its own.
+        (#"{"op":"watch","id":NUMBER}"#, 8),
     ])
     func whatAConnectionMayHaveIsLimitedAsShown(line: String, limit: Int) async throws {
         let examples = try ExampleLines("replies")
         try await ExampleDaemon.run(.authentication(.active)) { daemon in
             let client = try daemon.connect()
-            for _ in 0...limit { try client.send(line) }
+            for number in 0...limit {
+                try client.send(line.replacing("NUMBER", with: "\(number + 1)"))
+            }
             var refusal = try await client.next()
-            while refusal.ok == true { refusal = try await client.next() }
+            while refusal.ok != false { refusal = try await client.next() }
             #expect(refusal.error == "limit")
             #expect(examples.show(refusal), "\(refusal)")
         }

@@ -1,0 +1,18 @@
+import Glibc
+import StateMachineServer
+
+extension DaemonError {
+    /// Whatever keeps the daemon from starting, as the service manager is told of it.
+    init(_ error: any Error) {
+        switch error {
+        case let error as DaemonError: self = error
+        case let error as ConfigurationError:
+            self.init(
+                error.problems.joined(separator: "; "),
+                exitStatus: EX_CONFIG,
+                errno: error.errno
+            )
+        default: self.init("\(error)")
+        }
+    }
+}

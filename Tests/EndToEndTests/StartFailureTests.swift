@@ -1,0 +1,104 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A daemon that does not start: the service manager is told why, so that `systemctl status` shows it.
+@Suite(.timeLimit(.minutes(2)))
+struct StartFailureTests {
+    /// Starts the daemon, which is to end; returns what it said to the manager, to stderr, and how.
+    private func failure(
+        in directory: String,
+        _ arguments: [String]
+    ) async throws -> (message: String, errors: String, status: CInt) {
+        let notify = try NotifySocket(in: directory)
+        let daemon = try ActivatedDaemon(in: directory, notify: notify, arguments: arguments)
+        let message = try await notify.wait(for: "STATUS=")
+        let (errors, status) = try await daemon.ended()
+        return (message, errors, status)
+    }
+
+    @Test
+    func aFlagThatCannotBeMeantIsTold() async throws {
+        try await withTemporaryDirectory { directory in
+            let (message, errors, status) = try await self.failure(in: directory, ["--colour"])
+            #expect(message == "STATUS=Unknown option '--colour'\nEXIT_STATUS=64")
+            #expect(errors.hasPrefix("Error: Unknown option '--colour'\nUsage: statemachine "))
+            #expect(status == EX_USAGE)
+        }
+    }
+
+    @Test
+    func allThatIsWrongWithTheConfigurationIsToldInOneLine() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/config.yaml"
+            try "max-watches: many\ncolour: red\n".write(
+                toFile: path,
+                atomically: false,
+                encoding: .utf8
+            )
+            let (message, errors, status) = try await self.failure(
+                in: directory,
+                ["--config", path]
+            )
+            let sentences = errors.split(separator: "\n").map { $0.dropFirst(14) }
+            #expect(sentences.count == 2)
+            #expect(
+                message == "STATUS=\(sentences.joined(separator: "; "))\nEXIT_STATUS=78"
+            )
+            #expect(message.contains("\(path):1: max-watches must be"))
+            #expect(status == EX_CONFIG)
+        }
+    }
+
+    @Test
+    func aConfigurationThatCannotBeReadIsToldWithTheNumberOfTheError() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/none.yaml"
+            let (message, _, status) = try await self.failure(in: directory, ["--config", path])
+            #expect(
+                message == "STATUS=cannot read \(path): No such file or directory\n"
+                    + "EXIT_STATUS=78\nERRNO=\(ENOENT)"
+            )
+            #expect(status == EX_CONFIG)
+        }
+    }
+
+    @Test
+    func aStateDirectoryOfAnotherDaemonIsTold() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = ["--state-directory", "\(directory)/state"]
+            _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
+                try await withTemporaryDirectory { elsewhere in
+                    let (message, errors, status) = try await self.failure(in: elsewhere, state)
+                    let sentence = "\(directory)/state/statemachine.lock is locked by another "
+                    #expect(message.hasPrefix("STATUS=\(sentence)daemon (pid \(daemon.pid)); "))
+                    #expect(message.hasSuffix("\nEXIT_STATUS=1"))
+                    #expect(errors.contains(sentence))
+                    #expect(status == 1)
+                }
+            }
+        }
+    }
+
+    /// Its manager may be that of a daemon that runs.
+    @Test
+    func whoOnlyChecksOrAsksTellsNobody() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory)
+            for (arguments, expected) in [
+                (["--check-config", "--config", "\(directory)/none.yaml"], EX_CONFIG),
+                (["--help"], EXIT_SUCCESS), (["--version"], EXIT_SUCCESS),
+                (["--colour"], EX_USAGE),
+            ] {
+                let daemon = try ActivatedDaemon(
+                    in: directory,
+                    notify: notify,
+                    arguments: arguments
+                )
+                #expect(try await daemon.ended().status == expected)
+            }
+            // Nothing came before.
+            #expect(try await notify.wait(for: "").hasPrefix("STATUS=Unknown option"))
+        }
+    }
+}
