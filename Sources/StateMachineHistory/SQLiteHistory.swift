@@ -36,19 +36,13 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// The newest transition that is in the database; its state begins the next one's row.
     private var newest: (seq: UInt64, state: WrittenState)
     /// States that have been written, so that one that comes again is not encoded again.
-    private var seen: [State: WrittenState] = [:]
+    private var seen = RememberedStates<State, WrittenState>()
     /// Why work fails that does.
     private var troubles: [HistoryWork: String] = [:]
     private var tell: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
     private var isPruning = false
     private var spin = AdaptiveSpin()
     private var pruning: Pruning
-
-    /// How many states are remembered, and how long one may be; then all are forgotten.
-    ///
-    /// At most a quarter of a megabyte, as for what is sent. Not tuned.
-    private static var seenLimit: Int { 256 }
-    private static var seenBytes: Int { 1024 }
 
     /// Opens the history in a directory, which is created, for its owner only, if it is not there.
     ///
@@ -166,13 +160,10 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     }
 
     private func written(_ state: State) -> WrittenState {
-        if let written = self.seen[state] { return written }
-        let written = WrittenState(self.coding.recorded(state))
-        if written.text.data.count <= Self.seenBytes {
-            if self.seen.count == Self.seenLimit { self.seen = [:] }
-            self.seen[state] = written
+        self.seen.form(of: state) { state in
+            let written = WrittenState(self.coding.recorded(state))
+            return (written, written.text.data.count)
         }
-        return written
     }
 
     /// Has everything on the disk; see `TransitionHistory`.

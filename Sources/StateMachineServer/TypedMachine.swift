@@ -16,7 +16,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     @exclusivity(unchecked) var server: StateServer?
 
     /// States that have been seen, so that one that comes again is not encoded again.
-    private var seen: [State: TypedState<State>] = [:]
+    private var seen = RememberedStates<State, TypedState<State>>()
     private var latest: TypedState<State>?
     /// States that sets have entered and that were not handed over yet, with the seq of the first: they
     /// need not be looked for.
@@ -31,15 +31,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private var hasVoters = false
     /// Sets that wait for the log and for nobody.
     private var committing = 0
-
-    /// How many are remembered; then all are forgotten.
-    ///
-    /// 256: more than the combinations of most enums, and with ``seenBytes`` at most a quarter of a
-    /// megabyte. Not tuned.
-    private static var seenLimit: Int { 256 }
-
-    /// How long a fragment may be to be remembered.
-    private static var seenBytes: Int { 1024 }
 
     init(_ machine: StateMachine<State>, on loop: any EventLoop) {
         self.machine = machine
@@ -179,44 +170,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         }
     }
 
-    private func outcome(
-        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>
-    ) -> SetOutcome {
-        switch result {
-        case .success(let accepted): self.outcome(accepted)
-        case .failure(let error): self.outcome(error)
-        }
-    }
-
-    private func outcome(_ accepted: StateMachine<State>.Acceptance) -> SetOutcome {
-        switch accepted {
-        case .committed(let transition):
-            let state = self.encoded(transition.new)
-            return .committed(EncodedSnapshot(seq: transition.seq, state: state, at: transition.at))
-        case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
-        }
-    }
-
-    private func outcome(_ error: TransitionError<State>) -> SetOutcome {
-        switch error {
-        case .illegal(let current, let allowed):
-            let names = State.Name.allCases.filter(allowed.contains).map(\.rawValue)
-            return .refused(.illegal(allowed: names), current: self.encoded(current))
-        case .conflict(let current):
-            return .refused(.conflict, current: self.encoded(current))
-        case .denied(let denials, let current):
-            return .refused(.denied(denials), current: self.encoded(current))
-        case .stale(let current):
-            return .refused(.stale, current: self.encoded(current))
-        case .notCommitted(let why, let current):
-            return .refused(.notCommitted(why: why), current: self.encoded(current))
-        case .overloaded(let current):
-            return .refused(.overloaded, current: self.encoded(current))
-        case .wouldWait(let current):
-            return .refused(.wouldWait, current: self.encoded(current))
-        }
-    }
-
     func afterCommits(_ done: @escaping @Sendable () -> Void) {
         self.machine.afterCommits { [decisions] in decisions.run(done) }
     }
@@ -296,38 +249,13 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         return state
     }
 
-    private func encoded(_ snapshot: Snapshot<State>) -> EncodedSnapshot {
-        EncodedSnapshot(
-            seq: snapshot.seq,
-            state: self.encoded(snapshot.state),
-            at: snapshot.at
-        )
-    }
-
-    private func encoded(_ state: State) -> TypedState<State> {
+    func encoded(_ state: State) -> TypedState<State> {
         if let latest, latest.state == state { return latest }
-        let found = self.seen[state] ?? self.remember(TypedState(state, self.coding))
+        let found = self.seen.form(of: state) { state in
+            let typed = TypedState(state, self.coding)
+            return (typed, typed.fragment.count)
+        }
         self.latest = found
         return found
-    }
-
-    private func remember(_ state: TypedState<State>) -> TypedState<State> {
-        if state.fragment.count <= Self.seenBytes {
-            if self.seen.count == Self.seenLimit { self.seen = [:] }
-            self.seen[state.state] = state
-        }
-        return state
-    }
-}
-
-extension StateCoding {
-    /// Whether the machine is where a `set` expects it to be; nil expects nothing.
-    func matches(
-        _ seq: UInt64?,
-        _ pattern: Pattern?,
-        _ snapshot: Snapshot<State>
-    ) -> Bool {
-        (seq.map { $0 == snapshot.seq } ?? true)
-            && (pattern.map { self.matches($0, snapshot.state) } ?? true)
     }
 }

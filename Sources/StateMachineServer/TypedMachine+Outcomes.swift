@@ -1,0 +1,63 @@
+import StateMachineCore
+import StateMachineWire
+
+/// What the machine answers, as the server has it.
+extension TypedMachine {
+    func outcome(
+        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>
+    ) -> SetOutcome {
+        switch result {
+        case .success(let accepted): self.outcome(accepted)
+        case .failure(let error): self.outcome(error)
+        }
+    }
+
+    func outcome(_ accepted: StateMachine<State>.Acceptance) -> SetOutcome {
+        switch accepted {
+        case .committed(let transition):
+            let state = self.encoded(transition.new)
+            return .committed(EncodedSnapshot(seq: transition.seq, state: state, at: transition.at))
+        case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
+        }
+    }
+
+    func outcome(_ error: TransitionError<State>) -> SetOutcome {
+        switch error {
+        case .illegal(let current, let allowed):
+            let names = State.Name.allCases.filter(allowed.contains).map(\.rawValue)
+            return .refused(.illegal(allowed: names), current: self.encoded(current))
+        case .conflict(let current):
+            return .refused(.conflict, current: self.encoded(current))
+        case .denied(let denials, let current):
+            return .refused(.denied(denials), current: self.encoded(current))
+        case .stale(let current):
+            return .refused(.stale, current: self.encoded(current))
+        case .notCommitted(let why, let current):
+            return .refused(.notCommitted(why: why), current: self.encoded(current))
+        case .overloaded(let current):
+            return .refused(.overloaded, current: self.encoded(current))
+        case .wouldWait(let current):
+            return .refused(.wouldWait, current: self.encoded(current))
+        }
+    }
+
+    func encoded(_ snapshot: Snapshot<State>) -> EncodedSnapshot {
+        EncodedSnapshot(
+            seq: snapshot.seq,
+            state: self.encoded(snapshot.state),
+            at: snapshot.at
+        )
+    }
+}
+
+extension StateCoding {
+    /// Whether the machine is where a `set` expects it to be; nil expects nothing.
+    func matches(
+        _ seq: UInt64?,
+        _ pattern: Pattern?,
+        _ snapshot: Snapshot<State>
+    ) -> Bool {
+        (seq.map { $0 == snapshot.seq } ?? true)
+            && (pattern.map { self.matches($0, snapshot.state) } ?? true)
+    }
+}
