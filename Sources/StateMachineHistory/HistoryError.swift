@@ -1,9 +1,21 @@
+import Glibc
+
 /// Why a history cannot be opened, in one sentence which names the file and says what to do.
 public struct HistoryError: Error, Hashable, CustomStringConvertible {
     /// The sentence.
     public let description: String
 
+    /// The error number of the system call that failed, if one did.
+    public let errno: CInt?
+
     init(_ description: String) {
         self.description = description
+        self.errno = nil
+    }
+
+    /// A system call that failed, with what `errno` says of it.
+    init(_ what: String, errno code: CInt) {
+        self.description = "\(what): \(String(cString: strerror(code)))"
+        self.errno = code
     }
 }

@@ -15,12 +15,12 @@ final class StateDirectory: Sendable {
     init(_ path: String) throws(HistoryError) {
         self.path = path
         if mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw HistoryError("cannot create the state directory \(path): \(Self.reason)")
+            throw HistoryError("cannot create the state directory \(path)", errno: errno)
         }
         let lockPath = "\(path)/statemachine.lock"
         let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else {
-            throw HistoryError("cannot open \(lockPath): \(Self.reason)")
+            throw HistoryError("cannot open \(lockPath)", errno: errno)
         }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             let owner = Self.owner(of: lock)
@@ -81,11 +81,9 @@ final class StateDirectory: Sendable {
         for suffix in ["", "-wal", "-shm"] {
             let (old, new) = (self.database + suffix, aside + suffix)
             guard rename(old, new) == 0 || errno == ENOENT else {
-                throw HistoryError("\(old) is corrupt and cannot be set aside: \(Self.reason)")
+                throw HistoryError("\(old) is corrupt and cannot be set aside", errno: errno)
             }
         }
         return aside
     }
-
-    private static var reason: String { String(cString: strerror(errno)) }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineHistory
 import StateMachineServer
 
 extension DaemonError {
@@ -12,6 +13,7 @@ extension DaemonError {
                 exitStatus: EX_CONFIG,
                 errno: error.errno
             )
+        case let error as HistoryError: self.init(error.description, errno: error.errno)
         default: self.init("\(error)")
         }
     }

@@ -80,6 +80,23 @@ struct StartFailureTests {
         }
     }
 
+    @Test
+    func aStateDirectoryThatCannotBeIsToldWithTheNumberOfTheError() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/file"
+            try "".write(toFile: file, atomically: false, encoding: .utf8)
+            let (message, _, status) = try await self.failure(
+                in: directory,
+                ["--state-directory", "\(file)/state"]
+            )
+            #expect(
+                message == "STATUS=cannot create the state directory \(file)/state: "
+                    + "Not a directory\nEXIT_STATUS=1\nERRNO=\(ENOTDIR)"
+            )
+            #expect(status == 1)
+        }
+    }
+
     /// Its manager may be that of a daemon that runs.
     @Test
     func whoOnlyChecksOrAsksTellsNobody() async throws {
