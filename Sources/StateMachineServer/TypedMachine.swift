@@ -184,6 +184,11 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration {
         let coding = self.coding
+        // It is not asked about what came before it in this turn.
+        if self.isHolding {
+            self.machine.releaseGroups()
+            _ = self.machine.holdGroups()
+        }
         self.hasVoters = true
         return self.machine.addVoter(
             label: name.label,

@@ -1,3 +1,5 @@
+import Foundation
+import Subprocess
 import TestSupport
 import Testing
 
@@ -38,6 +40,38 @@ struct GuardTests {
             #expect(try await voter.vote(try await voter.next(), true).ok == true)
             #expect(try await setter.next().seq == 1)
         }
+    }
+
+    /// With a history what comes in one turn of the loop is committed together, at its end.
+    @Test
+    func aSetBeforeAGuardIsNotAskedAboutThoughBothComeInOneTurn() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = ["--state-directory", "\(directory)/state"]
+            _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
+                let setter = try daemon.connect(\.control)
+                let voter = try daemon.connect(\.control)
+                // The setter last: the kernel may still have it in its list of those who are ready, and it
+                // is to come first.
+                #expect(try await voter.ask("ping").ok == true)
+                #expect(try await setter.ask("ping").ok == true)
+                try daemon.send(.suspend)
+                while try !Self.isStopped(daemon.pid) { await Task.yield() }
+                try setter.send(raw: "set ready value=true\nping\n")
+                try voter.send(#"{"op":"guard","before":["ready"],\#(Self.patient)}"#)
+                try daemon.send(.resume)
+                #expect(try await setter.next().bool("changed") == true)
+                #expect(try await setter.next().ok == true)
+                #expect(try await voter.next().has("guard"))
+                try setter.send("set ready value=false")
+                let ask = try await voter.next()
+                #expect(ask.type == "ask" && ask.seq == 1)
+            }
+        }
+    }
+
+    private static func isStopped(_ process: Int32) throws -> Bool {
+        let text = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+        return text.split(separator: ")").last?.hasPrefix(" T") == true
     }
 
     @Test
