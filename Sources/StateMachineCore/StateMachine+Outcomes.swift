@@ -44,11 +44,24 @@ extension StateMachine.Holder {
     }
 
     /// The voters have spoken.
-    mutating func close(_ ballot: Ballot<State>, with verdict: Verdict) -> Step {
+    ///
+    /// - Parameters:
+    ///   - ballot: what they were asked.
+    ///   - verdict: what they say.
+    ///   - isExpected: whether the proposer still wants it.
+    /// - Returns: the next step.
+    mutating func close(
+        _ ballot: Ballot<State>,
+        with verdict: Verdict,
+        isExpected: Bool = true
+    ) -> Step {
         guard let pending = self.gate.pending.first else { return .again }
         let base = ballot.proposal.current
         guard self.seq == base.seq else {
             return self.answer(pending, .failure(.stale(current: self.snapshot)))
+        }
+        guard isExpected else {
+            return self.answer(pending, .failure(.conflict(current: base)))
         }
         switch verdict {
         case .yes: return self.enter(pending, from: base)

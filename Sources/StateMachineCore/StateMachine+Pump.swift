@@ -5,6 +5,8 @@ extension StateMachine {
         case judge(Gate<State>.Pending, base: Snapshot<State>, voters: [VoterMember<State>])
         /// Nobody is asked, and nothing moves meanwhile.
         case judgeRun([Gate<State>.Pending], base: Snapshot<State>)
+        /// The voters agree: whether the proposer still does.
+        case confirm(Gate<State>.Pending, Ballot<State>)
         case commit([Transition<State>])
         case tell(Appended?, [Gate<State>.Judged])
         case ask(Ballot<State>, Question, waited: Duration, Appended)
@@ -33,6 +35,11 @@ extension StateMachine {
                     // One turn of the lock a proposal, not two.
                     if case .again = settled { return holder.nextStep() }
                     return settled
+                }
+            } else if case .confirm(let pending, let ballot) = current {
+                let isExpected = pending.isExpected(ballot.proposal.current)
+                step = self.holder.withLock { holder in
+                    holder.close(ballot, with: .yes, isExpected: isExpected)
                 }
             } else {
                 self.perform(current)
@@ -68,7 +75,7 @@ extension StateMachine {
 
     private func perform(_ step: Step) {
         switch step {
-        case .judge, .judgeRun, .again: break
+        case .judge, .judgeRun, .confirm, .again: break
         case .commit(let group):
             self.options.log?.commit(group) { failure in
                 self.holder.withLock { $0.groupEnded(failure: failure) }

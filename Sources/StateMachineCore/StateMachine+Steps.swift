@@ -25,7 +25,10 @@ extension StateMachine.Holder {
             // Whether an assignment that is on its way makes it stale is seen when that has ended.
             guard self.seq != ballot.proposal.current.seq || self.isWhereItWillBe else { break }
             self.gate.poll = .none
-            return self.close(ballot, with: verdict)
+            guard case .yes = verdict, let pending = self.gate.pending.first else {
+                return self.close(ballot, with: verdict)
+            }
+            return .confirm(pending, ballot)
         }
         if let run = self.gate.takeRun(hasLog: self.hasLog) {
             return .judgeRun(run, base: self.ahead)

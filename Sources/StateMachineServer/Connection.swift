@@ -128,8 +128,13 @@ final class Connection: ChannelInboundHandler {
             self.server.admitAgain(self.peer.uid)
             self.isAdmitted = true
             self.goOn(with: record, of: handOver)
-            if record.isOpen { self.isOpen = true }
-            record.isOpen ? self.serve() : self.open()
+            self.isOpen = record.isOpen
+            self.isPaused = true
+            self.read(false)
+            self.server.whenAllArrived {
+                if !self.isOpen { self.open() }
+                self.goOn()
+            }
             context.fireChannelActive()
             return
         }
@@ -191,6 +196,11 @@ final class Connection: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        self.server.whenAllArrived { self.vanished() }
+        context.fireChannelInactive()
+    }
+
+    private func vanished() {
         // What arrived before the client vanished is still decided; nobody hears the answers.
         self.dropOutput()
         self.isBlocked = false
@@ -199,7 +209,6 @@ final class Connection: ChannelInboundHandler {
         self.lifecycle.becameInactive()
         self.dropOutput()
         self.server.remove(self)
-        context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -37,6 +37,20 @@ extension StateServer {
         return promise.futureResult
     }
 
+    /// From here on connections of the last process come, one after the other.
+    func beginArrivals() { self.arriving = [] }
+
+    /// Has that done when all of them are here: before that nothing is decided, since those that have yet to
+    /// come may have holds and guards.
+    func whenAllArrived(_ body: @escaping () -> Void) {
+        if self.arriving == nil { body() } else { self.arriving?.append(body) }
+    }
+
+    func endArrivals() {
+        let waiting = self.arriving.take() ?? []
+        for body in waiting { body() }
+    }
+
     /// Whether this process goes on with the numbering of the one that left that.
     func isContinuing(_ handOver: HandOverRecord) -> Bool {
         handOver.epoch == self.epoch.description && handOver.seq <= self.ring.head

@@ -57,6 +57,8 @@ final class StateServer: @unchecked Sendable {
     var waiting: [ObjectIdentifier: Connection] = [:]
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
     var isClosing = false
+    /// What is to be done when all connections of the last process are here; nil: they are.
+    var arriving: [() -> Void]?
 
     /// Sets that are not decided, those of clients that have gone included.
     var undecidedSets = 0

@@ -81,7 +81,10 @@ struct TakenConnections: Sendable {
 
     /// Goes on with the connections; those that cannot be used are closed.
     func goOn(at server: StateServer, on group: any EventLoopGroup) async throws {
-        try await server.loop.submit { server.skipNumbers(through: self.lastNumber) }.get()
+        try await server.loop.submit {
+            server.skipNumbers(through: self.lastNumber)
+            server.beginArrivals()
+        }.get()
         for (descriptor, inheritance) in self.connections {
             let bootstrap = ClientBootstrap(group: group)
                 .channelOption(.allowRemoteHalfClosure, value: true)
@@ -101,5 +104,6 @@ struct TakenConnections: Sendable {
                 continue
             }
         }
+        try await server.loop.submit { server.endArrivals() }.get()
     }
 }

@@ -128,6 +128,36 @@ struct HandoverTests {
         }
     }
 
+    /// Whoever was connected first is taken over first, and may have sent a set meanwhile.
+    @Test(arguments: [false, true])
+    func aGuardThatIsTakenOverLastIsAskedAboutTheFirstsSet(isDurable: Bool) async throws {
+        try await self.withService(isDurable: isDurable) { service, first in
+            let setter = try first.connect(\.control)
+            #expect(try await setter.ask("ping").ok == true)
+            let vanishing = try first.connect(\.control)
+            #expect(try await vanishing.ask("ping").ok == true)
+            let others = try (0..<200).map { _ in try first.connect(\.events) }
+            for other in others { _ = try await other.next() }
+            let voter = try first.connect(\.control)
+            _ = try await voter.guard("g", "ready", #""timeoutMs":60000"#)
+            first.send(SIGUSR2)
+            let (errors, status) = try await first.ended()
+            #expect(status == 0, "\(errors)")
+            try setter.send("set ready value=true")
+            try vanishing.send(#"{"op":"set","state":"ready","data":{"value":true},"cause":"bye"}"#)
+            vanishing.vanish()
+            let second = try await service.start()
+            for _ in 0..<2 {
+                let ask = try await voter.next()
+                #expect(ask.type == "ask")
+                #expect(try await voter.vote(ask, false, "not now").ok == true)
+            }
+            #expect(try await setter.next().error == "denied")
+            second.send(SIGTERM)
+            #expect(try await second.ended().status == 0)
+        }
+    }
+
     @Test
     func withAHistoryAReaderThatWasBehindMissesNothing() async throws {
         try await self.withService(isDurable: true) { service, first in

@@ -1,7 +1,8 @@
 import Dispatch
-import StateMachineCore
 import TestSupport
 import Testing
+
+@testable import StateMachineCore
 
 private typealias Outcome = Result<StateMachine<AppState>.Acceptance, TransitionError<AppState>>
 
@@ -87,6 +88,21 @@ private struct Bench {
         bench.asks.heard.first?.vote(.yes)
         #expect(bench.errors == [nil])
         #expect(bench.machine.state == .ready(true))
+    }
+
+    @Test func whatItsProposerWantsNoMoreIsNotMadeToHappenByALateYes() {
+        let bench = Bench()
+        bench.addVoter()
+        let isWanted = Lock(true)
+        bench.machine.propose(
+            .ready(true),
+            expecting: { _ in isWanted.withLock { $0 } },
+            completion: { bench.outcomes.record($0) }
+        )
+        isWanted.withLock { $0 = false }
+        bench.asks.heard.first?.vote(.yes)
+        #expect(bench.errors == [.conflict(current: bench.machine.snapshot)])
+        #expect(bench.machine.snapshot.seq == 0)
     }
 
     @Test func theFirstNoDeniesAndSaysWhoAndWhy() {
