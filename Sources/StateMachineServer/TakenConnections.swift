@@ -35,7 +35,6 @@ struct TakenConnections: Sendable {
                 close(descriptor)
             }
         }
-        for item in handed.garbage { close(item.descriptor) }
         let dropped = handed.connections.count - connections.count
         if dropped > 0 || !handed.garbage.isEmpty {
             logger.warning(
@@ -46,6 +45,8 @@ struct TakenConnections: Sendable {
                 ]
             )
         }
+        // Not before it was said what they are.
+        for item in handed.garbage { close(item.descriptor) }
         self.connections = connections
         self.lastNumber = handOvers.map(\.lastNumber).max() ?? 0
         let hasStore = !handed.connections.isEmpty || !handed.records.isEmpty

@@ -402,6 +402,7 @@ struct HandoverTests {
             let errors = try await second.ended().errors
             #expect(errors.contains("it is not sealed memory"))
             #expect(errors.contains("the store holds what is of no use"))
+            #expect(!errors.contains("stored: not open"))
         }
     }
 }
