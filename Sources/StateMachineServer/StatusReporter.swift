@@ -1,8 +1,8 @@
 import Dispatch
 import Glibc
 import Logging
+import NIOConcurrencyHelpers
 import StateMachineWire
-import Synchronization
 import Systemd
 
 /// Keeps the service manager's one line about the service current: `authentication(phase: active),
@@ -21,7 +21,7 @@ final class StatusReporter: Sendable {
     private let queue = DispatchQueue(label: "statemachine.status")
     private let notifier: ServiceNotifier
     private let logger: Logger
-    private let facts = Mutex(Facts())
+    private let facts = NIOLockedValueBox(Facts())
 
     private struct Facts {
         var newest: EncodedSnapshot?
@@ -58,7 +58,7 @@ final class StatusReporter: Sendable {
     func troubled(by why: String?) { self.change { $0.trouble = why } }
 
     private func change(_ body: (inout Facts) -> Void) {
-        let isToReport = self.facts.withLock { facts in
+        let isToReport = self.facts.withLockedValue { facts in
             body(&facts)
             facts.hasChanged = true
             defer { facts.isBusy = true }
@@ -73,16 +73,16 @@ final class StatusReporter: Sendable {
     /// set, and where there is none left they end the process.
     private func report() {
         repeat {
-            let facts = self.facts.withLock { facts in
+            let facts = self.facts.withLockedValue { facts in
                 facts.hasChanged = false
                 return facts
             }
             if let text = facts.text, text != facts.reported {
                 self.send(text)
-                self.facts.withLock { $0.reported = text }
+                self.facts.withLockedValue { $0.reported = text }
             }
             usleep(Self.interval)
-        } while self.facts.withLock { facts in
+        } while self.facts.withLockedValue { facts in
             facts.isBusy = facts.hasChanged
             return facts.isBusy
         }
