@@ -9,7 +9,7 @@ final class HistoryRun {
     let only: [Pattern]?
     /// The line that asked for it.
     let request: [UInt8]
-    /// What its client cannot have seen.
+    /// What its client cannot have seen: the first such thing.
     ///
     /// Its cursor could not be used, and it began with the oldest change kept; or changes are missing
     /// before the first that it has shown, or were removed after the last.
@@ -19,6 +19,9 @@ final class HistoryRun {
 
     /// The last change that was looked at, and the last that it is about.
     var cursor: UInt64
+    /// The cursor that stands for the oldest change kept, if it began there because it was told no other
+    /// place.
+    private var oldest: UInt64?
     let end: UInt64
     private(set) var left: UInt64
     private(set) var count: UInt64 = 0
@@ -41,6 +44,7 @@ final class HistoryRun {
         after cursor: UInt64,
         through end: UInt64,
         resync: ServerLine.Resync?,
+        isFromOldest: Bool = false,
         request: [UInt8]
     ) {
         self.request = request
@@ -48,6 +52,7 @@ final class HistoryRun {
         self.only = call.only
         self.resync = resync
         self.cursor = cursor
+        self.oldest = isFromOldest ? cursor : nil
         self.end = end
         self.left = call.limit
         self.head = LineHead(id)
@@ -73,12 +78,18 @@ final class HistoryRun {
     ///   - isPruned: whether they were removed on purpose, before so slow a reader had them.
     func passOver(to first: UInt64, asPruned isPruned: Bool) {
         guard self.count == 0 else {
-            if isPruned { self.resync = .lagged }
+            if isPruned { self.resync = self.resync ?? .lagged }
             self.stop()
             return
         }
+        // Who named no place misses nothing as long as there is an oldest one to begin with.
+        let isAtOldest = self.cursor == self.oldest && first <= self.end
         self.cursor = min(first - 1, self.end)
-        self.resync = self.resync ?? .evicted
+        if isAtOldest {
+            self.oldest = self.cursor
+        } else {
+            self.resync = self.resync ?? .evicted
+        }
     }
 
     func sent(_ lines: Int) {

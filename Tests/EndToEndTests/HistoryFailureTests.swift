@@ -154,6 +154,21 @@ struct HistoryFailureTests {
         }
     }
 
+    /// As when they are removed between the moment that the oldest is looked up and that it is read.
+    @Test
+    func whoNamesNoPlaceBeginsWithTheOldestThatIsLeft() async throws {
+        try await Self.withChanges(1500) { daemon, state in
+            let client = try daemon.connect(\.control)
+            for (removed, first) in [(100, 101), (1499, 1437)] {
+                try Self.database(in: state, "DELETE FROM change WHERE seq <= \(removed)")
+                let page = try await Self.page(client, #","limit":10000"#)
+                #expect(page.seqs == Array(first...1500))
+                #expect(page.reply.bool("more") == false)
+                #expect(page.reply.string("resync") == nil)
+            }
+        }
+    }
+
     /// A daemon with so many changes, of which the ring has 64.
     private static func withChanges(
         _ count: Int,
