@@ -8,8 +8,9 @@ extension Client {
     ///   - limit: at most so many; the daemon has a limit of its own.
     ///   - only: patterns, strings or objects; none means every state.
     ///   - body: called with each change as it comes, in order.
-    /// - Returns: the reply that ends the list, whatever it says: ``Line/count``, ``Line/hasMore``,
-    ///   and ``Line/resync`` if the cursor could not be used.
+    /// - Returns: the reply that ends the list, whatever it says: ``Line/count``, ``Line/hasMore``, and
+    ///   ``Line/resync`` if the cursor could not be used or changes are missing; or a refusal, which may
+    ///   come after changes, if the daemon cannot read on.
     /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
     public func history(
         since: String? = nil,

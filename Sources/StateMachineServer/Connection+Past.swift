@@ -20,7 +20,6 @@ extension Connection {
     func writePast(_ past: Past, of watch: Watch) -> PastProgress {
         switch watch.past.next() {
         case .wait: return .waiting
-        case .lost: return .lost
         case .ask:
             let wish = PastChanges.Wish(
                 head: Array(watch.head.bytes),
@@ -29,11 +28,12 @@ extension Connection {
                 // What is committed may be ahead of what has been announced.
                 end: self.server.ring.head
             )
-            self.ask(past, after: watch.cursor, wish) { connection, changes in
-                watch.past.arrived(changes, canWrite: !connection.isBlocked)
+            self.ask(past, after: watch.cursor, wish) { connection, finding in
+                watch.past.arrived(finding, canWrite: !connection.isBlocked)
             }
             return .waiting
-        case .write(let changes):
+        case .take(let finding):
+            guard let changes = finding.following(watch.cursor) else { return .lost }
             let (isDone, last) = self.write(changes)
             if let last { watch.reported = last.seq }
             watch.cursor = isDone ? changes.examined : last?.seq ?? watch.cursor
@@ -41,11 +41,11 @@ extension Connection {
         }
     }
 
-    /// Writes a piece of an answer to `history` that the ring does not have.
+    /// Writes a piece of an answer to `history` that the ring does not have; what is missing is passed
+    /// over, and what cannot be read ends the answer.
     func writePast(_ past: Past, of run: HistoryRun) -> PastProgress {
         switch run.past.next() {
         case .wait: return .waiting
-        case .lost: return .lost
         case .ask:
             let wish = PastChanges.Wish(
                 head: Array(run.head.bytes),
@@ -53,11 +53,23 @@ extension Connection {
                 end: run.end,
                 limit: run.left
             )
-            self.ask(past, after: run.cursor, wish) { connection, changes in
-                run.past.arrived(changes, canWrite: !connection.isBlocked)
+            self.ask(past, after: run.cursor, wish) { connection, finding in
+                run.past.arrived(finding, canWrite: !connection.isBlocked)
             }
             return .waiting
-        case .write(let changes):
+        case .take(.unreadable(let failure)):
+            run.fail(failure)
+            return .wrote
+        case .take(.nothing):
+            run.passOver(to: self.server.ring.first, asPruned: past.first > run.cursor + 1)
+            return .wrote
+        case .take(.found(let changes, let first)):
+            if first > run.cursor + 1 {
+                // What the disk has lost the ring may have.
+                let next = min(first, self.server.ring.first)
+                run.passOver(to: next, asPruned: past.first > run.cursor + 1)
+                guard run.cursor + 1 == first, !run.isDone else { return .wrote }
+            }
             let (isDone, last) = self.write(changes)
             if let last { run.sent(last.count) }
             run.cursor = isDone ? changes.examined : last?.seq ?? run.cursor
@@ -77,15 +89,15 @@ extension Connection {
         _ past: Past,
         after seq: UInt64,
         _ wish: PastChanges.Wish,
-        arrived: @escaping (Connection, PastChanges?) -> Void
+        arrived: @escaping (Connection, PastFinding<PastChanges>) -> Void
     ) {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.channel.eventLoop)
         past.read(
             after: seq,
             making: { PastChanges($0, wish, in: past.epoch) },
-            done: { changes in
+            done: { finding in
                 let (connection, arrived) = reader.value
-                arrived(connection, changes)
+                arrived(connection, finding)
                 connection.flush()
             }
         )

@@ -149,6 +149,7 @@ extension Connection {
                 after: cursor,
                 through: self.server.ring.head,
                 resync: resync,
+                isFromOldest: call.since == nil,
                 request: line
             )
         )

@@ -66,17 +66,14 @@ extension Connection {
 
     /// Writes what an answer to `history` still lacks; false if the socket did not take it all.
     func writeHistory(_ run: HistoryRun) -> Bool {
-        while run.cursor < run.end, !run.isStopped {
+        while !run.isDone {
             guard self.server.ring.reaches(back: run.cursor) else {
-                switch self.server.past.map({ self.writePast($0, of: run) }) ?? .lost {
-                case .wrote: continue
-                case .waiting, .stopped: return false
-                case .lost:
-                    // What is kept went on without a reader this slow: it is told, and may ask again.
-                    run.resync = .lagged
-                    run.stop()
-                    return true
+                guard let past = self.server.past else {
+                    run.passOver(to: self.server.ring.first, asPruned: true)
+                    continue
                 }
+                guard self.writePast(past, of: run) == .wrote else { return false }
+                continue
             }
             guard run.left > 0 else { return true }
             let (examined, lines) = self.gather(

@@ -72,9 +72,9 @@ extension Connection {
                 }
                 return .examined(min(head, transitions.last?.seq ?? seq))
             },
-            done: { found in
+            done: { finding in
                 let (connection, wait) = searcher.value
-                connection.searched(past, for: wait, found)
+                connection.searched(past, for: wait, finding.following(seq))
             }
         )
     }

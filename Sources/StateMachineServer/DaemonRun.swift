@@ -81,12 +81,7 @@ struct DaemonRun<State: MachineState>: Sendable {
                 loop: loop,
                 limits: self.configuration.limits,
                 past: self.machine.history.map { history in
-                    Past(history, loop: loop) { failure in
-                        self.logger.error(
-                            "the history cannot be read, readers begin anew",
-                            metadata: ["error": "\(failure)"]
-                        )
-                    }
+                    Past(history, loop: loop) { self.log(trouble: $0) }
                 }
             )
         }.get()
@@ -167,6 +162,17 @@ struct DaemonRun<State: MachineState>: Sendable {
                 metadata: ["error": "\(why)"]
             )
         case (.pruning, nil): self.logger.notice("old changes are removed again")
+        }
+    }
+
+    private func log(trouble failure: HistoryFailure?) {
+        if let failure {
+            self.logger.error(
+                "old changes cannot be read, refusing who asks for them",
+                metadata: ["error": "\(failure)"]
+            )
+        } else {
+            self.logger.notice("old changes can be read again")
         }
     }
 

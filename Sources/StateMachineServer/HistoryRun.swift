@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineWire
 
 /// An answer to `history` that is being written: which changes it still has to show.
@@ -8,17 +9,28 @@ final class HistoryRun {
     let only: [Pattern]?
     /// The line that asked for it.
     let request: [UInt8]
-    /// Set if its cursor could not be used; it began with the oldest change kept.
+    /// What its client cannot have seen: the first such thing.
+    ///
+    /// Its cursor could not be used, and it began with the oldest change kept; or changes are missing
+    /// before the first that it has shown, or were removed after the last.
     var resync: ServerLine.Resync?
+    /// Why it could not be read on.
+    private(set) var failure: HistoryFailure?
 
     /// The last change that was looked at, and the last that it is about.
     var cursor: UInt64
+    /// The cursor that stands for the oldest change kept, if it began there because it was told no other
+    /// place.
+    private var oldest: UInt64?
     let end: UInt64
     private(set) var left: UInt64
     private(set) var count: UInt64 = 0
 
     /// Whether it ends before its end, with more to be had.
     private(set) var isStopped = false
+
+    /// Whether nothing is to be shown any more.
+    var isDone: Bool { self.isStopped || self.cursor >= self.end }
 
     /// What it is being sent from before the ring.
     var past = PastReading()
@@ -32,6 +44,7 @@ final class HistoryRun {
         after cursor: UInt64,
         through end: UInt64,
         resync: ServerLine.Resync?,
+        isFromOldest: Bool = false,
         request: [UInt8]
     ) {
         self.request = request
@@ -39,6 +52,7 @@ final class HistoryRun {
         self.only = call.only
         self.resync = resync
         self.cursor = cursor
+        self.oldest = isFromOldest ? cursor : nil
         self.end = end
         self.left = call.limit
         self.head = LineHead(id)
@@ -46,6 +60,37 @@ final class HistoryRun {
 
     /// Has it end here.
     func stop() { self.isStopped = true }
+
+    /// Has it end here, with a refusal.
+    func fail(_ failure: HistoryFailure) {
+        self.failure = failure
+        self.stop()
+    }
+
+    /// The changes between its cursor and `first` are not to be had any more.
+    ///
+    /// If it has shown any, it ends: the next request goes on from the last of them, and is told what
+    /// is missing before its own first. If not it goes on with `first`, for else it would be asked the
+    /// same again.
+    ///
+    /// - Parameters:
+    ///   - first: where it may go on, at most one past the newest change.
+    ///   - isPruned: whether they were removed on purpose, before so slow a reader had them.
+    func passOver(to first: UInt64, asPruned isPruned: Bool) {
+        guard self.count == 0 else {
+            if isPruned { self.resync = self.resync ?? .lagged }
+            self.stop()
+            return
+        }
+        // Who named no place misses nothing as long as there is an oldest one to begin with.
+        let isAtOldest = self.cursor == self.oldest && first <= self.end
+        self.cursor = min(first - 1, self.end)
+        if isAtOldest {
+            self.oldest = self.cursor
+        } else {
+            self.resync = self.resync ?? .evicted
+        }
+    }
 
     func sent(_ lines: Int) {
         self.left -= UInt64(lines)

@@ -2,55 +2,103 @@ import Dispatch
 import NIOCore
 import StateMachineCore
 import StateMachineWire
+import Synchronization
 
 /// What is older than the ring: the machine's history, read in the background.
 ///
-/// `@unchecked Sendable`: a history may be called from anywhere; the rest does not change.
+/// `@unchecked Sendable`: a history may be called from anywhere, a lock guards `trouble`, and the rest
+/// does not change.
 final class Past: @unchecked Sendable {
     let history: any TransitionHistory
     let epoch: Epoch
     private let loop: any EventLoop
-    private let onFailure: @Sendable (HistoryFailure) -> Void
+    private let onTrouble: @Sendable (HistoryFailure?) -> Void
     /// What is being read.
     private let reads = DispatchGroup()
+    /// After which change it could not be read, and whether that is being tried again; nil if all that
+    /// was asked for could be.
+    private let trouble = Mutex<(place: UInt64, isTried: Bool)?>(nil)
 
     /// - Parameters:
     ///   - history: the machine's own.
     ///   - loop: where answers arrive.
-    ///   - onFailure: told why something could not be read, from anywhere.
+    ///   - onTrouble: told why something cannot be read, and nil when that can be read again; not of
+    ///     what else cannot be read meanwhile. Called from anywhere.
     init(
         _ history: any TransitionHistory,
         loop: any EventLoop,
-        onFailure: @escaping @Sendable (HistoryFailure) -> Void
+        onTrouble: @escaping @Sendable (HistoryFailure?) -> Void
     ) {
         self.history = history
         // A history that names its numbering in another way has a new one each time.
         self.epoch = Epoch(history.epoch) ?? .random()
         self.loop = loop
-        self.onFailure = onFailure
+        self.onTrouble = onTrouble
     }
 
     /// The oldest change that is kept.
     var first: UInt64 { self.history.oldest }
 
     /// Reads what follows `seq`, makes of it what is wanted, beside the event loop, and hands that over
-    /// on the loop: nil if the change after `seq` is not to be had any more.
+    /// on the loop.
+    ///
+    /// `make` is given changes without a gap among them, at least one.
     func read<Wanted: Sendable>(
         after seq: UInt64,
         making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
-        done: @escaping @Sendable (Wanted?) -> Void
+        done: @escaping @Sendable (PastFinding<Wanted>) -> Void
     ) {
         self.reads.enter()
         self.history.read(after: seq) { result in
-            var wanted: Wanted?
+            let finding: PastFinding<Wanted>
             switch result {
             case .success(let transitions):
-                // What lies behind a hole does not follow; who reads on from the hole is told.
-                let following = zip(transitions, (seq + 1)...).prefix { $0.seq == $1 }.map(\.0)
-                if !following.isEmpty { wanted = make(following) }
-            case .failure(let failure): self.onFailure(failure)
+                if let first = transitions.first?.seq {
+                    // What lies behind a hole is for who reads on from the hole, and is told.
+                    let changes = zip(transitions, first...).prefix { $0.seq == $1 }.map(\.0)
+                    finding = .found(make(changes), first: first)
+                } else {
+                    finding = .nothing
+                }
+                self.tryAgain()
+            case .failure(let failure):
+                finding = .unreadable(failure)
+                self.failed(failure, after: seq)
             }
-            self.loop.execute { [wanted] in done(wanted) }
+            self.loop.execute { done(finding) }
+            self.reads.leave()
+        }
+    }
+
+    private func failed(_ failure: HistoryFailure, after seq: UInt64) {
+        let isNew = self.trouble.withLock { trouble in
+            guard trouble == nil else { return false }
+            trouble = (seq, isTried: false)
+            return true
+        }
+        if isNew { self.onTrouble(failure) }
+    }
+
+    /// Something could be read: what could not be is tried again.
+    ///
+    /// Only that says that it works again. One damaged page leaves the others as they were, and who
+    /// reads both in turn would have the log written full.
+    private func tryAgain() {
+        let place = self.trouble.withLock { trouble -> UInt64? in
+            guard let place = trouble?.place, trouble?.isTried == false else { return nil }
+            trouble = (place, isTried: true)
+            return place
+        }
+        guard let place else { return }
+        self.reads.enter()
+        self.history.read(after: place) { result in
+            switch result {
+            case .success:
+                self.trouble.withLock { $0 = nil }
+                self.onTrouble(nil)
+            case .failure:
+                self.trouble.withLock { $0 = (place, isTried: false) }
+            }
             self.reads.leave()
         }
     }

@@ -8,15 +8,14 @@ struct PastReading {
         case ask
         /// They have been asked for.
         case wait
-        case write(PastChanges)
-        /// They are not to be had any more.
-        case lost
+        /// They, or why there are none, are there.
+        case take(PastFinding<PastChanges>)
     }
 
     private enum State {
         case idle
         case asked
-        case arrived(PastChanges?)
+        case arrived(PastFinding<PastChanges>)
     }
 
     private var state = State.idle
@@ -36,14 +35,14 @@ struct PastReading {
             self.state = .asked
             return .ask
         case .asked: return .wait
-        case .arrived(let changes):
+        case .arrived(let finding):
             self.state = .idle
-            return changes.map { .write($0) } ?? .lost
+            return .take(finding)
         }
     }
 
     /// The answer is there; whoever cannot write it now asks again.
-    mutating func arrived(_ changes: PastChanges?, canWrite: Bool) {
-        self.state = canWrite ? .arrived(changes) : .idle
+    mutating func arrived(_ finding: PastFinding<PastChanges>, canWrite: Bool) {
+        self.state = canWrite ? .arrived(finding) : .idle
     }
 }

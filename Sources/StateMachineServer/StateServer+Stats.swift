@@ -18,15 +18,23 @@ extension StateServer {
 
     /// What follows the changes in an answer to `history`.
     func summary(of run: HistoryRun) -> [UInt8] {
-        ServerLine.reply(
+        let resync = { (writer: inout LineWriter) in
+            if let resync = run.resync { writer.string("resync", resync.rawValue) }
+        }
+        if let failure = run.failure {
+            let message =
+                "what follows change \(run.cursor) cannot be read (\(failure)); "
+                + "give a later cursor as since, or have the daemon's history mended"
+            self.counters.refusals.add()
+            return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)
+        }
+        return ServerLine.reply(
             id: run.id,
             own: { writer in
                 writer.number("count", run.count)
                 writer.bool("more", run.isStopped || self.hasMore(run))
             },
-            rest: { writer in
-                if let resync = run.resync { writer.string("resync", resync.rawValue) }
-            }
+            rest: resync
         )
     }
 }

@@ -165,7 +165,7 @@ final class StateServer: @unchecked Sendable {
     func hasMore(_ run: HistoryRun) -> Bool {
         guard run.cursor < run.end else { return false }
         // Of what lies before the ring it is not known what is wanted; that can be asked.
-        guard self.ring.reaches(back: run.cursor) else { return self.past != nil }
+        guard self.ring.reaches(back: run.cursor) else { return true }
         return (run.cursor + 1...run.end).contains { self.isWanted($0, run.only) }
     }
 

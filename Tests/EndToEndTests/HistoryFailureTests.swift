@@ -2,7 +2,8 @@ import GRDB
 import TestSupport
 import Testing
 
-/// A history that does not take what it is given, which is the daemon's own trouble: `internal`.
+/// A history that does not take what it is given, or give what it took, which is the daemon's own
+/// trouble: `internal`.
 @Suite(.timeLimit(.minutes(2)))
 struct HistoryFailureTests {
     @Test
@@ -51,6 +52,152 @@ struct HistoryFailureTests {
                 #expect(lines.map(\.seq) == [0, 1, 2])
                 #expect(lines.map(\.state) == ["ready", "ready", "dataRetrieval"])
             }
+        }
+    }
+
+    @Test
+    func whatCannotBeReadIsRefusedOrAnnouncedUntilItCan() async throws {
+        try await Self.withChanges(1500) { daemon, state in
+            let damage = "UPDATE change SET fromData = NULL WHERE seq = 1000"
+            try Self.database(in: state, damage)
+            let client = try daemon.connect(\.control)
+            let epoch = try await daemon.epoch()
+
+            let refused = try await Self.page(client, #","limit":10000"#)
+            #expect(!refused.seqs.isEmpty && refused.seqs.count < 1000)
+            #expect(refused.seqs == Array(1...refused.seqs.count))
+            #expect(refused.reply.ok == false)
+            #expect(refused.reply.error == "internal")
+            #expect(refused.reply.int("id") == 1)
+            let message = try #require(refused.reply.string("message"))
+            #expect(message.contains("what follows change \(refused.seqs.count) cannot be read"))
+            #expect(message.contains("\(state)/statemachine.sqlite"))
+            // That of nothing else.
+            let later = try await Self.page(client, #","since":"\#(epoch):1000""#)
+            #expect(later.reply.ok == true && later.seqs == Array(1001...1500))
+
+            let wait =
+                #"{"op":"wait","since":"\#(epoch):0","until":["authentication"],"timeoutMs":0}"#
+            #expect(try await client.ask(wait).string("resync") == "evicted")
+
+            try client.send(#"{"op":"watch","id":1,"since":"\#(epoch):0"}"#)
+            var line = try await client.next()
+            var seq = 0
+            while line.type == "change" {
+                #expect(line.seq == seq + 1)
+                seq += 1
+                line = try await client.next()
+            }
+            #expect(line.type == "state" && line.string("resync") == "evicted")
+            #expect(line.int("missed") == 1500 - seq)
+            #expect(try await client.ask("ping").seq == 1500)
+
+            try Self.database(
+                in: state,
+                #"UPDATE change SET fromData = '{"value":true}' WHERE seq = 1000"#
+            )
+            let mended = try await Self.page(client, #","limit":10000"#)
+            #expect(mended.reply.ok == true && mended.seqs == Array(1...1500))
+        }
+    }
+
+    /// Who asks for page after page gets to the end, and is told where some are missing.
+    @Test
+    func whatIsMissingIsPassedOverAndAnnounced() async throws {
+        try await Self.withChanges(1500) { daemon, state in
+            try Self.database(in: state, "DELETE FROM change WHERE seq BETWEEN 700 AND 800")
+            let client = try daemon.connect(\.control)
+            let epoch = try await daemon.epoch()
+            for (request, before, after) in [
+                ("", Array(1...699), Array(801...1500)),
+                (
+                    #","only":["ready:value=false"]"#, Array(stride(from: 2, to: 700, by: 2)),
+                    Array(stride(from: 802, through: 1500, by: 2))
+                ),
+                // Nothing is shown before it.
+                (
+                    #","only":["ready:value=true"],"since":"\#(epoch):699""#, [],
+                    Array(801...1500).filter { $0 % 2 == 1 }
+                ),
+            ] as [(String, [Int], [Int])] {
+                if !before.isEmpty {
+                    let page = try await Self.page(client, request)
+                    #expect(page.seqs == before)
+                    #expect(page.reply.bool("more") == true)
+                    // They have not been missed yet, nor is the reader slow.
+                    #expect(page.reply.string("resync") == nil)
+                }
+                let next =
+                    before.last.map { request + #","since":"\#(epoch):\#($0)""# } ?? request
+                let page = try await Self.page(client, next)
+                #expect(page.seqs == after, "\(request)")
+                #expect(page.reply.bool("more") == false)
+                #expect(page.reply.string("resync") == "evicted")
+            }
+        }
+    }
+
+    @Test
+    func whatTheDiskHasLostTheRingMayHave() async throws {
+        try await Self.withChanges(1500) { daemon, state in
+            try Self.database(in: state, "DELETE FROM change WHERE seq BETWEEN 700 AND 1490")
+            let client = try daemon.connect(\.control)
+            let since = #","since":"\#(try await daemon.epoch()):699""#
+            let some = try await Self.page(client, since)
+            #expect(some.seqs == Array(1437...1500))
+            #expect(some.reply.string("resync") == "evicted")
+            try Self.database(in: state, "DELETE FROM change WHERE seq >= 700")
+            let same = try await Self.page(client, since)
+            #expect(same.seqs == Array(1437...1500))
+            #expect(same.reply.bool("more") == false)
+            #expect(same.reply.string("resync") == "evicted")
+        }
+    }
+
+    /// As when they are removed between the moment that the oldest is looked up and that it is read.
+    @Test
+    func whoNamesNoPlaceBeginsWithTheOldestThatIsLeft() async throws {
+        try await Self.withChanges(1500) { daemon, state in
+            let client = try daemon.connect(\.control)
+            for (removed, first) in [(100, 101), (1499, 1437)] {
+                try Self.database(in: state, "DELETE FROM change WHERE seq <= \(removed)")
+                let page = try await Self.page(client, #","limit":10000"#)
+                #expect(page.seqs == Array(first...1500))
+                #expect(page.reply.bool("more") == false)
+                #expect(page.reply.string("resync") == nil)
+            }
+        }
+    }
+
+    /// A daemon with so many changes, of which the ring has 64.
+    private static func withChanges(
+        _ count: Int,
+        _ body: @escaping @Sendable (DaemonProcess, _ state: String) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let arguments = [
+                "--state-directory", state, "--log-level", "critical", "--ring-changes", "64",
+            ]
+            _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+                let setter = try daemon.connect(\.control)
+                try await setter.pipeline(1...count) { "set ready value=\($0 % 2 == 1)" }
+                try await body(daemon, state)
+            }
+        }
+    }
+
+    /// One answer to `history`.
+    private static func page(
+        _ client: LineSocket,
+        _ keys: String
+    ) async throws -> (seqs: [Int], reply: JSONLine) {
+        try client.send(#"{"op":"history","id":1\#(keys)}"#)
+        var seqs: [Int] = []
+        while true {
+            let line = try await client.next()
+            guard line.type == "change" else { return (seqs, line) }
+            if let seq = line.seq { seqs.append(seq) }
         }
     }
 

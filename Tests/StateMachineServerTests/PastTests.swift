@@ -17,7 +17,7 @@ struct PastTests {
         let past = Past(history, loop: group.next()) { _ in }
         let order = Recorder<String>()
         let count: @Sendable ([RecordedTransition]) -> Int = { $0.count }
-        past.read(after: 0, making: count) { order.record("\($0 ?? 0) read") }
+        past.read(after: 0, making: count) { order.record("\($0.following(0) ?? 0) read") }
         let end = Task {
             await past.finish()
             order.record("finished")
@@ -31,16 +31,56 @@ struct PastTests {
         try await group.shutdownGracefully()
         #expect(Set(order.heard) == ["finished", "1 read"])
     }
+
+    /// Anybody may ask for what cannot be read, as often as they like, and for other things between.
+    @Test
+    func damageIsToldOnceUntilItIsMended() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let history = DamagedHistory()
+        let told = Recorder<String>()
+        let past = Past(history, loop: group.next()) { told.record($0?.description ?? "mended") }
+        func read(after seq: UInt64) async -> UInt64? {
+            await withCheckedContinuation { read in
+                past.read(after: seq, making: { $0.first?.seq }) { finding in
+                    read.resume(returning: finding.following(seq) ?? nil)
+                }
+            }
+        }
+        #expect(await read(after: 5) == 6)
+        history.damaged.withLock { $0 = [3, 7] }
+        for _ in 1...3 {
+            #expect(await read(after: 3) == nil)
+            #expect(await read(after: 7) == nil)
+            #expect(await read(after: 5) == 6)
+            #expect(await read(after: 10) == nil)
+        }
+        #expect(told.heard == ["damage after 3"])
+        // Whatever is read next shows that it can be.
+        history.damaged.withLock { $0 = [7] }
+        for _ in 1...3 { #expect(await read(after: 5) == 6) }
+        #expect(told.heard == ["damage after 3", "mended"])
+        for _ in 1...3 { #expect(await read(after: 7) == nil) }
+        #expect(told.heard == ["damage after 3", "mended", "damage after 7"])
+        await past.finish()
+        try await group.shutdownGracefully()
+    }
+}
+
+/// A history with ten changes on a disk that has damaged places.
+private final class DamagedHistory: ReadOnlyHistory {
+    let damaged = Mutex<Set<UInt64>>([])
+
+    func read(after seq: UInt64, done: @escaping Answer) {
+        if self.damaged.withLock({ $0.contains(seq) }) {
+            done(.failure(HistoryFailure("damage after \(seq)")))
+        } else {
+            done(.success(seq < 10 ? [.ready(seq + 1)] : []))
+        }
+    }
 }
 
 /// A history whose disk answers when the test says so.
-private final class SlowHistory: TransitionHistory {
-    typealias State = AppState
-    typealias Answer = @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
-
-    let epoch = "a"
-    let oldest: UInt64 = 1
-    let terms: [(name: String, value: HistoryTerm)] = []
+private final class SlowHistory: ReadOnlyHistory {
     private let asked = Mutex<[Answer]>([])
 
     func read(after seq: UInt64, done: @escaping Answer) {
@@ -48,10 +88,25 @@ private final class SlowHistory: TransitionHistory {
     }
 
     func answer() {
-        let state = RecordedTransition.State(name: "ready", data: #"{"value":true}"#)
-        let first = RecordedTransition(seq: 1, old: nil, new: state, at: .now)
-        for done in self.asked.withLock({ $0 }) { done(.success([first])) }
+        for done in self.asked.withLock({ $0 }) { done(.success([.ready(1)])) }
     }
+}
+
+extension RecordedTransition {
+    fileprivate static func ready(_ seq: UInt64) -> RecordedTransition {
+        let state = State(name: "ready", data: #"{"value":true}"#)
+        return RecordedTransition(seq: seq, old: nil, new: state, at: .now)
+    }
+}
+
+private protocol ReadOnlyHistory: TransitionHistory where State == AppState {}
+
+extension ReadOnlyHistory {
+    typealias Answer = @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
+
+    var epoch: String { "a" }
+    var oldest: UInt64 { 1 }
+    var terms: [(name: String, value: HistoryTerm)] { [] }
 
     func commit(
         _ group: [Transition<AppState>],
