@@ -1,8 +1,8 @@
 import Dispatch
+import NIOConcurrencyHelpers
 import NIOCore
 import StateMachineCore
 import StateMachineWire
-import Synchronization
 
 /// What is older than the ring: the machine's history, read in the background.
 ///
@@ -17,7 +17,7 @@ final class Past: @unchecked Sendable {
     private let reads = DispatchGroup()
     /// After which change it could not be read, and whether that is being tried again; nil if all that
     /// was asked for could be.
-    private let trouble = Mutex<(place: UInt64, isTried: Bool)?>(nil)
+    private let trouble = NIOLockedValueBox<(place: UInt64, isTried: Bool)?>(nil)
 
     /// - Parameters:
     ///   - history: the machine's own.
@@ -71,7 +71,7 @@ final class Past: @unchecked Sendable {
     }
 
     private func failed(_ failure: HistoryFailure, after seq: UInt64) {
-        let isNew = self.trouble.withLock { trouble in
+        let isNew = self.trouble.withLockedValue { trouble in
             guard trouble == nil else { return false }
             trouble = (seq, isTried: false)
             return true
@@ -84,7 +84,7 @@ final class Past: @unchecked Sendable {
     /// Only that says that it works again. One damaged page leaves the others as they were, and who
     /// reads both in turn would have the log written full.
     private func tryAgain() {
-        let place = self.trouble.withLock { trouble -> UInt64? in
+        let place = self.trouble.withLockedValue { trouble -> UInt64? in
             guard let place = trouble?.place, trouble?.isTried == false else { return nil }
             trouble = (place, isTried: true)
             return place
@@ -94,10 +94,10 @@ final class Past: @unchecked Sendable {
         self.history.read(after: place) { result in
             switch result {
             case .success:
-                self.trouble.withLock { $0 = nil }
+                self.trouble.withLockedValue { $0 = nil }
                 self.onTrouble(nil)
             case .failure:
-                self.trouble.withLock { $0 = (place, isTried: false) }
+                self.trouble.withLockedValue { $0 = (place, isTried: false) }
             }
             self.reads.leave()
         }
