@@ -8,6 +8,8 @@ package struct AdaptiveSpin: Sendable {
     private let patience: Duration
     /// How often it is not to wait, since it was in vain.
     private var left = 0
+    /// How often it was not to wait after the last time that it was in vain; 0 after one that was not.
+    private var pause = 0
 
     /// How long it waits unless told otherwise.
     ///
@@ -15,16 +17,18 @@ package struct AdaptiveSpin: Sendable {
     /// processor takes 30 to 50 to wake up.
     private static let usualPatience: Duration = .microseconds(100)
 
-    /// How often it does not wait after it has in vain: what is expected takes longer than that.
+    /// How often it does not wait at most, after it has in vain: what is expected takes longer than that.
     ///
     /// 31: so it costs 3 µs a time then. Not tuned.
-    private static let pause = 31
+    private static let longestPause = 31
 
     package init(patience: Duration? = nil) {
         self.patience = patience ?? Self.usualPatience
     }
 
     /// Calls `hasCome` again and again until it is true or the patience is at its end.
+    ///
+    /// In vain, it does not the next time, and each time in vain thereafter twice as often and once more.
     ///
     /// - Returns: whether it was called at all.
     package mutating func wait(until hasCome: () -> Bool) -> Bool {
@@ -36,11 +40,13 @@ package struct AdaptiveSpin: Sendable {
         let end = ContinuousClock.now + self.patience
         while !hasCome() {
             guard ContinuousClock.now < end else {
-                self.left = Self.pause
+                self.pause = min(self.pause * 2 + 1, Self.longestPause)
+                self.left = self.pause
                 return true
             }
             sched_yield()
         }
+        self.pause = 0
         return true
     }
 }

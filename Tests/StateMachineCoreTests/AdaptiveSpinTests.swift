@@ -18,13 +18,23 @@ struct AdaptiveSpinTests {
         #expect(asked == 100)
     }
 
-    @Test func havingWaitedInVainItDoesNotWaitTheNext31Times() {
+    @Test func theMoreOftenItWaitsInVainTheMoreSeldomItDoes() {
         var spin = AdaptiveSpin(patience: .zero)
         var waits: [Int] = []
-        for time in 0..<64 {
+        for time in 0..<100 {
             let hasWaited = spin.wait { false }
             if hasWaited { waits.append(time) }
         }
-        #expect(waits == [0, 32])
+        #expect(waits == [0, 2, 6, 14, 30, 62, 94])
+    }
+
+    @Test func havingWaitedForSomethingItIsAsPatientAsBefore() {
+        var spin = AdaptiveSpin(patience: .zero)
+        func waits(for hasCome: Bool, _ times: Int) -> [Bool] {
+            (0..<times).map { _ in spin.wait { hasCome } }
+        }
+        #expect(waits(for: false, 3) == [true, false, true])
+        #expect(waits(for: true, 5) == [false, false, false, true, true])
+        #expect(waits(for: false, 3) == [true, false, true])
     }
 }
