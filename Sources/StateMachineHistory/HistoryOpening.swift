@@ -44,14 +44,16 @@ struct HistoryOpening<State: MachineState> {
         let past = try database.past()
         self.database = database
         if let last = past.newest {
-            self.loss = loss
+            let isRestored = database.directory.last.map { past.isBehind($0) } ?? false
+            self.loss = loss ?? (isRestored ? .restored(database: database.path) : nil)
             self.state = try coding.state(of: last, in: database.path)
             self.newest = last.with(coding.recorded(self.state))
             // If the program writes this state in another form than the one before it did, the same
             // seq would mean other bytes.
-            self.epoch = (self.newest == last ? past.epoch : nil) ?? Epoch.random().description
+            let goesOn = self.newest == last && past.isWhole && !isRestored
+            self.epoch = (goesOn ? past.epoch : nil) ?? Epoch.random().description
         } else {
-            let wasThere = database.directory.lastEpoch != nil
+            let wasThere = database.directory.last != nil
             self.loss = loss ?? (wasThere ? .missing(database: database.path) : nil)
             self.state = .initial
             self.newest = RecordedTransition(

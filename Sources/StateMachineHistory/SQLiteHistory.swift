@@ -18,7 +18,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// The name of the numbering; see `TransitionHistory`.
     public let epoch: String
 
-    /// What it did not find of its past, so that it began anew; nil if it found all.
+    /// What it did not find of its past, so that it or its numbering began anew; nil if all.
     public let loss: HistoryLoss?
 
     /// How safe it is, and how far it goes back.
@@ -170,7 +170,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     public func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.commits.enqueue {
             do {
-                try self.database.settle()
+                try self.database.settle(at: .init(epoch: self.epoch, seq: self.newest.seq))
                 done(nil)
             } catch {
                 done(self.database.sentence(for: error))
