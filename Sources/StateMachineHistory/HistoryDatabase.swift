@@ -30,6 +30,8 @@ final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
     private let durability: HistoryOptions.Durability
     private let boot: String?
+    /// Seconds to wait for another program that has the database locked.
+    let patience: Double
     private let opened = Mutex<DatabasePool?>(nil)
     private var isSettled = true
     private var isSynchronous: Bool?
@@ -38,15 +40,16 @@ final class HistoryDatabase: @unchecked Sendable {
 
     var path: String { self.directory.database }
 
-    /// Seconds to wait for another program that has the database locked.
-    ///
-    /// 2: longer than any query of a person's, and a set is answered within it. Not tuned.
-    private static let patience = 2.0
-
-    init(in directory: StateDirectory, durability: HistoryOptions.Durability, boot: String?) {
+    init(
+        in directory: StateDirectory,
+        durability: HistoryOptions.Durability,
+        boot: String?,
+        patience: Double
+    ) {
         self.directory = directory
         self.durability = durability
         self.boot = boot
+        self.patience = patience
     }
 
     var pool: DatabasePool {
@@ -55,7 +58,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 if let opened { return opened }
                 var configuration = Configuration()
                 configuration.maximumReaderCount = 1
-                configuration.busyMode = .timeout(Self.patience)
+                configuration.busyMode = .timeout(self.patience)
                 configuration.label = "statemachine.history"
                 let pool = try DatabasePool(path: self.path, configuration: configuration)
                 opened = pool
@@ -161,7 +164,8 @@ final class HistoryDatabase: @unchecked Sendable {
         self.isSettled = false
     }
 
-    /// Has everything on the disk, and notes that it is, and how far the numbering is.
+    /// Has everything on the disk, and notes that it is, and how far the numbering is; all of it is in the
+    /// database's own file then, if nobody else reads.
     func settle(at numbering: StateDirectory.Numbering) throws {
         // Without a beginning nobody could make a change.
         guard self.beginning == nil else { return }
@@ -170,6 +174,7 @@ final class HistoryDatabase: @unchecked Sendable {
             self.isSettled = true
         }
         self.directory.note(numbering)
+        try self.checkpoint()
     }
 
     /// Removes what is older than `seq`.

@@ -15,13 +15,14 @@ struct HistoryOpening<State: MachineState> {
     /// Why the disk takes nothing; nil if it does.
     let trouble: String?
 
-    init(in path: String, options: HistoryOptions, boot: String?) throws {
+    init(in path: String, options: HistoryOptions, boot: String?, patience: Double) throws {
         let directory = try StateDirectory(path)
         func open(after loss: HistoryLoss?) throws -> Self {
             let database = HistoryDatabase(
                 in: directory,
                 durability: options.durability,
-                boot: boot
+                boot: boot,
+                patience: patience
             )
             return try Self(database, after: loss)
         }

@@ -59,13 +59,22 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     }
 
     /// The same on a machine that was started under that name, where a day has so many seconds.
+    ///
+    /// `patience` is the seconds to wait for another program that has the database locked. 2: longer than
+    /// any query of a person's, and a set is answered within it. Not tuned.
     package init(
         directory path: String,
         options: HistoryOptions,
         boot: String?,
-        day: Double = 86_400
+        day: Double = 86_400,
+        patience: Double = 2
     ) throws {
-        let opening = try HistoryOpening<State>(in: path, options: options, boot: boot)
+        let opening = try HistoryOpening<State>(
+            in: path,
+            options: options,
+            boot: boot,
+            patience: patience
+        )
         self.options = options
         self.pruning = Pruning(options)
         self.database = opening.database
