@@ -105,9 +105,8 @@ final class HistoryDatabase: @unchecked Sendable {
 
     /// The numbering of the last run, and whether its end cannot have been lost.
     private func numbering(_ db: Database) throws -> (epoch: String?, isWhole: Bool) {
-        guard let meta = try Row.fetchOne(db, sql: "SELECT * FROM meta WHERE id = 1") else {
-            return (nil, true)
-        }
+        let sql = "SELECT epoch, boot, durability, settled FROM meta WHERE id = 1"
+        guard let meta = try Row.fetchOne(db, sql: sql) else { return (nil, true) }
         let boot: String? = meta["boot"]
         let durability: String = meta["durability"]
         let isWhole =
