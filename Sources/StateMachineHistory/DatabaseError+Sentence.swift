@@ -1,4 +1,5 @@
 import GRDB
+import Glibc
 
 extension DatabaseError {
     /// What SQLite says, and its number for it.
@@ -12,6 +13,12 @@ extension DatabaseError {
         case .SQLITE_IOERR:
             return "the disk is full or fails; make room on it, or look into the kernel's log "
                 + "(SQLite: \(message), \(code))"
+        case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY:
+            return "let user \(geteuid()) read and write it, with its -wal and -shm, "
+                + "or move it away to begin anew (SQLite: \(message), \(code))"
+        case .SQLITE_ERROR:
+            return "its tables are not the ones of this program; move it away to begin anew, "
+                + "or choose another --state-directory (SQLite: \(message), \(code))"
         default:
             return "\(message) (SQLite \(code))"
         }

@@ -8,17 +8,23 @@ extension HistoryDatabase {
     /// 64 KiB is less than what a socket takes at a time, so that little is read twice. Not tuned.
     static let chunk = (rows: 512, bytes: 64 << 10)
 
+    /// By name: a table of another program's may have fewer, or in another order.
+    private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
+
     func newest(_ db: Database) throws -> RecordedTransition? {
         // Not `fetchOne`, in whose copy of the row a text ends with U+0000.
-        try Row.fetchCursor(db, sql: "SELECT * FROM change ORDER BY seq DESC LIMIT 1")
-            .map { try RecordedTransition($0) }.next()
+        try Row.fetchCursor(
+            db,
+            sql: "SELECT \(Self.columns) FROM change ORDER BY seq DESC LIMIT 1"
+        )
+        .map { try RecordedTransition($0) }.next()
     }
 
     /// The next few transitions after `seq`.
     func read(after seq: UInt64) throws -> [RecordedTransition] {
         try self.pool.read { db in
             let statement = try db.cachedStatement(
-                sql: "SELECT * FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
+                sql: "SELECT \(Self.columns) FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
             )
             let rows = try Row.fetchCursor(statement, arguments: [seq, Self.chunk.rows])
             var transitions: [RecordedTransition] = []

@@ -11,17 +11,27 @@ import Synchronization
 final class HistoryDatabase: @unchecked Sendable {
     /// Where the last run ended.
     struct Past {
-        /// The numbering; nil if that has ended.
+        /// The numbering; nil if there is none.
         let epoch: String?
+        /// Whether nothing of it can have been lost.
+        let isWhole: Bool
         /// The newest transition; nil if there is none at all.
         let newest: RecordedTransition?
         /// The oldest transition but the one in which all began; nil if there is none.
         let oldest: UInt64?
+
+        /// Whether this is not what was there when that was noted, nor what came of it.
+        func isBehind(_ last: StateDirectory.Numbering) -> Bool {
+            guard let epoch = self.epoch else { return false }
+            return epoch != last.epoch || (self.newest?.seq ?? 0) < last.seq
+        }
     }
 
     let directory: StateDirectory
     private let durability: HistoryOptions.Durability
     private let boot: String?
+    /// Seconds to wait for another program that has the database locked.
+    let patience: Double
     private let opened = Mutex<DatabasePool?>(nil)
     private var isSettled = true
     private var isSynchronous: Bool?
@@ -30,15 +40,16 @@ final class HistoryDatabase: @unchecked Sendable {
 
     var path: String { self.directory.database }
 
-    /// Seconds to wait for another program that has the database locked.
-    ///
-    /// 2: longer than any query of a person's, and a set is answered within it. Not tuned.
-    private static let patience = 2.0
-
-    init(in directory: StateDirectory, durability: HistoryOptions.Durability, boot: String?) {
+    init(
+        in directory: StateDirectory,
+        durability: HistoryOptions.Durability,
+        boot: String?,
+        patience: Double
+    ) {
         self.directory = directory
         self.durability = durability
         self.boot = boot
+        self.patience = patience
     }
 
     var pool: DatabasePool {
@@ -47,7 +58,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 if let opened { return opened }
                 var configuration = Configuration()
                 configuration.maximumReaderCount = 1
-                configuration.busyMode = .timeout(Self.patience)
+                configuration.busyMode = .timeout(self.patience)
                 configuration.label = "statemachine.history"
                 let pool = try DatabasePool(path: self.path, configuration: configuration)
                 opened = pool
@@ -77,10 +88,11 @@ final class HistoryDatabase: @unchecked Sendable {
             )
         }
         guard try db.tableExists("change"), let newest = try self.newest(db) else {
-            return Past(epoch: nil, newest: nil, oldest: nil)
+            return Past(epoch: nil, isWhole: true, newest: nil, oldest: nil)
         }
         let oldest = try UInt64.fetchOne(db, sql: "SELECT min(seq) FROM change WHERE seq > 0")
-        return Past(epoch: try self.epoch(db), newest: newest, oldest: oldest)
+        let (epoch, isWhole) = try self.numbering(db)
+        return Past(epoch: epoch, isWhole: isWhole, newest: newest, oldest: oldest)
     }
 
     /// Reads without the files that connections share, for which there may be no room.
@@ -91,17 +103,16 @@ final class HistoryDatabase: @unchecked Sendable {
         return try DatabaseQueue(path: self.path, configuration: configuration).read(body)
     }
 
-    /// The numbering of the last run; nil if that has ended.
-    private func epoch(_ db: Database) throws -> String? {
-        guard let meta = try Row.fetchOne(db, sql: "SELECT * FROM meta WHERE id = 1") else {
-            return nil
-        }
+    /// The numbering of the last run, and whether its end cannot have been lost.
+    private func numbering(_ db: Database) throws -> (epoch: String?, isWhole: Bool) {
+        let sql = "SELECT epoch, boot, durability, settled FROM meta WHERE id = 1"
+        guard let meta = try Row.fetchOne(db, sql: sql) else { return (nil, true) }
         let boot: String? = meta["boot"]
         let durability: String = meta["durability"]
         let isWhole =
             meta["settled"] || durability == HistoryOptions.Durability.disk.rawValue
             || (boot != nil && boot == self.boot)
-        return isWhole ? meta["epoch"] : nil
+        return (meta["epoch"], isWhole)
     }
 
     /// Brings the schema up to date and notes what this run stands on: now, or, if that fails, before
@@ -132,7 +143,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 arguments: [epoch, self.boot, self.durability.rawValue]
             )
         }
-        self.directory.note(epoch: epoch)
+        self.directory.note(.init(epoch: epoch, seq: newest.seq))
         self.beginning = nil
     }
 
@@ -152,11 +163,17 @@ final class HistoryDatabase: @unchecked Sendable {
         self.isSettled = false
     }
 
-    /// Has everything on the disk, and notes that it is.
-    func settle() throws {
-        guard !self.isSettled else { return }
-        try self.writeDurably { db in try db.execute(sql: "UPDATE meta SET settled = 1") }
-        self.isSettled = true
+    /// Has everything on the disk, and notes that it is, and how far the numbering is; all of it is in the
+    /// database's own file then, if nobody else reads.
+    func settle(at numbering: StateDirectory.Numbering) throws {
+        // Without a beginning nobody could make a change.
+        guard self.beginning == nil else { return }
+        if !self.isSettled {
+            try self.writeDurably { db in try db.execute(sql: "UPDATE meta SET settled = 1") }
+            self.isSettled = true
+        }
+        self.directory.note(numbering)
+        try self.checkpoint()
     }
 
     /// Removes what is older than `seq`.

@@ -15,13 +15,14 @@ struct HistoryOpening<State: MachineState> {
     /// Why the disk takes nothing; nil if it does.
     let trouble: String?
 
-    init(in path: String, options: HistoryOptions, boot: String?) throws {
+    init(in path: String, options: HistoryOptions, boot: String?, patience: Double) throws {
         let directory = try StateDirectory(path)
         func open(after loss: HistoryLoss?) throws -> Self {
             let database = HistoryDatabase(
                 in: directory,
                 durability: options.durability,
-                boot: boot
+                boot: boot,
+                patience: patience
             )
             return try Self(database, after: loss)
         }
@@ -44,14 +45,16 @@ struct HistoryOpening<State: MachineState> {
         let past = try database.past()
         self.database = database
         if let last = past.newest {
-            self.loss = loss
+            let isRestored = database.directory.last.map { past.isBehind($0) } ?? false
+            self.loss = loss ?? (isRestored ? .restored(database: database.path) : nil)
             self.state = try coding.state(of: last, in: database.path)
             self.newest = last.with(coding.recorded(self.state))
             // If the program writes this state in another form than the one before it did, the same
             // seq would mean other bytes.
-            self.epoch = (self.newest == last ? past.epoch : nil) ?? Epoch.random().description
+            let goesOn = self.newest == last && past.isWhole && !isRestored
+            self.epoch = (goesOn ? past.epoch : nil) ?? Epoch.random().description
         } else {
-            let wasThere = database.directory.lastEpoch != nil
+            let wasThere = database.directory.last != nil
             self.loss = loss ?? (wasThere ? .missing(database: database.path) : nil)
             self.state = .initial
             self.newest = RecordedTransition(

@@ -18,7 +18,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// The name of the numbering; see `TransitionHistory`.
     public let epoch: String
 
-    /// What it did not find of its past, so that it began anew; nil if it found all.
+    /// What it did not find of its past, so that it or its numbering began anew; nil if all.
     public let loss: HistoryLoss?
 
     /// How safe it is, and how far it goes back.
@@ -59,13 +59,22 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     }
 
     /// The same on a machine that was started under that name, where a day has so many seconds.
+    ///
+    /// `patience` is the seconds to wait for another program that has the database locked. 2: longer than
+    /// any query of a person's, and a set is answered within it. Not tuned.
     package init(
         directory path: String,
         options: HistoryOptions,
         boot: String?,
-        day: Double = 86_400
+        day: Double = 86_400,
+        patience: Double = 2
     ) throws {
-        let opening = try HistoryOpening<State>(in: path, options: options, boot: boot)
+        let opening = try HistoryOpening<State>(
+            in: path,
+            options: options,
+            boot: boot,
+            patience: patience
+        )
         self.options = options
         self.pruning = Pruning(options)
         self.database = opening.database
@@ -170,7 +179,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     public func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.commits.enqueue {
             do {
-                try self.database.settle()
+                try self.database.settle(at: .init(epoch: self.epoch, seq: self.newest.seq))
                 done(nil)
             } catch {
                 done(self.database.sentence(for: error))

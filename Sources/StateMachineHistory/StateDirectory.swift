@@ -4,9 +4,16 @@ import Glibc
 ///
 /// The lock is the kernel's and goes with the process, however that ends.
 final class StateDirectory: Sendable {
+    /// How far a numbering was.
+    struct Numbering: Hashable {
+        let epoch: String
+        /// The newest transition; 0 if that is not known.
+        let seq: UInt64
+    }
+
     let path: String
-    /// The numbering of the history that was here before; nil if there was none.
-    let lastEpoch: String?
+    /// Where the history that was here before was at least; nil if there was none.
+    let last: Numbering?
     private let lock: CInt
 
     var database: String { "\(self.path)/statemachine.sqlite" }
@@ -31,20 +38,29 @@ final class StateDirectory: Sendable {
             )
         }
         self.lock = lock
-        self.lastEpoch = Self.lines(of: lock).dropFirst().first
-        self.write(epoch: self.lastEpoch)
+        self.last = Self.numbering(in: lock)
+        self.write(self.last)
     }
 
     deinit { close(self.lock) }
 
-    /// Notes that there is a history here, for a start that finds none.
-    func note(epoch: String) {
-        if epoch != self.lastEpoch { self.write(epoch: epoch) }
+    /// Notes where the history here is, for a start that finds none, or an older one.
+    ///
+    /// - Parameter numbering: is on the disk already, so that only an older database ends before it.
+    func note(_ numbering: Numbering) {
+        self.write(numbering)
+        // Were it lost in a crash of the machine, the database would seem to be another one.
+        if numbering.epoch != self.last?.epoch { fdatasync(self.lock) }
     }
 
     /// A hint, which a full disk may refuse: the lock is what counts.
-    private func write(epoch: String?) {
-        let text = Array("\(getpid())\n\(epoch.map { "\($0)\n" } ?? "")".utf8)
+    private func write(_ numbering: Numbering?) {
+        // Ten columns, as the lock files of old have it: what follows stays where it is, and no seq grows
+        // by what is left of another if this is cut short.
+        let pid = "\(getpid())"
+        var text = Array(repeating: UInt8(ascii: " "), count: max(0, 10 - pid.utf8.count))
+        text += Array("\(pid)\n".utf8)
+        if let numbering { text += Array("\(numbering.epoch)\n\(numbering.seq)\n".utf8) }
         // Over what is there, and cut then: what a full disk has room for it does not lose.
         if pwrite(self.lock, text, text.count, 0) == text.count {
             ftruncate(self.lock, off_t(text.count))
@@ -52,13 +68,23 @@ final class StateDirectory: Sendable {
     }
 
     private static func owner(of lock: CInt) -> String {
-        Self.lines(of: lock).first.map { " (pid \($0))" } ?? ""
+        Self.lines(of: lock).first.map { " (pid \($0.drop { $0 == " " }))" } ?? ""
     }
 
+    /// Without a seq it is one that an earlier version noted.
+    private static func numbering(in lock: CInt) -> Numbering? {
+        let lines = Self.lines(of: lock).dropFirst()
+        return lines.first.map { epoch in
+            Numbering(epoch: epoch, seq: lines.dropFirst().first.flatMap { UInt64($0) } ?? 0)
+        }
+    }
+
+    /// The lines that are whole.
     private static func lines(of lock: CInt) -> [String] {
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = pread(lock, &buffer, buffer.count, 0)
-        return buffer.prefix(max(0, count)).split(separator: UInt8(ascii: "\n"))
+        return buffer.prefix(max(0, count))
+            .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
             .map { String(decoding: $0, as: UTF8.self) }
     }
 

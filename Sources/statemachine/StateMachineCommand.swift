@@ -194,6 +194,11 @@ struct StateMachineCommand: ParsableCommand {
                 "the history is gone, beginning a new epoch",
                 metadata: ["file": "\(database)"]
             )
+        case .restored(let database):
+            logger.warning(
+                "the history is an older copy or another one, beginning a new epoch",
+                metadata: ["file": "\(database)"]
+            )
         }
         return history.makeMachine()
     }

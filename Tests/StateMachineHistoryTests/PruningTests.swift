@@ -60,7 +60,3 @@ struct PruningTests {
         }
     }
 }
-
-extension AppState {
-    fileprivate var isReady: Bool { self == .ready(true) }
-}

@@ -79,6 +79,7 @@ struct RestartTests {
             let second = try leftovers(of: first)
             let again = try History(directory: second, options: HistoryOptions(), boot: boot)
             #expect((again.epoch == history.epoch) == isSame)
+            #expect(again.loss == nil)
             #expect(again.snapshot.seq == 1)
             // The new run has noted itself: nothing that happened before it counts any more.
             let third = try History(

@@ -61,3 +61,7 @@ func other(_ directory: String, _ sql: String) throws {
         try db.execute(sql: sql)
     }
 }
+
+extension AppState {
+    var isReady: Bool { self == .ready(true) }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import GRDB
+import StateMachineCore
+import StateMachineHistory
+import TestSupport
+import Testing
+
+/// What a clean stop leaves.
+@Suite(.timeLimit(.minutes(1)))
+struct SettlingTests {
+    @Test
+    func theFileOfTheDatabaseAloneIsWhole() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            let machine = history.makeMachine()
+            for _ in 1...9 { try machine.assign(.ready(!machine.state.isReady)) }
+            let killed = try leftovers(of: first)
+            #expect(await history.settled() == nil)
+            try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/b")
+            // After which it goes on.
+            try machine.assign(.ready(false))
+            #expect(await history.settled() == nil)
+            try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/c")
+
+            // What the run before has left in the log is no exception, though nothing was added to it.
+            let again = try History(directory: killed)
+            #expect(await again.settled() == nil)
+            try await Self.expectWhole(
+                killed,
+                again.makeMachine(),
+                of: history.epoch,
+                in: "\(directory)/d"
+            )
+        }
+    }
+
+    @Test
+    func aReaderInTheWayIsNotWaitedFor() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(
+                directory: first,
+                options: HistoryOptions(),
+                boot: nil,
+                // Longer than this test may take, and not much, for a failure to be seen soon.
+                patience: 90
+            )
+            let machine = history.makeMachine()
+            try machine.assign(.ready(true))
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let reader = try DatabaseQueue(
+                path: "\(first)/statemachine.sqlite",
+                configuration: configuration
+            )
+            try await reader.writeWithoutTransaction { db in
+                try db.execute(sql: "BEGIN; SELECT * FROM change")
+            }
+            try machine.assign(.ready(false))
+            #expect(await history.settled() == nil)
+            #expect(try Self.log(of: first) > 0)
+            try await reader.writeWithoutTransaction { db in
+                #expect(try Int.fetchOne(db, sql: "SELECT max(seq) FROM change") == 1)
+                try db.execute(sql: "COMMIT")
+            }
+            #expect(await history.settled() == nil)
+            #expect(try Self.log(of: first) == 0)
+            try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/b")
+        }
+    }
+
+    private static func log(of directory: String) throws -> Int {
+        try Data(contentsOf: URL(filePath: "\(directory)/statemachine.sqlite-wal")).count
+    }
+
+    /// Begins in a new directory with the file alone.
+    private static func expectWhole(
+        _ directory: String,
+        _ machine: Machine,
+        of epoch: String,
+        in copy: String
+    ) async throws {
+        let name = "statemachine.sqlite"
+        try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: false)
+        try FileManager.default.copyItem(atPath: "\(directory)/\(name)", toPath: "\(copy)/\(name)")
+        let history = try History(directory: copy)
+        #expect(history.snapshot == machine.snapshot)
+        #expect(history.epoch == epoch)
+        let all = try await history.all(after: 0).map(\.seq)
+        #expect(all == Array(1...machine.snapshot.seq))
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import GRDB
+import StateMachineCore
+import StateMachineHistory
+import TestSupport
+import Testing
+
+/// A database that is there and cannot be used: the error names it and says what to do.
+@Suite(.timeLimit(.minutes(1)))
+struct UnusableTests {
+    @Test(arguments: [
+        "CREATE TABLE change (id INTEGER PRIMARY KEY, what TEXT); INSERT INTO change VALUES (1, 'a')",
+        "CREATE TABLE change (seq INTEGER PRIMARY KEY); INSERT INTO change VALUES (1)",
+        "CREATE TABLE meta (name TEXT)",
+    ])
+    func tablesOfAnotherProgramAreSaidToBeSuch(_ sql: String) async throws {
+        try await withTemporaryDirectory { directory in
+            try other(directory, sql)
+            let error = try Self.error(directory)
+            #expect(
+                error.hasPrefix("cannot use \(directory)/statemachine.sqlite: its tables are not")
+            )
+            #expect(error.contains("move it away"))
+            // They were not made into a history.
+            let tables = try await DatabaseQueue(path: "\(directory)/statemachine.sqlite")
+                .read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
+            #expect(!tables.contains("history"))
+        }
+    }
+
+    @Test
+    func aDirectoryInItsPlaceIsSaidToBeInTheWay() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(
+                atPath: "\(directory)/statemachine.sqlite",
+                withIntermediateDirectories: false
+            )
+            let error = try Self.error(directory)
+            #expect(error.hasPrefix("cannot use \(directory)/statemachine.sqlite: let user"))
+            #expect(error.contains("or move it away"))
+        }
+    }
+
+    @Test(arguments: [0o000, 0o400])
+    func whoMayNotReadAndWriteItIsNamed(_ mode: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let history = try History(directory: first)
+            try history.makeMachine().assign(.ready(true))
+            #expect(await history.settled() == nil)
+            let path = try leftovers(of: first)
+            for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+                try Self.give("\(path)/\(name)", mode: name.hasSuffix(".lock") ? 0o600 : mode)
+            }
+            try Self.give(path, mode: 0o700)
+            let error = try Self.asNobody { try Self.error(path) }
+            #expect(
+                error.hasPrefix("cannot use \(path)/statemachine.sqlite: let user \(geteuid()) ")
+            )
+            #expect(error.contains("read and write it"))
+        }
+    }
+
+    private static let nobody: uid_t = 65534
+
+    /// Root may do anything to files, but not as somebody else, who this thread alone is for a while.
+    private static func asNobody<Result>(_ body: () throws -> Result) throws -> Result {
+        // glibc has it in a header that its module leaves out.
+        let symbol = try #require(dlsym(nil, "setfsuid"))
+        let setfsuid = unsafeBitCast(symbol, to: (@convention(c) (uid_t) -> CInt).self)
+        _ = setfsuid(Self.nobody)
+        defer { _ = setfsuid(geteuid()) }
+        return try body()
+    }
+
+    private static func give(_ path: String, mode: Int) throws {
+        var attributes: [FileAttributeKey: Any] = [.posixPermissions: mode]
+        if geteuid() == 0 { attributes[.ownerAccountID] = Int(Self.nobody) }
+        try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
+    }
+
+    private static func error(_ directory: String) throws -> String {
+        try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })
+            .description
+    }
+}
