@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Lets a listener rest when it cannot accept, for lack of descriptors or memory: clients wait in its
-/// backlog, nothing is polled in vain, and the listener stays.
+/// Lets a listener rest when descriptors are scarce, or it cannot accept for lack of them or of memory:
+/// clients wait in its backlog, nothing is polled in vain, and the listener stays.
 final class AcceptPause: ChannelInboundHandler {
     typealias InboundIn = Channel
 
@@ -11,10 +11,28 @@ final class AcceptPause: ChannelInboundHandler {
     /// nothing. Not tuned.
     private static var restMs: Int64 { 100 }
 
+    private var isResting = false
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        context.fireChannelRead(data)
+        if ResourceLimits.areDescriptorsScarce { self.rest(context.channel) }
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        let channel = context.channel
+        self.rest(context.channel)
+    }
+
+    private func rest(_ channel: any Channel) {
+        guard !self.isResting else { return }
+        self.isResting = true
         self.setReading(false, of: channel)
-        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.restMs)) {
+        self.tryAgain(channel)
+    }
+
+    private func tryAgain(_ channel: any Channel) {
+        channel.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(Self.restMs)) {
+            guard !ResourceLimits.areDescriptorsScarce else { return self.tryAgain(channel) }
+            self.isResting = false
             self.setReading(true, of: channel)
         }
     }

@@ -62,10 +62,10 @@ struct DaemonRun<State: MachineState>: Sendable {
                 heeding: signals
             )
         } catch {
-            try await group.shutdownGracefully()
+            try await group.shutDown()
             throw error
         }
-        try await group.shutdownGracefully()
+        try await group.shutDown()
     }
 
     private func serve(

@@ -21,6 +21,8 @@ struct Listener: Sendable {
         self.socket = socket
         self.channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: Self.backlog)
+            // So that after each it is seen whether there is room for one more.
+            .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptPause())

@@ -1,10 +1,12 @@
 import Dispatch
+import NIOCore
 
 /// Runs tasks on a serial queue of its own.
 ///
 /// Dispatch watches the threads of its global queues, on which tasks run by default, with a timer that
-/// goes off every second from the first such task to the end of the process. A task that prefers this
-/// executor, and what it awaits and forks, leaves a process at rest asleep.
+/// goes off every second from the first such task to the end of the process, and ends the process if
+/// there is no descriptor left to look with. A task that prefers this executor, and what it awaits and
+/// forks, leaves a process at rest asleep.
 final class QueueExecutor: TaskExecutor {
     private let queue: DispatchQueue
 
@@ -15,5 +17,17 @@ final class QueueExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}
+
+extension EventLoopGroup {
+    /// Ends it, without a global queue of Dispatch's: see ``QueueExecutor``.
+    func shutDown() async throws {
+        let queue = DispatchQueue(label: "statemachine.end")
+        try await withCheckedThrowingContinuation { continuation in
+            self.shutdownGracefully(queue: queue) { error in
+                continuation.resume(with: error.map { .failure($0) } ?? .success(()))
+            }
+        }
     }
 }

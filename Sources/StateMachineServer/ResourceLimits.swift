@@ -2,14 +2,36 @@ import Glibc
 
 /// What the kernel lets the process have.
 enum ResourceLimits {
+    /// Descriptors that are kept from clients.
+    ///
+    /// 16: the daemon itself needs a few for a moment, to tell the service manager its state, to open a
+    /// database anew, to read of its own threads. Not tuned.
+    private static let reserve: CInt = 16
+
+    /// Whether no more than the reserve are left.
+    ///
+    /// The kernel gives out the lowest one that is free.
+    static var areDescriptorsScarce: Bool {
+        guard let limit = Self.descriptors else { return false }
+        let lowest = dup(STDERR_FILENO)
+        guard lowest >= 0 else { return errno == EMFILE || errno == ENFILE }
+        close(lowest)
+        return rlim_t(lowest + Self.reserve) >= limit.rlim_cur
+    }
+
     /// Allows as many descriptors as the administrator does.
     ///
     /// The soft limit is 1024 by tradition, for programs that use select(2); this one does not.
     static func raiseDescriptors() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        guard var limit = Self.descriptors else { return }
         limit.rlim_cur = limit.rlim_max
         // Refused only if the limit is raised beyond the hard one, which this is not.
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    private static var descriptors: rlimit? {
+        var limit = rlimit()
+        let isKnown = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
+        return isKnown ? limit : nil
     }
 }
