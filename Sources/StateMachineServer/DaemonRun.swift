@@ -62,10 +62,10 @@ struct DaemonRun<State: MachineState>: Sendable {
                 heeding: signals
             )
         } catch {
-            try await group.shutDown()
+            try await group.shutdownGracefully()
             throw error
         }
-        try await group.shutDown()
+        try await group.shutdownGracefully()
     }
 
     private func serve(

@@ -1,5 +1,4 @@
 import Dispatch
-import NIOCore
 
 /// Runs tasks on a serial queue of its own.
 ///
@@ -17,17 +16,5 @@ final class QueueExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-}
-
-extension EventLoopGroup {
-    /// Ends it, without a global queue of Dispatch's: see ``QueueExecutor``.
-    func shutDown() async throws {
-        let queue = DispatchQueue(label: "statemachine.end")
-        try await withCheckedThrowingContinuation { continuation in
-            self.shutdownGracefully(queue: queue) { error in
-                continuation.resume(with: error.map { .failure($0) } ?? .success(()))
-            }
-        }
     }
 }
