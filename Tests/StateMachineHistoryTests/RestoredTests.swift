@@ -12,10 +12,7 @@ struct RestoredTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            let machine = history.makeMachine()
-            try machine.assign(.ready(true))
-            let copy = try leftovers(of: first)
-            try machine.assign(.ready(false))
+            let copy = try Self.changeTwice(history, in: first)
             #expect(await history.settled() == nil)
 
             let second = try leftovers(of: first)
@@ -43,10 +40,7 @@ struct RestoredTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            let machine = history.makeMachine()
-            try machine.assign(.ready(true))
-            let copy = try leftovers(of: first)
-            try machine.assign(.ready(false))
+            let copy = try Self.changeTwice(history, in: first)
             let second = try leftovers(of: first)
             let killed = try History(directory: second)
             #expect(killed.loss == nil)
@@ -65,10 +59,7 @@ struct RestoredTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first, options: HistoryOptions(), boot: "1")
-            let machine = history.makeMachine()
-            try machine.assign(.ready(true))
-            let copy = try leftovers(of: first)
-            try machine.assign(.ready(false))
+            let copy = try Self.changeTwice(history, in: first)
             #expect(await history.settled() == nil)
             let second = try leftovers(of: first)
             try Self.putBack(copy, in: second)
@@ -98,6 +89,15 @@ struct RestoredTests {
             let noted = try String(contentsOfFile: "\(second)/statemachine.lock", encoding: .utf8)
             #expect(noted.split(separator: "\n").dropFirst() == [history.epoch[...], "2"])
         }
+    }
+
+    /// Makes two changes; returns a copy of what there is after the first.
+    private static func changeTwice(_ history: History, in directory: String) throws -> String {
+        let machine = history.makeMachine()
+        try machine.assign(.ready(true))
+        let copy = try leftovers(of: directory)
+        try machine.assign(.ready(false))
+        return copy
     }
 
     /// Puts another directory's database in the place of the one there.
