@@ -3,13 +3,20 @@
 /// Tasks that are made one after the other may run in another order; inside the one task the lane
 /// reads its log, so what the actor is told is in order all the same.
 ///
-/// The actor is held weakly: when it is gone its members are too, and the lane's drain finds nobody.
+/// The actor is held weakly: when it is gone its members are too, and the lane's drain finds nobody. Its
+/// place in memory is held as well: it is the identity of a lane, and another actor there would join the
+/// lane of the one that is gone.
 final class ActorContext<A: Actor>: ExecutionContext {
     private weak let actor: A?
+    /// Never read, it keeps the place.
+    ///
+    /// The memory of an object is not given back before the last unowned reference to it goes.
+    private unowned(safe) let place: A
     let identity: ObjectIdentifier
 
     init(_ actor: A) {
         self.actor = actor
+        self.place = actor
         self.identity = ObjectIdentifier(actor)
     }
 
@@ -29,11 +36,11 @@ extension Actor {
 
 /// An actor as a member; what it is told runs inside its isolation.
 ///
-/// `@unchecked Sendable`: its fields never change.
+/// `@unchecked Sendable`: `strong` and `body` are let go of once, when no call runs and none will begin.
 final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecked Sendable {
     private weak let actor: A?
-    private let strong: A?
-    private let body: @Sendable (isolated A, Transition<State>) -> Void
+    @exclusivity(unchecked) private var strong: A?
+    @exclusivity(unchecked) private var body: (@Sendable (isolated A, Transition<State>) -> Void)?
 
     init(
         _ actor: A,
@@ -55,9 +62,14 @@ final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecke
     override var isGone: Bool { self.actor == nil }
 
     override func receive(_ transition: Transition<State>) -> Bool {
-        guard let actor = self.actor else { return false }
-        actor.assumeIsolated { self.body($0, transition) }
+        guard let actor = self.actor, let body = self.body else { return false }
+        actor.assumeIsolated { body($0, transition) }
         return true
+    }
+
+    override func letGo() {
+        self.strong = nil
+        self.body = nil
     }
 }
 

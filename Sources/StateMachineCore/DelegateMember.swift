@@ -2,28 +2,30 @@
 ///
 /// Generic over the delegate: calling an existential would cost twice as much.
 ///
-/// `@unchecked Sendable`: `weak` is never reassigned.
+/// `@unchecked Sendable`: `strong` is let go of once, when no call runs and none will begin, and
+/// otherwise never touched.
 final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>: Member<State>,
     @unchecked Sendable
 {
-    private let identifier: ObjectIdentifier
-    private let strong: Delegate?
+    @exclusivity(unchecked) private var strong: Delegate?
     private weak let weak: Delegate?
 
     init(_ delegate: Delegate, of names: Set<State.Name>?, holding: Holding, starting: Start) {
-        self.identifier = ObjectIdentifier(delegate)
         self.weak = delegate
         self.strong =
             switch holding {
             case .weak: nil
             case .strong: delegate
             }
-        super.init(of: names, starting: starting)
+        super.init(of: names, starting: starting, representing: ObjectIdentifier(delegate))
     }
 
+    // Another object is never loaded here: whoever asks holds `object`.
     override func represents(_ object: AnyObject) -> Bool {
-        self.identifier == ObjectIdentifier(object) && self.weak === object
+        self.object == ObjectIdentifier(object) && self.weak === object
     }
+
+    override func letGo() { self.strong = nil }
 
     override var isGone: Bool { self.weak == nil }
 
@@ -41,8 +43,10 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
 }
 
 /// A closure as a member.
+///
+/// `@unchecked Sendable`: `body` is let go of once, when no call runs and none will begin.
 final class ObserverMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    private let body: @Sendable (Transition<State>) -> Void
+    @exclusivity(unchecked) private var body: (@Sendable (Transition<State>) -> Void)?
 
     init(
         of names: Set<State.Name>?,
@@ -54,7 +58,9 @@ final class ObserverMember<State: MachineState>: Member<State>, @unchecked Senda
     }
 
     override func receive(_ transition: Transition<State>) -> Bool {
-        self.body(transition)
+        self.body?(transition)
         return true
     }
+
+    override func letGo() { self.body = nil }
 }

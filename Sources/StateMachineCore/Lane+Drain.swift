@@ -3,21 +3,22 @@ public import Synchronization
 // What the drain does.
 extension Lane {
     /// The next thing to tell: an entry, or what the lane was too late for; neither at the end.
-    @usableFromInline typealias Taken = (entry: LogEntry?, missed: Missed<State>?)
+    typealias Taken = (entry: LogEntry?, missed: Missed<State>?)
 
+    /// Only of a lane without a limit.
     @inlinable
-    func take() -> Taken {
-        guard self.limit == nil else { return self.takeGuarded() }
-        guard let entry = self.cursor.next else { return (nil, nil) }
+    func takeNext() -> LogEntry? {
+        guard let entry = self.cursor.next else { return nil }
         // The passed entry goes after the cursor has moved: with it a state may go, and run a
         // client's code.
         let passed = exchange(&self.cursor, with: entry)
         withExtendedLifetime(passed) {}
-        return (entry, nil)
+        return entry
     }
 
-    @usableFromInline
-    func takeGuarded() -> Taken {
+    func take() -> Taken { self.limit == nil ? (self.takeNext(), nil) : self.takeGuarded() }
+
+    private func takeGuarded() -> Taken {
         let (taken, _) = self.turn.withLock { _ -> (Taken, passed: LogEntry) in
             let passed = self.cursor
             if let missed = self.missed.take() { return ((nil, missed), passed) }
@@ -43,24 +44,18 @@ extension Lane {
         precondition(!self.isDraining, "a lane delivers inside a delivery of its own")
         self.isDraining = true
         defer { self.isDraining = false }
+        guard self.limit == nil else { return self.deliverPieces(atMost: limit) }
         var count = 0
         var hasDelivered = false
         var hasGone = false
         // Kept from entry to entry: each look at the field counts references.
         var heard = self.heard
-        while count < limit {
-            let (next, missed) = self.take()
-            guard next != nil || missed != nil else { break }
+        while count < limit, let entry = self.takeNext() {
             count += 1
             if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
                 self.refreshHeard()
                 heard = self.heard
             }
-            if let missed {
-                hasDelivered = true
-                for member in heard { member.hearMissed(missed) }
-            }
-            guard let entry = next else { continue }
             var isHeard = false
             switch entry.kind {
             case .beginning, .mark: break
@@ -68,6 +63,10 @@ extension Lane {
                 hasDelivered = true
                 let transition = self.transition(of: entry)
                 let position = entry.position
+                if self.hearsNames {
+                    self.tell(transition, at: position, &isHeard, &hasGone)
+                    break
+                }
                 // By index: an iterator counts one more reference.
                 for index in heard.indices {
                     let member = heard[index]
@@ -89,6 +88,36 @@ extension Lane {
         return count
     }
 
+    /// Tells all of them: if some ask for certain states the new one is asked for its name once, since finding
+    /// that may cost more than all the calls.
+    @usableFromInline
+    func tell(
+        _ transition: Transition<State>,
+        at position: UInt64,
+        _ isHeard: inout Bool,
+        _ hasGone: inout Bool
+    ) {
+        let name = self.hearsNames ? transition.new.name : nil
+        for member in self.heard where member.since < position {
+            if member.hear(transition, into: name) {
+                isHeard = true
+            } else if member.isGone {
+                hasGone = true
+            }
+        }
+    }
+
+    func ask(_ ballot: Ballot<State>, at position: UInt64) {
+        for member in self.heard where member.since < position { member.answer(ballot) }
+    }
+
+    @usableFromInline
+    func ask(_ entry: LogEntry) { self.ask(self.ballot(of: entry), at: entry.position) }
+
+    func ballot(of entry: LogEntry) -> Ballot<State> {
+        unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
+    }
+
     @inlinable
     func endTurn(afterDelivery hasDelivered: Bool) {
         if hasDelivered, self.hearsBurstEnds { self.endBurst() }
@@ -103,24 +132,22 @@ extension Lane {
     @usableFromInline
     func nudgeMembers() {
         guard self.isNudged.exchange(false, ordering: .sequentiallyConsistent) else { return }
-        self.refreshHeard()
-        for member in self.heard { member.nudge() }
+        if let nudged = self.members.withLock({ $0.takeNudged() }) {
+            for member in nudged { member.nudge() }
+        } else {
+            self.refreshHeard()
+            for member in self.heard { member.nudge() }
+        }
     }
 
     @usableFromInline
     func sweep() { self.removeGone(self) }
 
-    @usableFromInline
-    func ask(_ entry: LogEntry) {
-        let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
-        for member in self.heard where member.since < entry.position { member.answer(ballot) }
-    }
-
     /// An entry that nobody here will hear: its voters are waited for no longer.
     func passUnheard(_ entry: LogEntry) {
         if entry.kind == .question {
-            let ballot = unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
-            for member in self.members() { ballot.release(ObjectIdentifier(member)) }
+            let ballot = self.ballot(of: entry)
+            for member in self.allMembers() { ballot.release(ObjectIdentifier(member)) }
         }
         guard let passage = entry.passage else { return }
         self.pass(passage, at: entry.position, hearing: false)
@@ -137,7 +164,8 @@ extension Lane {
         self.heardVersion = self.version.load(ordering: .sequentiallyConsistent)
         // Whoever has left is let go of after the field has changed.
         let left = self.heard
-        self.heard = self.members.withLock { $0 }
+        self.heard = self.members.withLock { $0.all }
+        self.hearsNames = self.heard.contains { $0.names != nil }
         self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)
         withExtendedLifetime(left) {}
     }

@@ -8,14 +8,11 @@ extension Lane {
         self.version.add(1, ordering: .sequentiallyConsistent)
     }
 
-    /// Called under the machine's lock; returns whether nobody is left.
-    func remove(where isLeaving: (Member<State>) -> Bool) -> Bool {
-        let isEmpty = self.members.withLock { members in
-            members.removeAll(where: isLeaving)
-            return members.isEmpty
-        }
-        self.version.add(1, ordering: .sequentiallyConsistent)
-        return isEmpty
+    /// Called under the machine's lock, by who holds the member; returns whether nobody is left.
+    func remove(_ member: Member<State>) -> Bool {
+        let (wasThere, isEmpty) = self.members.withLock { ($0.remove(member), $0.isEmpty) }
+        if wasThere { self.version.add(1, ordering: .sequentiallyConsistent) }
+        return wasThere && isEmpty
     }
 
     /// Called under the machine's lock: entries after this one do not count on the lane.
@@ -24,10 +21,17 @@ extension Lane {
     }
 
     /// Called after ``retire(after:)``, under no lock: a retired lane is not counted among the sleepers.
-    func leave() { if self.rouse() { self.abandon() } }
+    func leave() {
+        // Counted for as long as it was there, asleep or not.
+        if !self.hasTurns { self.sleepers.leaves() }
+        if self.rouse() { self.abandon() }
+    }
 
-    func members(where matches: (Member<State>) -> Bool = { _ in true }) -> [Member<State>] {
-        self.members.withLock { $0 }.filter(matches)
+    /// Under no lock, since who leaves meanwhile is let go of with what is returned.
+    func allMembers() -> [Member<State>] { self.members.withLock { $0.all } }
+
+    func member(representing object: AnyObject) -> Member<State>? {
+        self.members.withLock { $0.member(representing: object) }
     }
 
     @inlinable

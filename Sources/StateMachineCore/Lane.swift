@@ -7,12 +7,14 @@ public import Synchronization
 ///   woke the lane owns the drain; there is one at a time, whatever the context is.
 /// - `cursor`, `missed`: the drain's own, unless the lane has a limit; then a setter that finds the
 ///   lane too far behind moves them, and both sides take `turn`, which nobody else contends for.
-/// - `progress`: the cursor's position, for that setter to see without the lock.
+/// - `progress`: the cursor's position, for a setter to see without the lock; where there is no limit it
+///   follows in steps, and only inline.
 /// - `isNudged`: whether the members are to be nudged at the end of the next drain.
 /// - `end`: the last entry that counts on this lane to pass it.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
-/// - `heard`, `heardVersion`, `hearsBurstEnds`, `isDraining`: the drain's own.
+/// - `heard`, `heardVersion`, `hearsNames`, `hearsBurstEnds`, `isDraining`: the drain's own.
+/// - `turns`: of a lane that is drained inline by who sets; guards itself.
 ///
 /// A drain takes no lock of the machine's. `@unchecked Sendable`: the drain's fields are handed from
 /// one drain to the next by `wakefulness`, whose operations order them. Their exclusivity is not
@@ -21,6 +23,10 @@ public import Synchronization
 @usableFromInline
 final class Lane<State: MachineState>: @unchecked Sendable {
     let context: any ExecutionContext
+    /// The context's, asked for once.
+    let identity: ObjectIdentifier
+    /// Its place among the machine's lanes, which the machine's lock guards.
+    @exclusivity(unchecked) var index = 0
     private let refusing: (any RefusingContext)?
     let removeGone: @Sendable (Lane<State>) -> Void
     /// Entries that the lane may be late; nil: any number.
@@ -33,8 +39,9 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @usableFromInline let sleepers: LaneSleepers
     @usableFromInline let wakefulness = Atomic<UInt8>(0)
     @usableFromInline let version = Atomic<Int>(0)
-    let members = Lock<[Member<State>]>([])
+    let members = Lock(LaneMembers<State>())
     let turn = Lock<Void>(())
+    @usableFromInline let turns = Turns()
     @usableFromInline let progress: Atomic<UInt64>
     @usableFromInline let isNudged = Atomic<Bool>(false)
     @usableFromInline let end = Atomic<UInt64>(.max)
@@ -43,6 +50,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @exclusivity(unchecked) var missed: Missed<State>?
     @exclusivity(unchecked) @usableFromInline var heard: [Member<State>] = []
     @exclusivity(unchecked) @usableFromInline var heardVersion = 0
+    @exclusivity(unchecked) @usableFromInline var hearsNames = false
     @exclusivity(unchecked) @usableFromInline var hearsBurstEnds = false
     @exclusivity(unchecked) @usableFromInline var isDraining = false
 
@@ -51,14 +59,21 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// 256: a burst of a busy machine, and well below a millisecond of work. Not tuned.
     @inlinable static var drainLimit: Int { 256 }
 
+    /// Entries that may be untold inline before who sets waits until they are.
+    ///
+    /// 512: two drains' worth, since `progress` is one behind; some 80 KiB and the states. Not tuned.
+    static var untoldLimit: UInt64 { 512 }
+
     init(
         context: any ExecutionContext,
+        identity: ObjectIdentifier,
         after entry: LogEntry,
         limit: Int?,
         sleepers: LaneSleepers,
         removeGone: @escaping @Sendable (Lane<State>) -> Void
     ) {
         self.context = context
+        self.identity = identity
         self.refusing = context as? any RefusingContext
         self.limit = limit.map { UInt64(clamping: $0) }
         self.hasTurns = !(context is any InlineRunning)
@@ -78,14 +93,71 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             self.rouse()
         else { return }
         guard self.hasTurns else {
-            self.drain()
+            self.drainHere()
             return
         }
         self.enqueue { self.drain() }
     }
 
+    /// The same inline, by who has set the state.
+    ///
+    /// Who finds another thread telling goes on, unless that one wants to end or cannot keep up. Then it
+    /// waits its turn.
+    ///
+    /// - Parameter position: of what it has set.
+    @inlinable
+    func wakeHere(for position: UInt64) {
+        if self.wakefulness.load(ordering: .sequentiallyConsistent) != Self.awake, self.rouse() {
+            self.drainHere()
+        } else {
+            self.waitTurn(for: position)
+        }
+    }
+
+    @usableFromInline
+    func waitTurn(for position: UInt64) {
+        guard !InlineTelling.isHere else { return }
+        let isOurs = self.turns.wait {
+            let told = self.progress.load(ordering: .relaxed)
+            return position > told && position - told > Self.untoldLimit
+        } while: {
+            self.wakefulness.load(ordering: .sequentiallyConsistent) == Self.awake
+        }
+        if isOurs { self.drainHere() }
+    }
+
+    /// Drains on the calling thread, which owns the drain, until all is told or somebody else goes on.
+    @_specialize(where State == AppState)
+    @inlinable
+    func drainHere() {
+        let isOutermost = InlineTelling.begin()
+        defer { InlineTelling.end(outermost: isOutermost) }
+        var share = Self.drainLimit
+        while true {
+            if self.limit == nil {
+                self.progress.store(self.cursor.position, ordering: .relaxed)
+            }
+            if self.deliver(atMost: share) == share {
+                if self.turns.handOver() { return }
+                // Whoever takes it over waits for one call only.
+                share = 1
+            } else if !self.fallAsleep() {
+                self.turns.ended()
+                return
+            }
+        }
+    }
+
     /// Has every member called on the context though nothing was appended.
     func nudge() {
+        self.members.withLock { $0.nudgeAll() }
+        self.isNudged.store(true, ordering: .sequentiallyConsistent)
+        self.wake()
+    }
+
+    /// The same for one, which is to be told what it begins with.
+    func begin(_ member: Member<State>) {
+        self.members.withLock { $0.begin(member) }
         self.isNudged.store(true, ordering: .sequentiallyConsistent)
         self.wake()
     }
@@ -108,10 +180,10 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             return
         }
         while true {
-            let count = self.deliver(atMost: self.hasTurns ? Self.drainLimit : .max)
+            let count = self.deliver(atMost: Self.drainLimit)
             // A lane that found several entries is on a busy machine: it looks once more at its next
             // turn before it sleeps, so that the wake-up costs the context and not each setter.
-            if self.hasTurns, count >= Self.drainLimit || count > 1 && self.lingers {
+            if count >= Self.drainLimit || count > 1 && self.lingers {
                 self.enqueue { self.drain() }
                 return
             }
@@ -129,7 +201,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @inlinable
     func rouse() -> Bool {
         let before = self.wakefulness.exchange(Self.awake, ordering: .sequentiallyConsistent)
-        if before == Self.asleep {
+        // One that is drained inline counts for as long as it is there: who sets has to look at it.
+        if before == Self.asleep, self.hasTurns {
             self.sleepers.leaves()
         }
         return before != Self.awake
@@ -143,7 +216,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         let isRetired = self.isRetired
         // Counted before it sleeps and before the second look: a setter that finds nobody asleep has
         // appended before that look.
-        if !isRetired { self.sleepers.comes() }
+        if !isRetired, self.hasTurns { self.sleepers.comes() }
         self.wakefulness.store(
             isRetired ? Self.retired : Self.asleep,
             ordering: .sequentiallyConsistent
@@ -190,7 +263,12 @@ final class Lane<State: MachineState>: @unchecked Sendable {
                 if let entry { self.passUnheard(entry) }
             }
             self.isNudged.store(false, ordering: .sequentiallyConsistent)
-            guard self.fallAsleep() else { return }
+            // Who is not told is let go of after the lock.
+            _ = self.members.withLock { $0.takeNudged() }
+            guard self.fallAsleep() else {
+                self.turns.ended()
+                return
+            }
         }
     }
 }

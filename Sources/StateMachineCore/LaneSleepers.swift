@@ -4,7 +4,7 @@ public import Synchronization
 /// at every lane.
 ///
 /// Never less than there are: a lane counts itself before it sleeps, and is counted off after it was
-/// woken. Retired lanes do not count.
+/// woken. Retired lanes do not count; one that is drained inline does all the time.
 @usableFromInline
 final class LaneSleepers: Sendable {
     @usableFromInline let count = Atomic<Int>(0)

@@ -1,15 +1,25 @@
+import Synchronization
+
 /// One registration in a lane: who hears, from which entry on, until cancelled.
 ///
 /// Guarded state:
-/// - `since`, `sinceSeq`: written once, under the machine's lock, before the lane can see the member.
+/// - `since`, `sinceSeq`, `place`: written once, under the machine's lock, before the lane can see the
+///   member.
+/// - `slot`: the lane's, behind the machine's lock.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
 /// - `claim`: taken for every call, by the lane, one call at a time.
+/// - `hasLetGo`: whether it is cancelled, and what it holds has been let go of.
 @usableFromInline
 class Member<State: MachineState>: @unchecked Sendable {
     /// Hears the entries after this one.
     @exclusivity(unchecked) @usableFromInline final var since: UInt64 = 0
     /// The machine's seq at the time.
     private final var sinceSeq: UInt64 = 0
+    /// The identity of the context whose lane it is in.
+    private(set) final var place: ObjectIdentifier?
+
+    /// Where the lane's members have it; nil before and after.
+    @exclusivity(unchecked) final var slot: Int?
 
     /// What it is told of before everything else, and whether there is such a thing.
     @exclusivity(unchecked) private final var beginning: Snapshot<State>?
@@ -26,18 +36,30 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// What it is told first.
     final let start: Start
 
+    /// The object that it stands for; nil: none, and nobody will ask for it.
+    final let object: ObjectIdentifier?
+
+    private final let hasLetGo = Atomic<Bool>(false)
+
     init(
         of names: Set<State.Name>? = nil,
         starting start: Start = .next,
+        representing object: ObjectIdentifier? = nil,
         hearingBurstEnds hearsBurstEnds: Bool = false
     ) {
+        self.object = object
         self.names = names
         self.start = start
         self.hearsBurstEnds = hearsBurstEnds
     }
 
     /// Called under the machine's lock, before the lane can see the member.
-    final func begin(after position: UInt64, at snapshot: Snapshot<State>) {
+    final func begin(
+        at place: ObjectIdentifier,
+        after position: UInt64,
+        at snapshot: Snapshot<State>
+    ) {
+        self.place = place
         self.since = position
         self.sinceSeq = snapshot.seq
         switch self.start {
@@ -49,10 +71,18 @@ class Member<State: MachineState>: @unchecked Sendable {
     }
 
     /// No call begins after this returns.
-    final func cancel() { self.claim.cancel() }
+    ///
+    /// What the member holds is let go of here, or where the call that is running ends; so this is never
+    /// called under a lock.
+    final func cancel() { self.cancel {} }
 
     /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
-    final func cancel(quiet: @escaping @Sendable () -> Void) { self.claim.cancel(quiet: quiet) }
+    final func cancel(quiet: @escaping @Sendable () -> Void) {
+        self.claim.cancel {
+            if !self.hasLetGo.exchange(true, ordering: .sequentiallyConsistent) { self.letGo() }
+            quiet()
+        }
+    }
 
     final var isCancelled: Bool { self.claim.isCancelled }
 
@@ -66,6 +96,13 @@ class Member<State: MachineState>: @unchecked Sendable {
     @inlinable
     final func hearNext(_ transition: Transition<State>) -> Bool {
         if let names = self.names, !names.contains(transition.new.name) { return false }
+        return self.claim.run { self.receive(transition) }
+    }
+
+    /// As ``hear(_:)``, for who knows the new state's name; nil if no member of the lane asks for it.
+    final func hear(_ transition: Transition<State>, into name: State.Name?) -> Bool {
+        if self.isBeginning { self.hearBeginning() }
+        if let names = self.names, let name, !names.contains(name) { return false }
         return self.claim.run { self.receive(transition) }
     }
 
@@ -123,11 +160,17 @@ class Member<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    /// Whether this member is that delegate; adding a pair twice must find it.
+    /// Whether this member is that delegate, by life: a dead object's number may be another's by now.
     func represents(_ object: AnyObject) -> Bool { false }
 
     /// Whether it can never hear anything again, so that it may be removed.
+    ///
+    /// Asked under no lock: to look at what is held weakly may be to let go of it last.
     @usableFromInline var isGone: Bool { false }
+
+    /// Lets go of what it holds for its calls; called once, when none runs and none will begin, under no
+    /// lock.
+    func letGo() {}
 
     /// Returns whether anybody was told.
     @usableFromInline
@@ -141,7 +184,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Called on the context when nothing more is in the log, after at least one transition.
     func burstEnded() {}
 
-    /// Called on the context after ``Lane/nudge()``.
+    /// Called on the context after a nudge.
     func nudged() {}
 }
 

@@ -30,6 +30,7 @@ extension StateDelegate {
 public enum Holding: Sendable {
     /// The delegate's life is somebody else's matter; it is skipped once it is gone.
     case weak
-    /// The machine keeps the delegate until its registration is cancelled.
+    /// The machine keeps the delegate until its registration is cancelled, or until the call ends that is
+    /// running then.
     case strong
 }

@@ -102,11 +102,19 @@ extension StateMachine {
         } catch .wouldWait {
             self.enqueue(
                 self.unasked(new, { _ in true }, reenter: false, cause: nil, by: nil) { answer in
-                    if case .failure(let error) = answer { Self.trap(new, error) }
+                    if case .failure(let error) = answer { self.trapOrReport(new, error) }
                 }
             )
         } catch {
-            Self.trap(new, error)
+            self.trapOrReport(new, error)
+        }
+    }
+
+    /// Only what its programmer could have known ends the process: not a full disk, nor many setters.
+    private func trapOrReport(_ new: State, _ error: TransitionError<State>) {
+        switch error {
+        case .illegal, .conflict, .denied, .stale, .wouldWait: Self.trap(new, error)
+        case .notCommitted, .overloaded: self.options.unassigned?(new, error)
         }
     }
 

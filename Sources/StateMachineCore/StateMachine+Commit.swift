@@ -70,21 +70,38 @@ extension StateMachine {
             cause: cause,
             by: by
         )
+        guard let done = self.link(transition, at: base, if: isStill) else { return nil }
+        if !done.lanes.isEmpty { self.tellHere(done.lanes, for: done.position) }
+        return transition
+    }
+
+    /// Appends the transition, and wakes those who do not listen inline.
+    ///
+    /// - Returns: the lanes if some do, and its position; nil if the machine is not at `base` any more.
+    ///   They are woken when this has returned, since who tells them may be held up there, and must hold no
+    ///   entry: an entry keeps all that follow it.
+    @inlinable
+    @inline(__always)
+    func link(
+        _ transition: Transition<State>,
+        at base: Snapshot<State>,
+        if isStill: (Holder) -> Bool
+    ) -> (lanes: [Lane<State>], position: UInt64)? {
         let entry = TransitionEntry(
             transition,
             passage: self.options.unheard == nil ? nil : self.passage(of: transition)
         )
         let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
             guard holder.seq == base.seq, isStill(holder) else { return nil }
-            let before = holder.enter(new, as: entry, at: transition.at)
+            let before = holder.enter(transition.new, as: entry, at: transition.at)
             // Where everybody listens already there is nobody to be told.
             return (before, self.areAwake(holder.lanes) ? nil : holder.appended(since: before))
         }
         guard let done else { return nil }
-        if let news = done.news { self.announce(news) }
         // The state before may go with it, and a client's code run: not under the lock.
-        withExtendedLifetime(done.before) {}
-        return transition
+        defer { withExtendedLifetime(done.before) {} }
+        guard let news = done.news else { return ([], entry.position) }
+        return (self.wakeOthers(news) ? news.lanes : [], entry.position)
     }
 
     /// Whether all of the machine's lanes, of which there are some, find what is appended without being woken.
@@ -104,16 +121,29 @@ extension StateMachine {
     }
 
     /// Tells the lanes; `.immediate` is the last of them.
-    @inlinable
     func announce(_ appended: Appended) {
-        if self.areAwake(appended.lanes) { return }
+        guard !self.areAwake(appended.lanes), self.wakeOthers(appended) else { return }
+        for lane in appended.lanes where !lane.hasTurns { lane.wake() }
+    }
+
+    /// Wakes the lanes that are not drained inline; returns whether some are.
+    @inlinable
+    func wakeOthers(_ appended: Appended) -> Bool {
+        var isHeardHere = false
         for lane in appended.lanes {
             if lane.isTooFarBehind(appended.tail.position) { lane.skip(to: appended.tail) }
-            lane.wake()
+            if lane.hasTurns { lane.wake() } else { isHeardHere = true }
         }
         if appended.lanes.isEmpty, self.options.unheard != nil || appended.tail.passage != nil {
             self.completeUnheard(appended)
         }
+        return isHeardHere
+    }
+
+    /// Has those told who listen inline, on this thread unless another one is at it.
+    @inlinable
+    func tellHere(_ lanes: [Lane<State>], for position: UInt64) {
+        for lane in lanes where !lane.hasTurns { lane.wakeHere(for: position) }
     }
 
     @usableFromInline

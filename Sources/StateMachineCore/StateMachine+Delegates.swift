@@ -57,18 +57,17 @@ extension StateMachine {
         _ delegate: some StateDelegate<State>,
         on context: (any ExecutionContext)? = nil
     ) {
-        let leaving = self.holder.withLock { holder in
-            holder.lanes
-                .filter { context == nil || $0.context.identity == context?.identity }
-                .flatMap { $0.members { $0.represents(delegate) } }
+        let identity = context?.identity
+        let lanes = self.holder.withLock { $0.lanes }
+        for lane in lanes where identity == nil || lane.identity == identity {
+            if let member = lane.member(representing: delegate) { self.end(member) }
         }
-        for member in leaving { self.end(member) }
     }
 
     /// How many would be told if a state of that name were entered now.
     public func responders(to name: State.Name) -> Int {
         self.holder.withLock { $0.lanes }
-            .flatMap { $0.members() }
+            .flatMap { $0.allMembers() }
             .count { !$0.isGone && !($0 is VoterMember) && $0.names?.contains(name) ?? true }
     }
 
@@ -77,10 +76,10 @@ extension StateMachine {
         representing object: AnyObject,
         on context: any ExecutionContext
     ) -> Registration {
+        let identity = context.identity
         let (member, lane) = self.holder.withLock { holder -> (Member<State>, Lane<State>) in
-            let lane = self.lane(for: context, in: &holder)
-            let present = lane.members { $0.represents(object) && !$0.isCancelled }
-            if let present = present.first { return (present, lane) }
+            let lane = self.lane(for: context, identity, in: &holder)
+            if let present = lane.member(representing: object) { return (present, lane) }
             holder.add(fresh, to: lane)
             return (fresh, lane)
         }
@@ -93,8 +92,9 @@ extension StateMachine {
         _ member: Member<State>,
         on context: any ExecutionContext
     ) -> (lane: Lane<State>, snapshot: Snapshot<State>) {
+        let identity = context.identity
         let (lane, snapshot) = self.holder.withLock { holder in
-            let lane = self.lane(for: context, in: &holder)
+            let lane = self.lane(for: context, identity, in: &holder)
             holder.add(member, to: lane)
             if let voter = member as? VoterMember<State> {
                 holder.gate.voters.append(voter)
@@ -111,7 +111,7 @@ extension StateMachine {
     private func begin(_ member: Member<State>, on lane: Lane<State>) {
         switch member.start {
         case .next: break
-        case .current: lane.nudge()
+        case .current: lane.begin(member)
         }
     }
 
@@ -119,19 +119,24 @@ extension StateMachine {
         Registration(
             end: { [weak self] in
                 member.cancel()
-                self?.end(member)
+                self?.remove(member)
             },
             endQuietly: { [weak self] quiet in
                 member.cancel(quiet: quiet)
-                self?.end(member)
+                self?.remove(member)
             }
         )
     }
 
-    private func end(_ member: Member<State>) {
+    /// Ends the member's registration, under no lock.
+    func end(_ member: Member<State>) {
         member.cancel()
-        let (ballot, left) = self.holder.withLock { holder -> (Ballot<State>?, [Lane<State>]) in
-            let left = holder.removeMembers { $0 === member }
+        self.remove(member)
+    }
+
+    private func remove(_ member: Member<State>) {
+        let (ballot, left) = self.holder.withLock { holder -> (Ballot<State>?, Lane<State>?) in
+            let left = holder.remove(member)
             guard let voter = member as? VoterMember<State> else { return (nil, left) }
             holder.gate.voters.removeAll { $0 === voter }
             switch holder.gate.poll {
@@ -139,51 +144,82 @@ extension StateMachine {
             case .none, .awaitingQuiet, .decided: return (nil, left)
             }
         }
-        for lane in left { lane.leave() }
+        left?.leave()
         ballot?.release(ObjectIdentifier(member))
+    }
+
+    /// Ends the registrations on a lane of those who are gone: who that is, is asked under no lock.
+    private func sweep(_ lane: Lane<State>) {
+        for member in lane.allMembers() where member.isGone { self.end(member) }
     }
 
     /// The lane of that context; `.immediate` stays last, so that all others are awake before the
     /// setting thread begins to tell.
-    private func lane(for context: any ExecutionContext, in holder: inout Holder) -> Lane<State> {
-        let identity = context.identity
-        if let lane = holder.lanes.first(where: { $0.context.identity == identity }) { return lane }
+    private func lane(
+        for context: any ExecutionContext,
+        _ identity: ObjectIdentifier,
+        in holder: inout Holder
+    ) -> Lane<State> {
+        if let lane = holder.places[identity] { return lane }
         let lane = Lane<State>(
             context: context,
+            identity: identity,
             after: holder.tail,
             limit: self.options.laneLimit,
             sleepers: self.sleepers
-        ) { [weak self] _ in
-            let left = self?.holder.withLock { $0.removeMembers { $0.isGone } } ?? []
-            for lane in left { lane.leave() }
-        }
+        ) { [weak self] lane in self?.sweep(lane) }
         self.sleepers.comes()
-        let isImmediateLast = holder.lanes.last?.context is ImmediateContext
-        holder.lanes.insert(
-            lane,
-            at: isImmediateLast ? holder.lanes.count - 1 : holder.lanes.count
-        )
+        holder.places[identity] = lane
+        holder.insert(lane)
         return lane
     }
 }
 
 extension StateMachine.Holder {
     fileprivate func add(_ member: Member<State>, to lane: Lane<State>) {
-        member.begin(after: self.tail.position, at: self.snapshot)
+        member.begin(at: lane.identity, after: self.tail.position, at: self.snapshot)
         lane.add(member)
     }
 
-    /// Lanes that nobody is left on do not count any more; they are returned, to be let go of after
-    /// the lock.
-    fileprivate mutating func removeMembers(
-        where isLeaving: (Member<State>) -> Bool
-    ) -> [Lane<State>] {
-        let position = self.tail.position
-        let left = self.lanes.filter { $0.remove(where: isLeaving) }
-        for lane in left { lane.retire(after: position) }
-        if !left.isEmpty {
-            self.lanes.removeAll { lane in left.contains { $0 === lane } }
+    /// The member's lane, if nobody is left on it: it does not count any more, and is let go of after the
+    /// lock.
+    fileprivate mutating func remove(_ member: Member<State>) -> Lane<State>? {
+        guard
+            let place = member.place, let lane = self.places[place],
+            lane.remove(member)
+        else { return nil }
+        lane.retire(after: self.tail.position)
+        self.places[place] = nil
+        self.remove(lane)
+        return lane
+    }
+
+    fileprivate mutating func insert(_ lane: Lane<State>) {
+        lane.index = self.lanes.count
+        self.lanes.append(lane)
+        if lane.index > 0, self.lanes[lane.index - 1].context is ImmediateContext {
+            self.swapLanes(lane.index - 1, lane.index)
         }
-        return left
+    }
+
+    private mutating func remove(_ lane: Lane<State>) {
+        // The last one takes its place; `.immediate` stays the last, so the one before it does.
+        var last = self.lanes.count - 1
+        if lane.index < last, self.lanes[last].context is ImmediateContext {
+            self.swapLanes(lane.index, last - 1)
+            last -= 1
+            // Now the immediate one moves up.
+            self.swapLanes(last, last + 1)
+        } else {
+            self.swapLanes(lane.index, last)
+        }
+        self.lanes.removeLast()
+    }
+
+    private mutating func swapLanes(_ one: Int, _ other: Int) {
+        guard one != other else { return }
+        self.lanes.swapAt(one, other)
+        self.lanes[one].index = one
+        self.lanes[other].index = other
     }
 }

@@ -190,7 +190,8 @@ extension StateMachine {
             if hasVoters {
                 let voters = self.holder.withLock { $0.gate.voters }
                 let proposal = Proposal(current: base, proposed: new, cause: cause, by: by)
-                guard !voters.contains(where: { $0.isAsked(proposal) }) else { return nil }
+                guard !self.present(voters).contains(where: { $0.isAsked(proposal) })
+                else { return nil }
             }
             if let denials = question.denialsWithoutVoters {
                 return .failure(.denied(by: denials, current: base))

@@ -9,12 +9,27 @@ extension StateMachine {
         case confirm(Gate<State>.Pending, Ballot<State>)
         case commit([Transition<State>])
         case tell(Appended?, [Gate<State>.Judged])
-        case ask(Ballot<State>, Question, waited: Duration, Appended)
+        case ask(
+            Ballot<State>,
+            Question,
+            waited: (@Sendable () -> Duration)?,
+            Appended
+        )
         case again
     }
 
     /// Moves the gate on until there is nothing it could do, unless somebody else is at it already.
-    func pump() { self.pump(from: self.holder.withLock { $0.beginPumping() }) }
+    func pump() { self.pump(from: self.next { $0.beginPumping() }) }
+
+    /// What the gate wants done next, `decide` says; the question that this closes, with the states that it
+    /// was about, is let go of after the lock.
+    private func next(_ decide: (inout Holder) -> Step?) -> Step? {
+        let (step, _) = self.holder.withLock { holder in
+            let poll = holder.gate.poll
+            return (decide(&holder), poll)
+        }
+        return step
+    }
 
     /// The same for who has begun to pump, and knows the first step.
     func pump(from first: Step?) {
@@ -22,13 +37,13 @@ extension StateMachine {
         while let current = step {
             if case .judgeRun(let run, let base) = current {
                 let judged = self.judge(run, from: base)
-                step = self.holder.withLock { holder in
+                step = self.next { holder in
                     holder.gate.gather(judged)
                     return holder.nextStep()
                 }
             } else if case .judge(let pending, let base, let voters) = current {
                 let decision = self.judge(pending, base: base, voters: voters)
-                step = self.holder.withLock { holder in
+                step = self.next { holder in
                     let settled = holder.settle(pending, as: decision, base: base) { verdict in
                         self.votersDecided(verdict)
                     }
@@ -38,12 +53,12 @@ extension StateMachine {
                 }
             } else if case .confirm(let pending, let ballot) = current {
                 let isExpected = pending.isExpected(ballot.proposal.current)
-                step = self.holder.withLock { holder in
+                step = self.next { holder in
                     holder.close(ballot, with: .yes, isExpected: isExpected)
                 }
             } else {
                 self.perform(current)
-                step = self.holder.withLock { $0.nextStep() }
+                step = self.next { $0.nextStep() }
             }
         }
     }
@@ -66,7 +81,7 @@ extension StateMachine {
     /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
     @_specialize(where State == AppState)
     package func releaseGroups() {
-        let step = self.holder.withLock { holder in
+        let step = self.next { holder in
             holder.gate.isHeld = false
             return holder.beginPumping()
         }
@@ -94,7 +109,7 @@ extension StateMachine {
                 if let appended { self.announce(appended) }
             }
         case .ask(let ballot, let question, let waited, let appended):
-            ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
+            ballot.setAlarms(under: question, waited: waited?() ?? .zero, clock: self.options.clock)
             self.announce(appended)
         }
     }
@@ -175,12 +190,23 @@ extension StateMachine {
             cause: pending.cause,
             by: pending.by
         )
-        let asked = voters.filter { !$0.isCancelled && $0.isAsked(proposal) }
+        let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
         guard asked.isEmpty else { return .ask(asked, question) }
         if let denials = question.denialsWithoutVoters {
             return .refuse(.denied(by: denials, current: base))
         }
         return .enter
+    }
+
+    /// Those who are still there; whoever is gone leaves the gate, and so never has a proposal wait.
+    ///
+    /// Under no lock, as all that looks at what is held weakly.
+    func present(_ voters: [VoterMember<State>]) -> [VoterMember<State>] {
+        voters.filter { voter in
+            guard voter.isGone else { return true }
+            self.end(voter)
+            return false
+        }
     }
 
     /// Whether assigning `new` to a machine at `base` makes a transition.

@@ -75,10 +75,15 @@ extension StateMachine {
         )
     }
 
-    func enqueue(_ pending: Gate<State>.Pending) {
+    /// - Parameters:
+    ///   - pending: what waits its turn.
+    ///   - isLimited: whether it is refused where there is no room; its completion is told that too.
+    func enqueue(_ pending: Gate<State>.Pending, isLimited: Bool = true) {
         let entrance = self.holder.withLock { holder -> Entrance in
             let waiting = holder.gate.pending.count + holder.gate.assignments.count
-            guard waiting < self.options.proposalLimit else { return .full(holder.snapshot) }
+            guard !isLimited || waiting < self.options.proposalLimit else {
+                return .full(holder.snapshot)
+            }
             if pending.question == nil {
                 holder.gate.assignments.append(pending)
                 // Its thread waits, and may be the one that would release.

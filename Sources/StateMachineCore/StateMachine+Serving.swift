@@ -2,8 +2,10 @@ extension StateMachine {
     /// Calls `done` when all that has been judged so far has happened, or has failed to, and its
     /// proposers know.
     ///
-    /// Proposals that wait for voters are not waited for. Called from anywhere, straight away on a
-    /// machine without a write-ahead log.
+    /// So `done` says as well that the log has answered whatever it was given before; while the log does not
+    /// answer it is not called. That takes two groups at most. Proposals that wait for voters are not
+    /// waited for, and however many proposals wait, this is not refused: whoever calls again before `done`
+    /// has a bound of his own. Called from anywhere, straight away on a machine without a write-ahead log.
     package func afterCommits(_ done: @escaping @Sendable () -> Void) {
         // A proposal which goes past the voters and is always refused: its answer waits its turn.
         self.enqueue(
@@ -15,7 +17,8 @@ extension StateMachine {
                 by: nil,
                 question: nil,
                 completion: { _ in done() }
-            )
+            ),
+            isLimited: false
         )
     }
 

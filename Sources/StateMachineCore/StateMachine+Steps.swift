@@ -99,7 +99,7 @@ extension StateMachine.Holder {
             return .ask(
                 ballot,
                 question,
-                waited: pending.waited?() ?? .zero,
+                waited: pending.waited,
                 self.appended(since: before)
             )
         }

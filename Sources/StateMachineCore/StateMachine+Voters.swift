@@ -12,7 +12,8 @@ public protocol StateVoter<State>: AnyObject, Sendable {
 extension StateMachine {
     /// Asks `voter` before the state changes.
     ///
-    /// Voters are asked at the same time, each on its own context. One that is gone abstains.
+    /// Voters are asked at the same time, each on its own context. One that goes while it is asked
+    /// abstains, and one that is gone is asked no more.
     ///
     /// - Parameters:
     ///   - voter: who is asked; held weakly.
@@ -29,14 +30,15 @@ extension StateMachine {
         patience: Patience? = nil,
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true }
     ) -> Registration {
-        self.addVoter(
-            label: label,
-            on: context,
-            patience: patience,
-            before: isAsked
+        let member = VoterMember<State>(
+            VoterMember.Terms(label: label, patience: patience),
+            of: voter,
+            isAsked: isAsked
         ) { [weak voter] ask in
             if let voter { ask.vote(voter.vote(on: ask.proposal)) }
         }
+        _ = self.register(member, on: context)
+        return self.registration(of: member)
     }
 
     /// Asks before the state changes; the answer may come later, and from anywhere.

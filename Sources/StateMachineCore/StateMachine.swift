@@ -11,6 +11,8 @@ public final class StateMachine<State: MachineState>: Sendable {
         @usableFromInline var seq: UInt64
         @usableFromInline var since: WallTime
         @usableFromInline var lanes: [Lane<State>] = []
+        /// The same by the identity of their contexts.
+        var places: [ObjectIdentifier: Lane<State>] = [:]
         @usableFromInline var tail: LogEntry
         /// The entry of the assignment that is about to be made, and its time.
         @usableFromInline var prepared: LogEntry?
@@ -85,7 +87,8 @@ public final class StateMachine<State: MachineState>: Sendable {
         ///
         /// Nil unless it is asked for: every delegate hears every transition. What that costs is
         /// memory, some 150 bytes and the state's own for each transition that a stuck context has
-        /// not heard; a machine whose delegates may block for hours should have a limit.
+        /// not heard; a machine whose delegates may block for hours should have a limit. It holds while a
+        /// delegate is being called too.
         public var laneLimit: Int?
 
         /// Proposals that may wait their turn before the next one is refused.
@@ -99,6 +102,13 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// Called once for each transition that nobody heard, after every context has passed it, on
         /// the context that passed it last; on the setting thread if there is none at all.
         public var unheard: (@Sendable (Transition<State>) -> Void)?
+
+        /// Called with each state that was assigned to ``StateMachine/state`` in vain though it was
+        /// legal, and why: the log could not commit it, or more proposals wait than the machine takes.
+        ///
+        /// The state is as it was. It is called before the assignment returns; where the assignment was
+        /// queued, by whoever brings the answer. It may not block.
+        public var unassigned: (@Sendable (State, TransitionError<State>) -> Void)?
 
         /// Where transitions are made durable before they happen; nil: nowhere.
         public var log: (any WriteAheadLog<State>)?
@@ -136,12 +146,17 @@ public final class StateMachine<State: MachineState>: Sendable {
     ///
     /// Setting it commits before it returns; a state equal to the current one changes nothing. It
     /// asks no voter, so an illegal successor is a programming error and ends the process. What may
-    /// be refused goes through ``assign(_:ifSeq:reenter:cause:by:)`` or the gate.
+    /// be refused goes through ``assign(_:ifSeq:reenter:cause:by:)`` or the gate. With `.immediate`
+    /// delegates it tells them before it returns, and where several threads set, its share of what the
+    /// others have set; while more is untold than is good it waits its turn. In such a callback it does
+    /// neither.
     ///
     /// On a machine with a write-ahead log setting waits for the log, on the calling thread, but for
-    /// no voter. Set where that would be to wait for oneself it is queued and happens later: by what
-    /// the gate calls, an `.immediate` delegate of such a machine for one, and where the log itself
-    /// works (``WriteAheadLog/isCurrent``).
+    /// no voter. If the log cannot commit it, or the machine is overloaded, the state stays as it was,
+    /// and ``Options/unassigned`` hears of it; who has to know throws with
+    /// ``assign(_:ifSeq:reenter:cause:by:)``. Set where that would be to wait for oneself it is queued
+    /// and happens later: by what the gate calls, an `.immediate` delegate of such a machine for one,
+    /// and where the log itself works (``WriteAheadLog/isCurrent``).
     @inlinable public var state: State {
         get { self.holder.withLock { $0.state } }
         set { self.assignOrTrap(newValue) }

@@ -73,6 +73,8 @@ public final class Ask<State: MachineState>: Sendable {
 }
 
 /// A voter's place in a lane, its terms, and whom to call.
+///
+/// `@unchecked Sendable`: `body` is let go of once, when no call runs and none will begin.
 final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable {
     struct Terms: Sendable {
         var label: String
@@ -82,20 +84,30 @@ final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable
 
     let terms: Terms
     let isAsked: @Sendable (Proposal<State>) -> Bool
-    private let body: @Sendable (Ask<State>) -> Void
+    @exclusivity(unchecked) private var body: (@Sendable (Ask<State>) -> Void)?
+    /// Whether it votes on behalf of an object, and that object.
+    private let hasVoter: Bool
+    private weak let voter: (any AnyObject & Sendable)?
 
     init(
         _ terms: Terms,
+        of voter: (any AnyObject & Sendable)? = nil,
         isAsked: @escaping @Sendable (Proposal<State>) -> Bool,
         body: @escaping @Sendable (Ask<State>) -> Void
     ) {
         self.terms = terms
+        self.hasVoter = voter != nil
+        self.voter = voter
         self.isAsked = isAsked
         self.body = body
     }
 
+    override var isGone: Bool { self.hasVoter && self.voter == nil }
+
     override func receive(_ ballot: Ballot<State>) {
-        guard ballot.asks(self) else { return }
-        self.body(Ask(ballot: ballot, voter: ObjectIdentifier(self)))
+        guard ballot.asks(self), let body = self.body else { return }
+        body(Ask(ballot: ballot, voter: ObjectIdentifier(self)))
     }
+
+    override func letGo() { self.body = nil }
 }

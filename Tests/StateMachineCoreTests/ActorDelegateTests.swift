@@ -40,6 +40,39 @@ import Testing
         #expect(await listener.seqs == [1, 2])
     }
 
+    @Test func anActorWhereAnotherOneWasHearsInItsOwnIsolation() async {
+        await #expect(processExitsWith: .success) {
+            let machine = StateMachine<AppState>()
+            let heard = Recorder<UInt64>()
+            // The allocator gives the place of the one that is gone to the next one of its size.
+            do {
+                let gone = Listening()
+                machine.addDelegate(gone) { $0.hear($1) }
+            }
+            let listener = Listening()
+            machine.addDelegate(listener) { actor, transition in
+                actor.hear(transition)
+                heard.record(transition.seq)
+            }
+            machine.churn(1)
+            machine.state = .authentication(.active)
+            await heard.wait(for: 1)
+            let seqs = await listener.seqs
+            precondition(seqs.first == 1)
+        }
+    }
+
+    @Test func noOtherActorHasThePlaceOfOneThatIsGoneWhileItsLaneIsThere() async {
+        let machine = StateMachine<AppState>()
+        var places: Set<ObjectIdentifier> = []
+        for _ in 0..<100 {
+            let passing = Listening()
+            places.insert(ObjectIdentifier(passing))
+            machine.addDelegate(passing) { $0.hear($1) }
+        }
+        #expect(places.count == 100)
+    }
+
     @Test func afterCancelAndWaitTheActorHearsNothingMore() async {
         let machine = StateMachine<AppState>()
         let listener = Listening()

@@ -257,6 +257,20 @@ private struct Bench {
         #expect(bench.machine.state == .ready(true))
     }
 
+    @Test func aVoterThatIsGoneIsAskedNoMoreAndLeavesTheGate() throws {
+        let bench = Bench()
+        do {
+            let voter = Refuser()
+            bench.machine.addVoter(voter, label: "refuser", on: .immediate)
+            #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
+                try bench.machine.propose(.ready(true))
+            }
+        }
+        try bench.machine.propose(.ready(true))
+        #expect(bench.machine.state == .ready(true))
+        #expect(!bench.machine.holdGroups())
+    }
+
     @Test func anAskThatIsLetGoOfAbstains() {
         let machine = StateMachine<AppState>()
         machine.addVoter(label: "careless", on: .immediate) { _ in }

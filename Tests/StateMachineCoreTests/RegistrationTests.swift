@@ -163,7 +163,8 @@ import Testing
         #expect(await died.wait(for: 1) == [true])
     }
 
-    @Test func aStrongDelegateIsKeptUntilItIsCancelled() {
+    @Test(arguments: Place.allCases)
+    func aStrongDelegateIsKeptUntilItIsCancelled(on place: Place) async {
         let machine = StateMachine<AppState>()
         let heard = Heard()
         weak var listener: Listener?
@@ -171,12 +172,31 @@ import Testing
         do {
             let strong = Listener(heard)
             listener = strong
-            registration = machine.addDelegate(strong, holding: .strong)
+            registration = machine.addDelegate(strong, on: place.context, holding: .strong)
         }
         machine.churn(1)
-        #expect(listener != nil)
-        registration.cancel()
+        await machine.flush()
         #expect(heard.heard.count == 1)
+        #expect(listener != nil)
+        await registration.cancelAndWait()
+        #expect(listener == nil)
+        withExtendedLifetime(registration) {}
+    }
+
+    @Test func anObserverIsKeptUntilItIsCancelled() async {
+        let machine = StateMachine<AppState>()
+        weak var held: Listener?
+        let registration: Registration
+        do {
+            let listener = Listener()
+            held = listener
+            registration = machine.addObserver { listener.stateChanged($0) }
+        }
+        machine.churn(1)
+        #expect(held?.seqs == [1])
+        registration.cancel()
+        #expect(held == nil)
+        withExtendedLifetime(registration) {}
     }
 
     @Test func theMachineDoesNotKeepAWeakDelegateAlive() {

@@ -21,6 +21,14 @@ private final class SlowLog: WriteAheadLog {
     func finish(_ index: Int, failure: String? = nil) { self.groups.heard[index].done(failure) }
 }
 
+/// A log that commits nothing.
+private final class FullLog: WriteAheadLog {
+    func commit(
+        _ group: [Transition<AppState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { done("the disk is full") }
+}
+
 /// A log that commits at once, on a queue of its own.
 private final class QueueLog: WriteAheadLog {
     private let queue = DispatchQueue(label: "log")
@@ -234,6 +242,67 @@ private final class CountingPlace: CompletionPlace {
         #expect(self.committed == [1])
         self.log.finish(1)
         #expect(self.committed == [1, 2])
+    }
+
+    @Test func whatIsBeingCommittedIsWaitedForThoughNothingMoreIsTaken() throws {
+        var options = StateMachine<AppState>.Options()
+        options.log = self.log
+        options.proposalLimit = 2
+        let machine = StateMachine(.initial, options: options)
+        let order = Recorder<String>()
+        machine.propose(.ready(true)) { _ in order.record("answered") }
+        _ = machine.holdGroups()
+        for _ in 1...3 {
+            machine.propose(.authentication(.idle)) { answer in
+                if case .failure(.overloaded) = answer { order.record("overloaded") }
+            }
+        }
+        #expect(order.heard == ["overloaded"])
+        machine.afterCommits { order.record("all has been answered") }
+        #expect(order.heard == ["overloaded"])
+        self.log.finish(0)
+        try #require(order.heard == ["overloaded", "answered"])
+        self.log.finish(1)
+        #expect(order.heard == ["overloaded", "answered", "all has been answered"])
+    }
+
+    @Test func aStateThatTheLogDoesNotCommitDoesNotEndTheProcess() async {
+        await #expect(processExitsWith: .success) {
+            var options = StateMachine<AppState>.Options()
+            options.log = FullLog()
+            let machine = StateMachine(.initial, options: options)
+            machine.state = .ready(true)
+            precondition(machine.snapshot.seq == 0)
+        }
+    }
+
+    @Test func whoAssignsInVainIsHeardOf() async {
+        let unassigned = Recorder<(AppState, TransitionError<AppState>)>()
+        var options = StateMachine<AppState>.Options()
+        options.log = FullLog()
+        options.unassigned = { unassigned.record(($0, $1)) }
+        let machine = StateMachine(.initial, options: options)
+        await onThreads(1) { _ in machine.state = .ready(true) }
+        let heard = unassigned.heard
+        #expect(heard.map(\.0) == [.ready(true)])
+        #expect(
+            heard.map(\.1) == [
+                .notCommitted(why: "the disk is full", current: machine.snapshot)
+            ]
+        )
+        #expect(machine.snapshot.seq == 0)
+    }
+
+    @Test func whatIsQueuedInVainIsHeardOfWhenTheMachineIsOverloaded() {
+        let unassigned = Recorder<TransitionError<AppState>>()
+        let log = QueueLog()
+        var options = StateMachine<AppState>.Options()
+        options.log = log
+        options.proposalLimit = 0
+        options.unassigned = { unassigned.record($1) }
+        let machine = StateMachine(.initial, options: options)
+        machine.state = .ready(true)
+        #expect(unassigned.heard == [.overloaded(current: machine.snapshot)])
     }
 
     @Test func assigningWaitsForTheLog() async throws {

@@ -1,0 +1,64 @@
+import Synchronization
+
+/// What a lane with a limit takes out of an entry before it tells it.
+///
+/// An entry keeps all that follow it. So nobody may hold one while a delegate is called, which may take as
+/// long as it likes.
+private struct Piece<State: MachineState> {
+    enum Content {
+        case nothing
+        case transition(Transition<State>)
+        case question(Ballot<State>)
+        case missed(Missed<State>)
+    }
+
+    let content: Content
+    let position: UInt64
+    let passage: Passage?
+}
+
+extension Lane {
+    /// As ``deliver(atMost:)``, of a lane with a limit.
+    @usableFromInline
+    func deliverPieces(atMost limit: Int) -> Int {
+        var count = 0
+        var hasDelivered = false
+        var hasGone = false
+        while count < limit, let piece = self.takePiece() {
+            count += 1
+            if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
+                self.refreshHeard()
+            }
+            var isHeard = false
+            switch piece.content {
+            case .nothing: break
+            case .missed(let missed):
+                hasDelivered = true
+                for member in self.heard { member.hearMissed(missed) }
+            case .transition(let transition):
+                hasDelivered = true
+                self.tell(transition, at: piece.position, &isHeard, &hasGone)
+            case .question(let ballot): self.ask(ballot, at: piece.position)
+            }
+            if let passage = piece.passage {
+                self.pass(passage, at: piece.position, hearing: isHeard)
+            }
+        }
+        if count < limit { self.endTurn(afterDelivery: hasDelivered) }
+        if hasGone { self.sweep() }
+        return count
+    }
+
+    private func takePiece() -> Piece<State>? {
+        let (entry, missed) = self.take()
+        if let missed { return Piece(content: .missed(missed), position: 0, passage: nil) }
+        guard let entry else { return nil }
+        let content: Piece<State>.Content =
+            switch entry.kind {
+            case .beginning, .mark: .nothing
+            case .transition: .transition(self.transition(of: entry))
+            case .question: .question(self.ballot(of: entry))
+            }
+        return Piece(content: content, position: entry.position, passage: entry.passage)
+    }
+}

@@ -1,0 +1,67 @@
+/// The members of a lane in order of registration; who comes and who leaves costs the same however many
+/// there are.
+///
+/// Part of what a lane's lock guards. Lets go of nobody: who leaves is held by whoever has him leave.
+struct LaneMembers<State: MachineState>: Sendable {
+    /// A place that was left stays empty until most are.
+    private var slots: [Member<State>?] = []
+    private var objects: [ObjectIdentifier: Member<State>] = [:]
+    private(set) var count = 0
+
+    /// Who is to be told what it begins with.
+    private var beginners: [Member<State>] = []
+    /// Whether all are to be nudged, and not only who begins.
+    private var areAllNudged = false
+
+    var isEmpty: Bool { self.count == 0 }
+
+    var all: [Member<State>] { self.slots.compactMap { $0 } }
+
+    /// The member that is that object, if it has not been cancelled.
+    func member(representing object: AnyObject) -> Member<State>? {
+        guard
+            let member = self.objects[ObjectIdentifier(object)],
+            member.represents(object), !member.isCancelled
+        else { return nil }
+        return member
+    }
+
+    mutating func append(_ member: Member<State>) {
+        member.slot = self.slots.count
+        self.slots.append(member)
+        self.count += 1
+        if let object = member.object { self.objects[object] = member }
+    }
+
+    /// Returns whether it was there.
+    mutating func remove(_ member: Member<State>) -> Bool {
+        guard let slot = member.slot else { return false }
+        member.slot = nil
+        self.slots[slot] = nil
+        self.count -= 1
+        if let object = member.object, self.objects[object] === member {
+            self.objects[object] = nil
+        }
+        if self.slots.count > 2 * self.count { self.close() }
+        return true
+    }
+
+    /// Closes the gaps.
+    private mutating func close() {
+        self.slots = self.all
+        for (slot, member) in self.slots.enumerated() { member?.slot = slot }
+    }
+
+    mutating func begin(_ member: Member<State>) { self.beginners.append(member) }
+
+    mutating func nudgeAll() { self.areAllNudged = true }
+
+    /// Who is to be nudged, nil for all, of whom nobody is to be any more.
+    mutating func takeNudged() -> [Member<State>]? {
+        defer {
+            self.beginners = []
+            self.areAllNudged = false
+        }
+        return self.areAllNudged ? nil : self.beginners
+    }
+}

@@ -1,0 +1,124 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Who tells those who listen inline, where several threads set: one at a time, and each for a while.
+///
+/// Whoever has told a drain's worth offers the turn, and the next one who sets takes it over. Whoever finds
+/// too much untold waits for a turn too, so that what is untold stays bounded.
+///
+/// Guarded state: `line`, who waits and whether the turn is offered; `areWaiting` and `isOffered` say so
+/// to who does not take the lock. Both are changed under it.
+@usableFromInline
+final class Turns: Sendable {
+    /// One thread that waits; `isItsTurn` is written before it is woken, and read after.
+    private final class Waiting: Sendable {
+        private let isItsTurn = Atomic<Bool>(false)
+        private let woken = DispatchSemaphore(value: 0)
+
+        func wake(asItsTurn isItsTurn: Bool) {
+            self.isItsTurn.store(isItsTurn, ordering: .releasing)
+            self.woken.signal()
+        }
+
+        func wait() -> Bool {
+            self.woken.wait()
+            return self.isItsTurn.load(ordering: .acquiring)
+        }
+    }
+
+    private let line = Lock<[Waiting]>([])
+    private let areWaiting = Atomic<Bool>(false)
+    private let isOffered = Atomic<Bool>(false)
+
+    /// Waits until it is the caller's turn, or until everything has been told.
+    ///
+    /// - Parameters:
+    ///   - isTooMuch: whether there is too much untold to go on without.
+    ///   - isTaken: whether somebody tells.
+    /// - Returns: whether it is the caller's turn.
+    func wait(ifThereIs isTooMuch: () -> Bool, while isTaken: () -> Bool) -> Bool {
+        guard self.isOffered.load(ordering: .sequentiallyConsistent) || isTooMuch() else {
+            return false
+        }
+        let waiting = self.line.withLock { line -> Waiting? in
+            // Said before the question, and looked at by who has told everything after it has said so: one of
+            // the two sees the other.
+            self.areWaiting.store(true, ordering: .sequentiallyConsistent)
+            guard isTaken() else {
+                self.areWaiting.store(!line.isEmpty, ordering: .sequentiallyConsistent)
+                return nil
+            }
+            let waiting = Waiting()
+            line.append(waiting)
+            return waiting
+        }
+        return waiting?.wait() ?? false
+    }
+
+    /// Gives the turn to who waits longest; if nobody does, to the next one who sets.
+    ///
+    /// - Returns: whether it is somebody else's now.
+    @usableFromInline
+    func handOver() -> Bool {
+        let next = self.line.withLock { line -> Waiting? in
+            let next = line.isEmpty ? nil : line.removeFirst()
+            self.isOffered.store(next == nil, ordering: .sequentiallyConsistent)
+            self.areWaiting.store(!line.isEmpty, ordering: .sequentiallyConsistent)
+            return next
+        }
+        next?.wake(asItsTurn: true)
+        return next != nil
+    }
+
+    /// Everything has been told, and nobody tells any more.
+    @inlinable
+    func ended() {
+        if self.isAnybodyThere { self.letGo() }
+    }
+
+    @usableFromInline var isAnybodyThere: Bool {
+        self.areWaiting.load(ordering: .sequentiallyConsistent)
+            || self.isOffered.load(ordering: .sequentiallyConsistent)
+    }
+
+    @usableFromInline
+    func letGo() {
+        let all = self.line.withLock { line in
+            self.isOffered.store(false, ordering: .sequentiallyConsistent)
+            self.areWaiting.store(false, ordering: .sequentiallyConsistent)
+            defer { line = [] }
+            return line
+        }
+        for waiting in all { waiting.wake(asItsTurn: false) }
+    }
+}
+
+/// Whether the calling thread tells those who listen inline, on whatever machine.
+///
+/// What they set then waits for no turn: two machines whose delegates set each other would wait for ever.
+@usableFromInline
+enum InlineTelling {
+    /// Not nil on a thread that does.
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        let error = pthread_key_create(&key, nil)
+        precondition(error == 0, "a thread's own variable could not be made: error \(error)")
+        return key
+    }()
+
+    static var isHere: Bool { pthread_getspecific(self.key) != nil }
+
+    /// Returns whether it is the outermost.
+    @usableFromInline
+    static func begin() -> Bool {
+        guard !self.isHere else { return false }
+        pthread_setspecific(self.key, UnsafeRawPointer(bitPattern: 1))
+        return true
+    }
+
+    @usableFromInline
+    static func end(outermost: Bool) {
+        if outermost { pthread_setspecific(self.key, nil) }
+    }
+}

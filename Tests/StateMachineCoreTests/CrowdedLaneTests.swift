@@ -1,0 +1,143 @@
+import Dispatch
+import StateMachineCore
+import Synchronization
+import TestSupport
+import Testing
+
+/// What many registrations, and what a lane that is late, may cost: counted.
+@Suite(.timeLimit(.minutes(5))) struct CrowdedLaneTests {
+    @Test func eachRegistrationAndEachCancellingAsksItsContextAFewTimes() {
+        let machine = StateMachine<AppState>()
+        let asked = Counter()
+        let contexts = (0..<500).map { _ in CountingContext(asked) }
+        let registrations = contexts.map { machine.addObserver(on: $0) { _ in } }
+        #expect(asked.count <= 2 * contexts.count)
+        for registration in registrations { registration.cancel() }
+        #expect(asked.count <= 3 * contexts.count)
+    }
+
+    @Test(arguments: [2, 16])
+    func aStateIsAskedForItsNameOnceForAllWhoFilterByIt(_ count: Int) {
+        let machine = StateMachine<Encoded>(.even(0))
+        let heard = Recorder<Encoded>()
+        let registrations = (0..<count).map { _ in
+            machine.addObserver(of: [.odd]) { heard.record($0.new) }
+        }
+        let before = Encoded.encodings.count
+        machine.state = .odd(1)
+        // Once by the setter, who asks whether it is legal, and once by the lane.
+        #expect(Encoded.encodings.count - before == 2)
+        #expect(heard.heard.count == count)
+        for registration in registrations { registration.cancel() }
+    }
+
+    @Test(arguments: [Place.serialQueue, .concurrentQueue])
+    func withALimitADelegateThatBlocksKeepsNoMoreThanThat(on place: Place) async {
+        await Self.blocks(on: place.context)
+    }
+
+    @Test func withALimitADelegateThatBlocksItsSetterKeepsNoMoreThanThat() async {
+        await Self.blocks(on: .immediate)
+    }
+
+    private static func blocks(on context: any ExecutionContext) async {
+        let lives = Counter()
+        var options = StateMachine<Heavy>.Options()
+        options.laneLimit = 10
+        let machine = StateMachine<Heavy>(.of(Payload(0, lives)), options: options)
+        let (begun, gate) = (Recorder<Void>(), Gate())
+        machine.addObserver(on: context) { transition in
+            guard transition.seq == 1 else { return }
+            begun.record(())
+            gate.pass()
+        }
+        async let first: Void = onThreads(1) { _ in machine.state = .of(Payload(1, lives)) }
+        await begun.wait(for: 1)
+        for number in 2...1000 { machine.state = .of(Payload(number, lives)) }
+        // The limit, the one that is being told with the one before it, and the current one.
+        #expect(lives.count <= 10 + 4)
+        gate.open()
+        await first
+        await machine.flush()
+    }
+}
+
+private final class Counter: Sendable {
+    private let value = Atomic<Int>(0)
+
+    var count: Int { self.value.load(ordering: .sequentiallyConsistent) }
+
+    func add(_ more: Int) { self.value.add(more, ordering: .sequentiallyConsistent) }
+}
+
+private final class CountingContext: ExecutionContext {
+    private let asked: Counter
+
+    init(_ asked: Counter) { self.asked = asked }
+
+    func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
+
+    var identity: ObjectIdentifier {
+        self.asked.add(1)
+        return ObjectIdentifier(self)
+    }
+}
+
+/// A state that says how often it was encoded.
+private enum Encoded: MachineState {
+    case even(Int)
+    case odd(Int)
+
+    enum Name: String, CaseIterable {
+        case even
+        case odd
+    }
+
+    static let encodings = Counter()
+    static var initial: Encoded { .even(0) }
+
+    private enum CodingKeys: String, CodingKey {
+        case even
+        case odd
+    }
+
+    init(from decoder: any Decoder) throws { self = .initial }
+
+    func encode(to encoder: any Encoder) throws {
+        Self.encodings.add(1)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        switch self {
+        case .even(let number): try container.encode(number, forKey: .even)
+        case .odd(let number): try container.encode(number, forKey: .odd)
+        }
+    }
+}
+
+/// Something that is counted while it lives.
+private final class Payload: Hashable, Codable, Sendable {
+    private let number: Int
+    private let lives: Counter
+
+    init(_ number: Int, _ lives: Counter) {
+        self.number = number
+        self.lives = lives
+        lives.add(1)
+    }
+
+    convenience init(from decoder: any Decoder) throws { self.init(0, Counter()) }
+
+    deinit { self.lives.add(-1) }
+
+    func encode(to encoder: any Encoder) throws { try self.number.encode(to: encoder) }
+    func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
+    static func == (left: Payload, right: Payload) -> Bool { left.number == right.number }
+}
+
+private enum Heavy: MachineState {
+    case of(Payload)
+
+    enum Name: String, CaseIterable { case of }
+
+    static var initial: Heavy { .of(Payload(0, Counter())) }
+    var name: Name { .of }
+}
