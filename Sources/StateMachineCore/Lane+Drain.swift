@@ -46,7 +46,7 @@ extension Lane {
         defer { self.isDraining = false }
         guard self.limit == nil else { return self.deliverPieces(atMost: limit) }
         var count = 0
-        var hasDelivered = false
+        var hasDelivered = self.owesBurstEnd
         var hasGone = false
         // Kept from entry to entry: each look at the field counts references.
         var heard = self.heard
@@ -83,7 +83,8 @@ extension Lane {
                 self.pass(passage, at: entry.position, hearing: isHeard)
             }
         }
-        if count < limit { self.endTurn(afterDelivery: hasDelivered) }
+        self.owesBurstEnd = hasDelivered
+        if count < limit { self.endTurn() }
         if hasGone { self.sweep() }
         return count
     }
@@ -119,8 +120,8 @@ extension Lane {
     }
 
     @inlinable
-    func endTurn(afterDelivery hasDelivered: Bool) {
-        if hasDelivered, self.hearsBurstEnds { self.endBurst() }
+    func endTurn() {
+        if exchange(&self.owesBurstEnd, with: false), self.hearsBurstEnds { self.endBurst() }
         if self.isNudged.load(ordering: .sequentiallyConsistent) { self.nudgeMembers() }
     }
 

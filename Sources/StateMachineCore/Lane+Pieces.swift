@@ -22,7 +22,7 @@ extension Lane {
     @usableFromInline
     func deliverPieces(atMost limit: Int) -> Int {
         var count = 0
-        var hasDelivered = false
+        var hasDelivered = self.owesBurstEnd
         var hasGone = false
         while count < limit, let piece = self.takePiece() {
             count += 1
@@ -44,7 +44,8 @@ extension Lane {
                 self.pass(passage, at: piece.position, hearing: isHeard)
             }
         }
-        if count < limit { self.endTurn(afterDelivery: hasDelivered) }
+        self.owesBurstEnd = hasDelivered
+        if count < limit { self.endTurn() }
         if hasGone { self.sweep() }
         return count
     }

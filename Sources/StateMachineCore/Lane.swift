@@ -13,7 +13,8 @@ public import Synchronization
 /// - `end`: the last entry that counts on this lane to pass it.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
-/// - `heard`, `heardVersion`, `hearsNames`, `hearsBurstEnds`, `isDraining`: the drain's own.
+/// - `heard`, `heardVersion`, `hearsNames`, `hearsBurstEnds`, `owesBurstEnd`, `isDraining`: the drain's
+///   own.
 /// - `turns`: of a lane that is drained inline by who sets; guards itself.
 ///
 /// A drain takes no lock of the machine's. `@unchecked Sendable`: the drain's fields are handed from
@@ -41,7 +42,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @usableFromInline let version = Atomic<Int>(0)
     let members = Lock(LaneMembers<State>())
     let turn = Lock<Void>(())
-    @usableFromInline let turns = Turns()
+    @usableFromInline let turns: Turns?
     @usableFromInline let progress: Atomic<UInt64>
     @usableFromInline let isNudged = Atomic<Bool>(false)
     @usableFromInline let end = Atomic<UInt64>(.max)
@@ -52,6 +53,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @exclusivity(unchecked) @usableFromInline var heardVersion = 0
     @exclusivity(unchecked) @usableFromInline var hearsNames = false
     @exclusivity(unchecked) @usableFromInline var hearsBurstEnds = false
+    /// Whether something was told, and not yet that there is no more.
+    @exclusivity(unchecked) @usableFromInline var owesBurstEnd = false
     @exclusivity(unchecked) @usableFromInline var isDraining = false
 
     /// Entries that one drain delivers before it lets the context's other work have its turn.
@@ -77,6 +80,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.refusing = context as? any RefusingContext
         self.limit = limit.map { UInt64(clamping: $0) }
         self.hasTurns = !(context is any InlineRunning)
+        self.turns = self.hasTurns ? nil : Turns()
         self.lingers = context is DispatchQueueContext
         self.sleepers = sleepers
         self.cursor = entry
@@ -116,8 +120,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
 
     @usableFromInline
     func waitTurn(for position: UInt64) {
-        guard !InlineTelling.isHere else { return }
-        let isOurs = self.turns.wait {
+        guard let turns = self.turns, !InlineTelling.isHere else { return }
+        let isOurs = turns.wait {
             let told = self.progress.load(ordering: .relaxed)
             return position > told && position - told > Self.untoldLimit
         } while: {
@@ -138,11 +142,11 @@ final class Lane<State: MachineState>: @unchecked Sendable {
                 self.progress.store(self.cursor.position, ordering: .relaxed)
             }
             if self.deliver(atMost: share) == share {
-                if self.turns.handOver() { return }
+                if let turns = self.turns, turns.handOver() { return }
                 // Whoever takes it over waits for one call only.
                 share = 1
             } else if !self.fallAsleep() {
-                self.turns.ended()
+                self.turns?.ended()
                 return
             }
         }
@@ -266,7 +270,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             // Who is not told is let go of after the lock.
             _ = self.members.withLock { $0.takeNudged() }
             guard self.fallAsleep() else {
-                self.turns.ended()
+                self.turns?.ended()
                 return
             }
         }

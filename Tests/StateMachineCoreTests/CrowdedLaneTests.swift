@@ -1,8 +1,9 @@
 import Dispatch
-import StateMachineCore
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import StateMachineCore
 
 /// What many registrations, and what a lane that is late, may cost: counted.
 @Suite(.timeLimit(.minutes(5))) struct CrowdedLaneTests {
@@ -14,6 +15,72 @@ import Testing
         #expect(asked.count <= 2 * contexts.count)
         for registration in registrations { registration.cancel() }
         #expect(asked.count <= 3 * contexts.count)
+    }
+
+    @Test func aRegistrationIsComparedWithNoOther() {
+        let machine = StateMachine<AppState>()
+        let compared = Counter()
+        let objects = (0..<500).map { _ in CountingContext(compared) }
+        let registrations = objects.map { object in
+            machine.add(
+                ComparedMember(object, compared),
+                representing: object,
+                on: .immediate
+            )
+        }
+        #expect(compared.count == 0)
+        // With itself, when it comes again.
+        for object in objects {
+            _ = machine.add(
+                ComparedMember(object, compared),
+                representing: object,
+                on: .immediate
+            )
+        }
+        #expect(compared.count == objects.count)
+        for registration in registrations { registration.cancel() }
+        #expect(compared.count == objects.count)
+        #expect(machine.responders(to: .ready) == 0)
+    }
+
+    @Test(arguments: [51, 52, 53] as [UInt64])
+    func whoeverLeavesTheOthersAreToldInOrderOfRegistration(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let machine = StateMachine<AppState>()
+        let told = Recorder<Int>()
+        var present: [(number: Int, registration: Registration)] = []
+        for round in 0..<100 {
+            for index in 0..<Int.random(in: 0..<8, using: &generator) {
+                let number = round * 8 + index
+                present.append((number, machine.addObserver { _ in told.record(number) }))
+            }
+            for _ in 0..<Int.random(in: 0...present.count, using: &generator) {
+                let leaving = Int.random(in: present.indices, using: &generator)
+                present.remove(at: leaving).registration.cancel()
+            }
+            let before = told.heard.count
+            machine.state = .ready(round.isMultiple(of: 2))
+            #expect(Array(told.heard[before...]) == present.map(\.number))
+        }
+    }
+
+    @Test func whicheverLanesLeaveTheSettingThreadIsToldLast() {
+        let machine = StateMachine<AppState>()
+        let order = Recorder<String>()
+        // A context that runs what it is given at once shows when it was woken.
+        let contexts = (0..<5).map { _ in CountingContext(Counter()) }
+        let immediate = machine.addObserver { _ in order.record("immediate") }
+        var others = contexts.map { machine.addObserver(on: $0) { _ in order.record("other") } }
+        while !others.isEmpty {
+            let before = order.heard.count
+            machine.state = .ready(!others.count.isMultiple(of: 2))
+            #expect(
+                Array(order.heard[before...])
+                    == others.map { _ in "other" } + ["immediate"]
+            )
+            others.remove(at: others.count / 2).cancel()
+        }
+        immediate.cancel()
     }
 
     @Test(arguments: [2, 16])
@@ -80,6 +147,21 @@ private final class CountingContext: ExecutionContext {
     var identity: ObjectIdentifier {
         self.asked.add(1)
         return ObjectIdentifier(self)
+    }
+}
+
+/// A member that says how often it was compared with a delegate.
+private final class ComparedMember: Member<AppState>, @unchecked Sendable {
+    private let compared: Counter
+
+    init(_ object: AnyObject, _ compared: Counter) {
+        self.compared = compared
+        super.init(representing: ObjectIdentifier(object))
+    }
+
+    override func represents(_ object: AnyObject) -> Bool {
+        self.compared.add(1)
+        return self.object == ObjectIdentifier(object)
     }
 }
 

@@ -63,6 +63,27 @@ private struct Backlog {
         #expect(bursts.heard.last == heard.heard.count)
     }
 
+    @Test(arguments: [255, 256, 257, 512])
+    func theEndOfABurstIsToldHoweverManyTurnsItTook(_ count: Int) async {
+        let machine = StateMachine<AppState>()
+        let gate = Gate()
+        let queue = DispatchQueue(label: "late")
+        queue.async { gate.pass() }
+        let (heard, bursts) = (Heard(), Recorder<Int>())
+        let receptionist = Receptionist(
+            of: machine,
+            on: .queue(queue),
+            afterBurst: { bursts.record(heard.heard.count) },
+            task: { heard.record($0) }
+        )
+        machine.churn(count)
+        gate.open()
+        // The last turn is the one that finds nothing more. Not by flushing, which is one more entry.
+        for _ in 0..<5 { await onQueue(queue) }
+        #expect(bursts.heard.last == count)
+        receptionist.close()
+    }
+
     @Test func theTaskIsGivenOldAndNewOfItsOwnChange() async {
         let backlog = Backlog()
         let changes = Recorder<[AppState]>()
@@ -320,4 +341,9 @@ private struct Backlog {
         #expect(1 + batch.coalesced + batch.dropped == 100)
         receptionist.close()
     }
+}
+
+/// Waits until `queue` has done what it has.
+private func onQueue(_ queue: DispatchQueue) async {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
 }
