@@ -31,6 +31,7 @@ extension Connection {
             self.endVoters()
             self.leavePast()
             self.append(ServerLine.bye(reason, own: own), replies: 0)
+            self.kept = nil
             self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .milliseconds(self.server.limits.farewellMs)
             ) { [weak self] in
@@ -73,7 +74,7 @@ extension Connection {
         self.leave(reason) { writer in
             if reason == .restart { writer.number("retryMs", Self.retryMs) }
         }
-        self.flush()
+        self.flush(isUrgent: true)
     }
 
     /// Closes if that was the last of it.

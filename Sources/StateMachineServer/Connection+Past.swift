@@ -98,7 +98,7 @@ extension Connection {
             done: { finding in
                 let (connection, arrived) = reader.value
                 arrived(connection, finding)
-                connection.flush()
+                connection.server.turns.want(connection)
             }
         )
     }

@@ -5,15 +5,31 @@ import StateMachineWire
 extension Connection {
     /// Answers one request line, or keeps it: what is answered at once waits for the sets before it
     /// that are on their way to the disk.
-    func handle(_ line: UnsafeRawBufferPointer, isLast: Bool) {
-        if self.handleKnownSet(line) { return }
+    ///
+    /// So does what changes nothing, until there is time. At the door of those who only read that is
+    /// known before the line is read.
+    func handle(_ line: UnsafeRawBufferPointer) -> Step {
+        if self.handleKnownSet(line) { return .handled }
         let line = Array(line)
-        let mayAnswer = self.orderedSets == 0 || isLast
+        let isSetters = self.door.takes(.set)
+        guard isSetters || self.server.turns.mayServe(self) else {
+            self.kept = line
+            return .outOfTime
+        }
+        let mayAnswer = self.orderedSets == 0
         do {
-            guard let request = try Request.parse(line) else { return }
+            guard let request = try Request.parse(line) else { return .handled }
+            // Nobody hears the answer.
+            guard !self.isGone || !request.operation.isReading else { return .handled }
             guard mayAnswer || request.operation == .set else {
                 self.kept = line
-                return
+                return .handled
+            }
+            if request.operation.isReading {
+                guard !isSetters || self.server.turns.mayServe(self) else {
+                    self.kept = line
+                    return .outOfTime
+                }
             }
             do {
                 try self.perform(request, line)
@@ -21,7 +37,7 @@ extension Connection {
             } catch {
                 guard mayAnswer else {
                     self.kept = line
-                    return
+                    return .handled
                 }
                 self.server.counters.requests.add()
                 self.server.counters.refusals.add()
@@ -30,11 +46,12 @@ extension Connection {
         } catch {
             guard mayAnswer else {
                 self.kept = line
-                return
+                return .handled
             }
             self.server.counters.refusals.add()
             self.reply(ServerLine.refusal(id: error.id, error.error))
         }
+        return .handled
     }
 
     /// Deals with the line if it is a `set` of a state that was named in the same bytes before.

@@ -66,7 +66,9 @@ extension Connection {
 
     /// Writes what an answer to `history` still lacks; false if the socket did not take it all.
     func writeHistory(_ run: HistoryRun) -> Bool {
+        var isFirst = true
         while !run.isDone {
+            guard exchange(&isFirst, with: false) || !self.mustStop() else { return false }
             guard self.server.ring.reaches(back: run.cursor) else {
                 guard let past = self.server.past else {
                     run.passOver(to: self.server.ring.first, asPruned: true)

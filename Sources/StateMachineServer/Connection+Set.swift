@@ -18,6 +18,8 @@ extension Connection {
     /// Without a call nothing is asked for but the state; `cause` is the call's own if there is one.
     func set(_ state: EncodedState, _ call: SetCall?, cause: String?, id: RequestID?) {
         let machine = self.server.machine
+        self.hasSet = true
+        self.server.turns.setCame()
         if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
             self.answer(outcome, to: call, of: state, id: id)
         } else {
@@ -32,9 +34,28 @@ extension Connection {
         self.server.undecidedSets += 1
     }
 
+    /// Has the sets of a client that is gone not happen if they wait for others to be voted on.
+    ///
+    /// Not before the turn of the loop ends, until when those that it has brought gather unseen.
+    func withdrawWaitingSets() {
+        let waiting = self.sets.filter { !$0.isOrdered }
+        guard !waiting.isEmpty else { return }
+        self.channel.eventLoop.assumeIsolated().execute {
+            for set in waiting where set.isCounted && set.withdrawIfWaiting() {
+                set.isCounted = false
+                self.server.undecidedSets -= 1
+            }
+            let left = self.sets.filter { $0.isOrdered || $0.isCounted }
+            guard left.count < self.sets.count else { return }
+            self.sets = CircularBuffer(left)
+            if self.isGone, !self.lifecycle.isClosed { self.server.turns.want(self) }
+        }
+    }
+
     /// Answers a set that had to wait.
     func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
-        self.server.undecidedSets -= 1
+        if pending.isCounted { self.server.undecidedSets -= 1 }
+        pending.isCounted = false
         // Already answered, if the daemon is going down or the client has gone.
         let isFirst = self.sets.first === pending
         guard isFirst || self.sets.contains(where: { $0 === pending }) else { return }
@@ -48,6 +69,11 @@ extension Connection {
             self.sets.removeAll { $0 === pending }
         }
         if pending.isOrdered { self.orderedSets -= 1 }
+        if self.isGone {
+            self.server.turns.want(self)
+        } else {
+            self.server.answered(self)
+        }
         self.answer(outcome, to: pending.call, of: pending.state, id: pending.id)
     }
 

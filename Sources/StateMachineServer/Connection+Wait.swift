@@ -34,7 +34,7 @@ extension Connection {
                 guard let self, self.remove(wait) else { return }
                 self.server.catchUp()
                 self.timeOut(wait)
-                self.flush()
+                self.server.turns.want(self)
             }
         }
     }
@@ -105,7 +105,7 @@ extension Connection {
         }
         wait.timeout?.cancel()
         _ = self.remove(wait)
-        self.flush()
+        self.server.turns.want(self)
     }
 
     /// Ends the waits that a change decides.

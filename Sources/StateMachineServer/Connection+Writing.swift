@@ -64,9 +64,9 @@ extension Connection {
     }
 
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
-    func flush() {
-        self.pump()
-        if self.isToReadAgain {
+    func flush(isUrgent: Bool = false) {
+        self.pump(isUrgent: isUrgent)
+        if self.isToReadAgain || self.hasUnserved {
             self.serve()
         } else {
             self.finish()
@@ -77,13 +77,33 @@ extension Connection {
     ///
     /// Watches first, replies after them: so a reply that carries a seq comes after every change up
     /// to it, as the watches are brought up to the head of the ring, and the ring up to the reply.
-    func pump() {
+    ///
+    /// What is not urgent ends when there is no time for more, and goes on in the connection's next turn.
+    func pump(isUrgent: Bool = false) {
+        self.isUrgent = isUrgent
+        let wasCutShort = exchange(&self.isCutShort, with: false)
+        self.writeOut()
+        if self.isCutShort { self.server.turns.want(self) }
+        self.isCutShort = self.isCutShort || wasCutShort
+        self.isUrgent = false
+    }
+
+    /// Whether to leave the rest for the connection's next turn.
+    func mustStop() -> Bool {
+        guard !self.isUrgent, self.server.turns.isOver else { return false }
+        self.isCutShort = true
+        return true
+    }
+
+    private func writeOut() {
         while self.channel.isActive, !self.isBlocked {
             for watch in self.watches where watch.isRunning {
                 guard self.writeChanges(of: watch) else { return }
             }
             // A reply comes after every change up to it.
-            guard !self.watches.contains(where: \.past.isUnderWay) else { return }
+            guard !self.isCutShort, !self.watches.contains(where: \.past.isUnderWay) else {
+                return
+            }
             if let run = self.history {
                 guard self.writeHistory(run) else { return }
                 self.history = nil
@@ -109,6 +129,7 @@ extension Connection {
             }
             guard self.write(segment.bytes[...], replies: segment.replies) else { return }
             self.server.keepRoom(&segment.bytes)
+            guard self.outbox.isEmpty || !self.mustStop() else { return }
         }
     }
 
@@ -155,6 +176,7 @@ extension Connection {
             guard watch.isPlain ? self.writeAll(of: watch) : self.writeSome(of: watch) else {
                 return false
             }
+            guard watch.cursor == head || !self.mustStop() else { return true }
         }
         if watch.isReplaying {
             watch.becomeLive(at: head)
@@ -207,7 +229,7 @@ extension Connection {
         let task = self.channel.eventLoop.assumeIsolated().scheduleTask(deadline: now + wait) {
             [weak self, weak watch] in
             watch?.timer = nil
-            self?.flush()
+            if let self { self.server.turns.want(self) }
         }
         watch.timer = (now + wait, task)
     }
@@ -253,10 +275,17 @@ extension Connection {
         for watch in self.watches { watch.timer?.task.cancel() }
         self.watches = []
         self.waits = []
-        self.sets = []
-        self.orderedSets = 0
         self.history = nil
         self.endVoters()
+    }
+
+    /// Whether it has a watch that has a quarter of the ring before it.
+    private var isFarBehind: Bool {
+        self.watches.contains { watch in
+            watch.isRunning
+                && (self.server.ring.head - watch.cursor) * 4
+                    > UInt64(self.server.limits.ringChanges)
+        }
     }
 
     /// Leaves to the channel what the socket did not take; until that is written nothing else is.
@@ -272,7 +301,12 @@ extension Connection {
                 self.unsent = nil
                 self.repliesInFlight -= replies
                 self.count(bytes: rest.count)
-                self.flush()
+                // Who is about to lose something does not wait in line.
+                if self.isFarBehind {
+                    self.flush(isUrgent: true)
+                } else {
+                    self.server.turns.want(self)
+                }
             }
         }
     }

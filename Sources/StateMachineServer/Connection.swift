@@ -32,6 +32,7 @@ final class Connection: ChannelInboundHandler {
     let server: StateServer
     let door: Door
     let peer: Peer
+    let user: User
     let channel: any Channel
     let writer: SocketWriter
 
@@ -84,6 +85,24 @@ final class Connection: ChannelInboundHandler {
     /// Whether its requests wait until everybody has been written to.
     private var isPaused = false
     private(set) var hasSeenEOF = false
+    /// Whether the client's end of the connection is closed, and only what changes something is carried
+    /// out of what it sent before.
+    private(set) var isGone = false
+    /// Whether the server knows it no more.
+    private var isForgotten = false
+
+    /// Whether it waits for its turn, see ``Turns``.
+    var isInLine = false
+    /// Whether there was no time for all that it has to do.
+    var isCutShort = false
+    /// Whether what is being written does not wait for its turn.
+    @exclusivity(unchecked) var isUrgent = false
+    /// Whether everybody has been written to only when it has had its turn.
+    var isInRound = false
+    /// Whether it is listed as one whose set was answered.
+    var isAnswered = false
+    /// Whether a set was carried out since it was last written to.
+    @exclusivity(unchecked) var hasSet = false
 
     /// Whether it has a place; a connection that is turned away has none to give back.
     private(set) var isAdmitted = false
@@ -107,6 +126,7 @@ final class Connection: ChannelInboundHandler {
         self.server = server
         self.door = door
         self.peer = peer
+        self.user = server.user(peer.uid)
         self.channel = channel
         self.writer = SocketWriter(descriptor: descriptor)
     }
@@ -181,8 +201,12 @@ final class Connection: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard self.lifecycle.isListening else { return }
+        self.server.turns.arrived()
         self.inbound.append(self.unwrapInboundIn(data))
+        guard self.door.takes(.set) else { return self.serve() }
+        let start = NIODeadline.now()
         self.serve()
+        self.server.turns.setsTook(NIODeadline.now() - start)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -201,13 +225,46 @@ final class Connection: ChannelInboundHandler {
     }
 
     private func vanished() {
-        // What arrived before the client vanished is still decided; nobody hears the answers.
         self.dropOutput()
         self.isBlocked = false
         self.isOpen = true
-        self.serve(isLast: true)
+        self.isGone = true
+        self.isPaused = false
+        if self.hasRequests { self.server.turns.want(self) } else { self.end() }
+    }
+
+    /// Whether anything is left of what the client has sent that could change something.
+    private var hasRequests: Bool {
+        self.lifecycle.isListening && self.door.takes(.set) && !self.server.isClosing
+            && (self.kept != nil || self.inbound.hasLine)
+    }
+
+    /// Carries out what arrived before the client vanished and changes something; nobody hears the
+    /// answers.
+    private func carryOutRest() {
+        while self.hasRequests {
+            guard !self.server.isAheadOfReaders else {
+                self.isPaused = true
+                return self.server.pause(self)
+            }
+            // Once its sets are decided it goes on.
+            guard self.mayRead else { break }
+            guard self.server.turns.mayServe(self) else {
+                self.isCutShort = true
+                return
+            }
+            guard self.handleNextLine() == .handled else { break }
+        }
+        self.withdrawWaitingSets()
+        if !self.hasRequests { self.end() }
+    }
+
+    /// Forgets it; sets that are being decided are decided nevertheless.
+    func end() {
+        guard !self.isForgotten else { return }
+        self.isForgotten = true
+        self.withdrawWaitingSets()
         self.lifecycle.becameInactive()
-        self.dropOutput()
         self.server.remove(self)
     }
 
@@ -220,20 +277,28 @@ final class Connection: ChannelInboundHandler {
 
     /// Deals with the requests that have arrived, as far as the client reads the answers, and other
     /// clients can be told of the changes.
-    func serve(isLast: Bool = false) {
-        guard self.isOpen, !self.isPaused || isLast else { return }
+    func serve() {
+        guard self.isOpen, !self.isPaused, !self.isGone else { return }
         repeat {
-            while self.lifecycle.isListening,
-                isLast || (self.mayRead && !self.server.isAheadOfReaders),
-                self.handleNextLine(isLast: isLast)
-            {}
-            self.pump()
+            var step = Step.handled
+            while self.lifecycle.isListening, self.mayRead, !self.server.isAheadOfReaders,
+                step == .handled
+            {
+                step = self.handleNextLine()
+            }
+            self.pump(isUrgent: exchange(&self.hasSet, with: false))
             self.server.counters.report()
-            guard isLast || self.mayRead else {
+            guard step != .outOfTime else {
+                self.isCutShort = true
+                self.server.turns.want(self)
+                if self.inbound.count > Self.unservedBytes { self.read(false) }
+                return
+            }
+            guard self.mayRead else {
                 self.read(false)
                 return
             }
-            if self.lifecycle.isListening, !isLast, self.server.isAheadOfReaders,
+            if self.lifecycle.isListening, self.server.isAheadOfReaders,
                 self.kept != nil || self.inbound.hasUnseen
             {
                 self.isPaused = true
@@ -246,10 +311,33 @@ final class Connection: ChannelInboundHandler {
         self.finish()
     }
 
+    /// What a client may send while it waits for its turn, in bytes; past it it is not read.
+    ///
+    /// 4 KiB: some tens of requests, so that who sends few is not read off and on. Not tuned.
+    private static var unservedBytes: Int { 4096 }
+
+    /// Does what there is time for, of what it has to write and then of what it was sent; what is left has
+    /// it wait in line again.
+    func takeTurn() {
+        guard !self.isForgotten else { return }
+        self.isCutShort = false
+        if self.isGone {
+            if !self.isPaused { self.carryOutRest() }
+        } else {
+            self.flush()
+        }
+        if self.isCutShort, !self.isForgotten {
+            self.server.turns.lineUp(self)
+        } else {
+            self.server.tookTurn(self)
+        }
+    }
+
     /// Everybody has been written to.
     func goOn() {
+        guard self.isPaused else { return }
         self.isPaused = false
-        self.serve()
+        if self.isGone { self.server.turns.want(self) } else { self.serve() }
     }
 
     /// Whether the client has few enough answers to come: such that it has not read, and such that
@@ -278,20 +366,29 @@ final class Connection: ChannelInboundHandler {
     /// 16 KiB: a hundred replies. Measured: with 64 KiB, all that one read brings, a set cost a tenth more.
     private static var gatheredBytes: Int { 16 * 1024 }
 
-    /// Answers the next line, where it lies; false if there is none that is whole.
-    private func handleNextLine(isLast: Bool) -> Bool {
-        if let kept = self.kept.take() {
-            kept.withUnsafeBytes { self.handle($0, isLast: isLast) }
-            return true
-        }
+    /// What became of the next line.
+    enum Step {
+        case handled
+        /// There is none that is whole.
+        case none
+        /// It is kept until the connection's turn comes.
+        case outOfTime
+    }
+
+    /// Whether there are whole lines that were not dealt with, for lack of time.
+    var hasUnserved: Bool {
+        self.isOpen && !self.isPaused && (self.kept != nil || self.inbound.hasUnseen)
+    }
+
+    /// Answers the next line, where it lies.
+    private func handleNextLine() -> Step {
+        if let kept = self.kept.take() { return kept.withUnsafeBytes { self.handle($0) } }
         switch self.inbound.next() {
-        case .line(let line):
-            line.withUnsafeReadableBytes { self.handle($0, isLast: isLast) }
-            return true
-        case .none: return false
+        case .line(let line): return line.withUnsafeReadableBytes { self.handle($0) }
+        case .none: return .none
         case .tooLong:
             self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
-            return false
+            return .none
         }
     }
 

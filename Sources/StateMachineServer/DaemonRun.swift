@@ -75,6 +75,7 @@ struct DaemonRun<State: MachineState>: Sendable {
         heeding signals: UnixSignalsSequence?
     ) async throws {
         let loop = group.next()
+        let bell = try await PollBell.make(on: group)
         let server = try await loop.submit {
             StateServer(
                 machine: TypedMachine(self.machine, on: loop),
@@ -82,7 +83,8 @@ struct DaemonRun<State: MachineState>: Sendable {
                 limits: self.configuration.limits,
                 past: self.machine.history.map { history in
                     Past(history, loop: loop) { self.log(trouble: $0) }
-                }
+                },
+                bell: bell.value
             )
         }.get()
         do {

@@ -54,6 +54,9 @@ struct InboundLines {
     /// Whether there are bytes in which no newline was looked for.
     var hasUnseen: Bool { self.buffer.readableBytes > self.scanned }
 
+    /// Bytes that were not dealt with.
+    var count: Int { self.buffer.readableBytes }
+
     var hasBytes: Bool { self.buffer.readableBytes > 0 }
 
     /// Bytes of memory that it has.

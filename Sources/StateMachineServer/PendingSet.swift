@@ -6,7 +6,7 @@ import Synchronization
 /// to the disk.
 ///
 /// Its identity is what counts: one that is no longer listed has been answered. Guarded state:
-/// `isWithdrawn` is atomic, since the machine asks at the proposal's turn, on whatever thread.
+/// `phase` is atomic, since the machine asks at the proposal's turn, on whatever thread.
 ///
 /// `@unchecked Sendable`: for that, and `connection` is touched on the loop only.
 class PendingSet: @unchecked Sendable {
@@ -18,7 +18,18 @@ class PendingSet: @unchecked Sendable {
     final let isOrdered: Bool
 
     private final let connection: Connection
-    private final let withdrawn = Atomic<Bool>(false)
+    private final let phase = Atomic<Phase>(.waiting)
+    /// Whether it counts as undecided; on the loop only.
+    final var isCounted = true
+
+    private enum Phase: UInt8, AtomicRepresentable {
+        /// Its turn has not come.
+        case waiting
+        /// Its turn has come: it is decided, or others are asked about it.
+        case judged
+        /// It must not happen any more.
+        case withdrawn
+    }
 
     init(
         _ state: EncodedState,
@@ -35,9 +46,25 @@ class PendingSet: @unchecked Sendable {
     }
 
     /// Whether it was answered before its turn, and must not happen any more.
-    final var isWithdrawn: Bool { self.withdrawn.load(ordering: .sequentiallyConsistent) }
+    final var isWithdrawn: Bool { self.phase.load(ordering: .sequentiallyConsistent) == .withdrawn }
 
-    final func withdraw() { self.withdrawn.store(true, ordering: .sequentiallyConsistent) }
+    final func withdraw() { self.phase.store(.withdrawn, ordering: .sequentiallyConsistent) }
+
+    /// Withdraws it if its turn has not come; returns whether that is so.
+    final func withdrawIfWaiting() -> Bool {
+        self.move(to: .withdrawn)
+    }
+
+    /// Its turn has come; returns whether it still may happen.
+    final func turnCame() -> Bool { self.move(to: .judged) || !self.isWithdrawn }
+
+    private final func move(to phase: Phase) -> Bool {
+        self.phase.compareExchange(
+            expected: .waiting,
+            desired: phase,
+            ordering: .sequentiallyConsistent
+        ).exchanged
+    }
 
     /// Answers, on the loop, that it happened.
     final func answer(committed seq: UInt64, at time: WallTime) {
@@ -69,7 +96,7 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
 
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
-        guard !self.isWithdrawn else { return false }
+        guard self.turnCame() else { return false }
         guard let call = self.call else { return true }
         return self.machine.coding.matches(call.ifSeq, call.ifState, snapshot)
     }

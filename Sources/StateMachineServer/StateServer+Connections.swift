@@ -32,7 +32,16 @@ extension StateServer {
         return decision
     }
 
+    /// The account of a user.
+    func user(_ uid: UInt32) -> User {
+        if let user = self.users[uid] { return user }
+        let user = User(uid, isLimited: uid != 0 && uid != self.ownPeer.uid)
+        self.users[uid] = user
+        return user
+    }
+
     func add(_ connection: Connection) {
+        connection.user.connections += 1
         connection.place = self.connections.count
         self.connections.append(connection)
     }
@@ -44,6 +53,9 @@ extension StateServer {
             last.place = connection.place
             self.connections[connection.place] = last
         }
+        connection.user.connections -= 1
+        if connection.user.connections == 0 { self.users[connection.user.uid] = nil }
+        self.tookTurn(connection)
         if connection.isAdmitted {
             self.admission.left(
                 connection.peer.uid,
@@ -85,7 +97,9 @@ extension StateServer {
         let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
         self.allGone = promise
         self.stopDeciding {
-            for connection in self.connections { connection.shutDown(reason) }
+            for connection in self.connections {
+                if connection.isGone { connection.end() } else { connection.shutDown(reason) }
+            }
             if self.connections.isEmpty { promise.succeed() }
         }
         return promise.futureResult

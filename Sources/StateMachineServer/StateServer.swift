@@ -63,9 +63,19 @@ final class StateServer: @unchecked Sendable {
     /// Sets that are not decided, those of clients that have gone included.
     var undecidedSets = 0
 
+    let turns: Turns
+    /// Who has connections.
+    var users: [UInt32: User] = [:]
+
     private var isFlushScheduled = false
     /// The newest seq when everybody was last written to.
     private var flushed: UInt64
+    /// The newest seq when everybody was last given a turn to be written to, and how many have not had it.
+    private var round: (head: UInt64, left: Int) = (0, 0)
+    /// Whether there is more to be written than the round is about.
+    private var isRoundDue = false
+    /// The connections whose sets were answered, which are written to first.
+    private var answered: [Connection] = []
     /// The connections whose requests wait until everybody has been written to.
     private var paused: [Connection] = []
     var admission: Admission
@@ -80,9 +90,11 @@ final class StateServer: @unchecked Sendable {
         machine: any ServedMachine,
         loop: any EventLoop,
         limits: ServerLimits,
-        past: Past? = nil
+        past: Past? = nil,
+        bell: PollBell
     ) {
         loop.preconditionInEventLoop()
+        self.turns = Turns(on: loop, bell: bell)
         self.past = past
         self.epoch = past?.epoch ?? .random()
         self.loop = loop
@@ -107,6 +119,7 @@ final class StateServer: @unchecked Sendable {
     func stop() {
         self.loop.preconditionInEventLoop()
         self.machine.stop()
+        self.turns.stop()
     }
 
     /// Brings the ring up to all that has been committed.
@@ -178,17 +191,57 @@ final class StateServer: @unchecked Sendable {
         self.isFlushScheduled = true
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
-            self.flushed = self.ring.head
-            for connection in self.connections
-            where connection.hasOutput || connection.isToReadAgain || connection.hasSeenEOF {
-                connection.flush()
+            for connection in exchange(&self.answered, with: []) {
+                connection.isAnswered = false
+                connection.flush(isUrgent: true)
             }
-            let paused = self.paused
-            self.paused = []
-            for connection in paused { connection.goOn() }
+            self.beginRound()
             self.counters.report()
             self.status?.changed(to: self.snapshot)
         }
+    }
+
+    /// Gives everybody who has something to write a turn, unless that is being done; then it is done again.
+    private func beginRound() {
+        guard self.round.left == 0 else {
+            self.isRoundDue = true
+            return
+        }
+        self.round.head = self.ring.head
+        for connection in self.connections
+        where connection.hasOutput || connection.isToReadAgain || connection.hasSeenEOF {
+            connection.isInRound = true
+            self.round.left += 1
+            self.turns.lineUp(connection)
+        }
+        if self.round.left == 0 { self.endRound() } else { self.turns.slice() }
+    }
+
+    /// The connection has been written to.
+    func tookTurn(_ connection: Connection) {
+        guard connection.isInRound else { return }
+        connection.isInRound = false
+        self.round.left -= 1
+        if self.round.left == 0 { self.endRound() }
+    }
+
+    private func endRound() {
+        self.flushed = max(self.flushed, self.round.head)
+        if self.isRoundDue {
+            self.isRoundDue = false
+            self.scheduleFlush()
+        }
+        guard !self.paused.isEmpty else { return }
+        let paused = exchange(&self.paused, with: [])
+        self.turns.isHurried = false
+        self.loop.assumeIsolated().execute { for connection in paused { connection.goOn() } }
+    }
+
+    /// A set of the connection was answered after others had their turn.
+    func answered(_ connection: Connection) {
+        guard !connection.isAnswered else { return }
+        connection.isAnswered = true
+        self.answered.append(connection)
     }
 
     /// Has the reporter told of the state, now and when it changes.
@@ -214,12 +267,15 @@ final class StateServer: @unchecked Sendable {
     /// Writes to everybody in the middle of a turn.
     private func writeToReaders() {
         self.flushed = self.ring.head
-        for connection in self.connections where connection.hasOutput { connection.pump() }
+        for connection in self.connections where connection.hasOutput {
+            connection.pump(isUrgent: true)
+        }
     }
 
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection) {
         self.paused.append(connection)
+        self.turns.isHurried = true
         self.scheduleFlush()
     }
 }

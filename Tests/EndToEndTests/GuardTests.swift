@@ -213,6 +213,30 @@ struct GuardTests {
     }
 
     @Test
+    func aSetThatWaitsBehindAVoteIsWithdrawnWhenItsSetterVanishes() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            let states = #"ready","authentication","dataRetrieval"#
+            _ = try await voter.guard("g", states, Self.patient)
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true\nset authentication phase=active")
+            let ask = try await voter.next()
+            #expect(ask.item("to")?.state == "ready")
+            let other = try daemon.connect(\.control)
+            #expect(try await other.ask("ping").ok == true)
+            setter.vanish()
+            // The daemon has seen that by now.
+            for _ in 1...5 { #expect(try await other.ask("ping").ok == true) }
+            try other.send("set dataRetrieval phase=idle")
+            #expect(try await voter.vote(ask, true).ok == true)
+            let next = try await voter.next()
+            #expect(next.item("to")?.state == "dataRetrieval")
+            #expect(try await voter.vote(next, true).ok == true)
+            #expect(try await other.next().seq == 2)
+        }
+    }
+
+    @Test
     func aGuardIsAskedAboutASetRightBehindOneThatAHoldDenied() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)

@@ -37,11 +37,13 @@ struct WatchdogProbeTests {
         _ pings: Pings
     ) async throws -> WatchdogProbe {
         let loop = group.next()
+        let bell = try await PollBell.make(on: group)
         return try await loop.submit {
             let server = StateServer(
                 machine: TypedMachine(StateMachine<DoorState>(), on: loop),
                 loop: loop,
-                limits: ServerLimits()
+                limits: ServerLimits(),
+                bell: bell.value
             )
             return WatchdogProbe(
                 of: server,

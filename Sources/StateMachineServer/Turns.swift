@@ -1,0 +1,181 @@
+import NIOCore
+
+/// Whose turn it is: what changes nothing is done in slices, between which the event loop looks for
+/// what has arrived.
+///
+/// A request that changes the state is carried out when it is read. All else, be it requests of readers
+/// or the lines that they are sent, waits in line if there is much of it: by user, the one first who has
+/// taken the least time, and one connection of a user after the other. So neither many readers nor many
+/// requests keep a set from being read, and no user keeps another from being answered.
+///
+/// Belongs to the event loop.
+final class Turns {
+    /// How long a slice takes while others set or wait for their turn.
+    ///
+    /// 25 µs: a third of the way of a set from its client and back, and ten times what it takes to look for
+    /// what has arrived.
+    private static let slice = TimeAmount.microseconds(25)
+
+    /// How long a slice takes while there is one user, and nobody sets.
+    ///
+    /// A millisecond: the loop's own work does not show, and nobody notices who comes then.
+    private static let longSlice = TimeAmount.milliseconds(1)
+
+    /// How long somebody is remembered who has set, or another user who has waited.
+    ///
+    /// 20 ms: who does either more often than fifty times a second is there all the time.
+    private static let memory = TimeAmount.milliseconds(20)
+
+    private let loop: any EventLoop
+    private let bell: PollBell
+
+    /// The users who have connections in line.
+    private var users: [User] = []
+    /// Whose turn it is, and whether it has been served anything in it.
+    private var current: (connection: Connection, isServed: Bool)?
+    /// When the slice is over.
+    private var end = NIODeadline.uptimeNanoseconds(0)
+    /// Whether requests are being carried out as they are read, for as long as the slice is not over.
+    private var isOpen = false
+    /// Whether there was a slice since the loop last looked for what has arrived.
+    private var hasSliced = false
+    /// Whether the loop's time belongs to those who set, since a slice took too long.
+    private var isResting = false
+
+    /// Whether somebody has set since that was last looked at, and for how long in this turn of the loop.
+    @exclusivity(unchecked) private var sets: (came: Bool, time: TimeAmount) = (false, .zero)
+    private var lastSet: NIODeadline?
+    private var lastUser: User?
+    private var lastChange: NIODeadline?
+
+    init(on loop: any EventLoop, bell: PollBell) {
+        self.loop = loop
+        self.bell = bell
+        bell.onRing { [unowned self] in
+            self.hasSliced = false
+            self.slice()
+        }
+    }
+
+    func stop() { self.bell.close() }
+
+    // MARK: - What is told
+
+    /// Whether those who set wait until everybody has been written to.
+    var isHurried = false
+
+    /// Something has arrived, so the loop has looked for it.
+    func arrived() { self.hasSliced = false }
+
+    /// Somebody has set.
+    func setCame() { self.sets.came = true }
+
+    /// Carrying out sets has taken so long.
+    func setsTook(_ time: TimeAmount) { self.sets.time = self.sets.time + time }
+
+    // MARK: - Who may
+
+    /// Whether a request of the connection that changes nothing may be carried out now: in its turn, and
+    /// when it is read if nobody is in line.
+    func mayServe(_ connection: Connection) -> Bool {
+        if let current = self.current, current.connection === connection {
+            self.current?.isServed = true
+            return !current.isServed || !self.isOver
+        }
+        guard self.users.isEmpty, !self.isResting, self.current == nil else { return false }
+        guard self.isOpen else {
+            self.isOpen = true
+            let now = NIODeadline.now()
+            self.end = now + self.length(at: now)
+            self.loop.assumeIsolated().execute { self.isOpen = false }
+            return true
+        }
+        return !self.isOver
+    }
+
+    /// Whether what is not urgent has to wait for the next slice.
+    var isOver: Bool { NIODeadline.now() >= self.end }
+
+    // MARK: - The line
+
+    /// Puts the connection in line, unless it is.
+    func want(_ connection: Connection) {
+        guard self.lineUp(connection), self.current == nil else { return }
+        self.loop.assumeIsolated().execute { self.slice() }
+    }
+
+    /// The same, for who has a slice done afterwards.
+    @discardableResult
+    func lineUp(_ connection: Connection) -> Bool {
+        guard !connection.isInLine else { return false }
+        connection.isInLine = true
+        let user = connection.user
+        if user.waiting.isEmpty {
+            // Who was away has not saved up.
+            let least = self.users.lazy.map(\.used).min() ?? user.used
+            user.used = max(user.used, least)
+            self.users.append(user)
+        }
+        user.waiting.append(connection)
+        return true
+    }
+
+    /// Does what there is time for.
+    func slice() {
+        guard !self.users.isEmpty, !self.isResting, self.current == nil else { return }
+        guard !self.hasSliced else { return self.bell.ring() }
+        self.hasSliced = true
+        let start = NIODeadline.now()
+        let length = self.length(at: start)
+        self.end = start + length
+        var now = start
+        while now < self.end, let user = self.next(at: now) {
+            let connection = user.waiting.removeFirst()
+            if user.waiting.isEmpty { self.users.removeAll { $0 === user } }
+            connection.isInLine = false
+            self.current = (connection, false)
+            connection.takeTurn()
+            self.current = nil
+            let then = NIODeadline.now()
+            user.used += (then - now).nanoseconds
+            now = then
+        }
+        guard !self.users.isEmpty else { return }
+        let overtime = (now - start) - length
+        guard self.isContested(at: now), overtime > length else { return self.bell.ring() }
+        // What it took too long is left to the others.
+        self.isResting = true
+        self.loop.assumeIsolated().scheduleTask(in: overtime) {
+            self.isResting = false
+            self.hasSliced = false
+            self.slice()
+        }
+    }
+
+    /// The user who has taken the least time.
+    private func next(at now: NIODeadline) -> User? {
+        guard var least = self.users.first else { return nil }
+        for user in self.users where user.used < least.used { least = user }
+        if least !== self.lastUser {
+            self.lastUser = least
+            self.lastChange = now
+        }
+        return least
+    }
+
+    // MARK: - How long
+
+    private func length(at now: NIODeadline) -> TimeAmount {
+        let sets = exchange(&self.sets, with: (false, .zero))
+        if sets.came { self.lastSet = now }
+        guard !self.isHurried, self.isContested(at: now) else { return Self.longSlice }
+        return max(Self.slice, min(sets.time, Self.longSlice))
+    }
+
+    /// Whether anybody would wait for who has a slice.
+    private func isContested(at now: NIODeadline) -> Bool {
+        [self.lastSet, self.lastChange].contains { time in
+            time.map { $0 + Self.memory > now } ?? false
+        }
+    }
+}
