@@ -66,8 +66,10 @@ extension Connection {
 
     /// Answers the waits and says goodbye.
     func shutDown(_ reason: ServerLine.ByeReason) {
+        self.answerWaits()
         for wait in self.waits {
             wait.timeout?.cancel()
+            self.server.waits.remove(wait)
             self.refuse(wait, .shuttingDown)
         }
         self.waits = []

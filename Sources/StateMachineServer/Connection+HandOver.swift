@@ -12,7 +12,8 @@ extension Connection {
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
         guard self.lifecycle.isListening, self.isAdmitted, !self.isMute else { return nil }
-        self.pump()
+        self.answerWaits()
+        self.pump(isUrgent: true)
         var status = stat()
         guard !self.isMute, self.channel.isActive,
             fstat(self.writer.descriptor, &status) == 0

@@ -110,10 +110,18 @@ extension Connection {
             let seq = self.server.report.seq
             self.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
         case .describe:
-            self.reply(self.server.description(for: self.door, id: request.id))
+            self.reply(
+                self.server.prepared.reply(to: .describe, at: self.door, id: request.id) {
+                    self.server.description(for: self.door)
+                }
+            )
         case .help:
-            let text = self.door.help
-            self.reply(ServerLine.reply(id: request.id, own: { $0.string("help", text) }))
+            self.reply(
+                self.server.prepared.reply(to: .help, at: self.door, id: request.id) {
+                    let text = self.door.help
+                    return ServerLine.reply(id: nil, own: { $0.string("help", text) })
+                }
+            )
         }
     }
 
@@ -130,6 +138,12 @@ extension Connection {
         _ line: [UInt8]
     ) throws(WireError) {
         for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
+        guard call.beatMs ?? .max >= ServerLimits.beatMs else {
+            throw WireError(
+                .badRequest,
+                "beatMs must be at least \(ServerLimits.beatMs); leave it out for no beats"
+            )
+        }
         let watches = self.watches.filter { !$0.isEnding }
         guard !watches.contains(where: { $0.id == id }) else {
             throw WireError(
@@ -176,7 +190,9 @@ extension Connection {
         if let watch = self.watches.first(where: { $0.id == id && !$0.isEnding }) {
             self.end(watch)
         } else if id != nil, let index = self.waits.firstIndex(where: { $0.id == id }) {
-            self.waits.remove(at: index).timeout?.cancel()
+            let wait = self.waits.remove(at: index)
+            wait.timeout?.cancel()
+            self.server.waits.remove(wait)
         } else {
             throw WireError(
                 .notFound,

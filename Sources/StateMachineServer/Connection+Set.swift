@@ -141,11 +141,12 @@ extension Connection {
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
-            let denials = self.objections(to: state, deciding: deciding)
-            let reasons = denials.map { $0.why.isEmpty ? $0.label : "\($0.label) (\($0.why))" }
-            let message = "denied by \(reasons.joined(separator: ", "))"
-            self.refuse(id, .denied, message, current) { writer in
-                writer.json("by", .array(denials.map { $0.json(ownPeer: self.server.ownPeer) }))
+            let blocking = self.server.voters.compactMap { number, owner in
+                owner.holds.first { $0.number == number }
+            }
+            let denials = Denials(deciding, and: blocking, of: state)
+            self.refuse(id, .denied, denials.message, current) { writer in
+                denials.write(to: &writer, ownPeer: self.server.ownPeer)
             }
         case .stale:
             let message = "the program set the state while voters were asked"

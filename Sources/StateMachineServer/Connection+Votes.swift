@@ -35,21 +35,26 @@ extension Connection {
         case .delay: break
         }
         self.holds.append(hold)
-        self.server.holds[hold.number] = self
+        self.server.voters[hold.number] = self
     }
 
     func release(_ number: UInt64, id: RequestID?) throws(WireError) {
-        guard let owner = self.server.holds[number],
-            let index = owner.holds.firstIndex(where: { $0.number == number })
-        else {
-            throw WireError(.notFound, "there is no hold \(number)")
+        guard let owner = self.server.voters[number] else {
+            throw WireError(.notFound, "there is no hold or guard \(number)")
         }
         guard self.peer.uid == 0 || self.peer.uid == owner.peer.uid else {
-            throw WireError(.forbidden, "hold \(number) is of another user")
+            let name = owner.holds.contains { $0.number == number } ? "hold" : "guard"
+            throw WireError(.forbidden, "\(name) \(number) is of another user")
         }
-        owner.holds.remove(at: index).end()
-        self.server.holds[number] = nil
+        owner.endVoter(number)
         self.reply(ServerLine.reply(id: id))
+    }
+
+    private func endVoter(_ number: UInt64) {
+        self.server.voters[number] = nil
+        for voter in self.holds + self.guards where voter.number == number { voter.end() }
+        self.holds.removeAll { $0.number == number }
+        self.guards.removeAll { $0.number == number }
     }
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
@@ -76,6 +81,7 @@ extension Connection {
             connection.value.put(question, to: voter, leftMs: call.timeoutMs)
         }
         self.guards.append(voter)
+        self.server.voters[voter.number] = self
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
@@ -91,24 +97,16 @@ extension Connection {
         self.reply(ServerLine.reply(id: id))
     }
 
-    /// Whoever is known to say no to a state: those whose votes decided, and all holds that block it.
-    ///
-    /// The first of these has decided alone; a client that is told of one only would have it
-    /// released and then learn of the next.
-    func objections(to state: EncodedState, deciding denials: [Denial]) -> [Denial] {
-        let others = self.server.holds.sorted { $0.key < $1.key }.compactMap { number, owner in
-            owner.holds.first { $0.number == number }?.denial(of: state)
-        }
-        return denials + others.filter { !denials.contains($0) }
-    }
-
     /// Ends what lives only as long as the client's side.
     func endVoters() {
         for hold in self.holds {
-            self.server.holds[hold.number] = nil
+            self.server.voters[hold.number] = nil
             hold.end(denying: self.server.isClosing)
         }
-        for voter in self.guards { voter.end(denying: self.server.isClosing) }
+        for voter in self.guards {
+            self.server.voters[voter.number] = nil
+            voter.end(denying: self.server.isClosing)
+        }
         self.holds = []
         self.guards = []
     }
@@ -175,24 +173,5 @@ extension Connection {
             )
             guard self.write(line[...]) else { return }
         }
-    }
-}
-
-extension Denial {
-    /// As it stands in `denied.by`.
-    func json(ownPeer: Peer) -> JSONValue {
-        let name: JSONMember =
-            switch VoterName(self) {
-            case .hold(let number): JSONMember("hold", .count(number))
-            case .guard(let number): JSONMember("guard", .count(number))
-            case nil: JSONMember("delegate", .string(self.label))
-            }
-        let peer = self.peer ?? ownPeer
-        return .object([
-            name,
-            JSONMember("uid", .count(peer.uid)),
-            JSONMember("pid", .count(peer.pid)),
-            JSONMember("why", .string(self.why)),
-        ])
     }
 }

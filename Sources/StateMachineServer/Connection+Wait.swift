@@ -15,7 +15,7 @@ extension Connection {
         case .replay(let seq): passed = seq
         case .resync(let reason, _): resync = reason
         }
-        let wait = PendingWait(id: id, call: call, resync: resync, request: line)
+        let wait = PendingWait(id: id, call: call, resync: resync, request: line, of: self)
         let past = self.server.ring.reaches(back: passed) ? nil : self.server.past
         if past == nil {
             if self.judge(wait, after: passed) { return }
@@ -26,12 +26,16 @@ extension Connection {
         }
         guard !self.isMute else { return }
         self.waits.append(wait)
-        if let past { self.search(past, for: wait, after: passed) }
+        if let past {
+            self.search(past, for: wait, after: passed)
+        } else {
+            self.server.waits.add(wait)
+        }
         if let timeoutMs = call.timeoutMs, timeoutMs > 0 {
             wait.timeout = self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .bounded(milliseconds: timeoutMs)
             ) { [weak self] in
-                guard let self, self.remove(wait) else { return }
+                guard let self, wait.entered == nil, self.remove(wait) else { return }
                 self.server.catchUp()
                 self.timeOut(wait)
                 self.server.turns.want(self)
@@ -101,6 +105,7 @@ extension Connection {
         if !isAnswered, wait.call.timeoutMs == 0 {
             self.timeOut(wait)
         } else if !isAnswered {
+            self.server.waits.add(wait)
             return
         }
         wait.timeout?.cancel()
@@ -108,20 +113,26 @@ extension Connection {
         self.server.turns.want(self)
     }
 
-    /// Ends the waits that a change decides.
-    func judgeWaits(_ report: ServerLine.Report, _ state: EncodedState) {
-        for wait in self.waits where !wait.isSearching {
-            guard let verdict = wait.call.verdict(state.matches), self.remove(wait) else {
+    /// Answers the waits that changes have ended.
+    func answerWaits() {
+        self.hasEndedWaits = false
+        var left: [PendingWait] = []
+        for wait in self.waits {
+            guard let entered = wait.entered, let verdict = wait.call.verdict(entered.state.matches)
+            else {
+                left.append(wait)
                 continue
             }
             wait.timeout?.cancel()
-            self.answer(wait, verdict, report)
+            self.answer(wait, verdict, self.server.report(of: entered))
         }
+        self.waits = left
     }
 
     private func remove(_ wait: PendingWait) -> Bool {
         guard let index = self.waits.firstIndex(where: { $0 === wait }) else { return false }
         self.waits.remove(at: index)
+        self.server.waits.remove(wait)
         return true
     }
 

@@ -109,6 +109,10 @@ extension Connection {
                 self.history = nil
                 guard self.write(self.server.summary(of: run)[...]) else { return }
             }
+            if self.hasEndedWaits, !self.isMute {
+                self.answerWaits()
+                continue
+            }
             guard let next = self.outbox.first else {
                 self.writeQuestions()
                 return
@@ -271,7 +275,11 @@ extension Connection {
         self.isMute = true
         self.outbox = []
         self.repliesInFlight = 0
-        for wait in self.waits { wait.timeout?.cancel() }
+        for wait in self.waits {
+            wait.timeout?.cancel()
+            self.server.waits.remove(wait)
+        }
+        self.hasEndedWaits = false
         for watch in self.watches { watch.timer?.task.cancel() }
         self.watches = []
         self.waits = []

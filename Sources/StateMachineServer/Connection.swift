@@ -46,12 +46,9 @@ final class Connection: ChannelInboundHandler {
             if change != 0 { self.server.watches += change }
         }
     }
-    var waits: [PendingWait] = [] {
-        didSet {
-            guard self.waits.isEmpty != oldValue.isEmpty else { return }
-            self.server.waits(of: self, areThere: !self.waits.isEmpty)
-        }
-    }
+    var waits: [PendingWait] = []
+    /// Whether changes have ended some of them that were not answered.
+    @exclusivity(unchecked) var hasEndedWaits = false
     var sets = CircularBuffer<PendingSet>()
     /// How many of them are answered in the order of their requests.
     var orderedSets = 0
@@ -132,7 +129,8 @@ final class Connection: ChannelInboundHandler {
     }
 
     var hasOutput: Bool {
-        !self.outbox.isEmpty || self.history != nil || self.watches.contains(where: \.isRunning)
+        !self.outbox.isEmpty || self.hasEndedWaits || self.history != nil
+            || self.watches.contains(where: \.isRunning)
             || self.guards.contains { $0.dueMs != nil }
     }
 

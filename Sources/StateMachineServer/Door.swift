@@ -45,7 +45,7 @@ enum Door: String, CaseIterable, Codable, Sendable {
             case .unwatch: "unwatch                    end the watch"
             case .wait: "wait PATTERN …             answer when a state matches"
             case .hold: "hold                       keep a state from being entered (an object)"
-            case .release: "release N                  give back a hold"
+            case .release: "release N                  give back a hold or a guard"
             case .guard: "guard                      be asked before a state is entered (an object)"
             case .vote: "vote                       answer what was asked (an object)"
             case .history: "history                    the changes that are kept"

@@ -14,10 +14,22 @@ final class PendingWait {
     /// Whether changes of before it began have yet to be looked at.
     var isSearching = false
     var timeout: Scheduled<Void>?
+    unowned let connection: Connection
+    /// Whether changes are held against it.
+    var isListed = false
+    /// The state that has ended it; its answer is due.
+    var entered: EncodedSnapshot?
     /// When that is.
     let deadline: NIODeadline?
 
-    init(id: RequestID?, call: WaitCall, resync: ServerLine.Resync?, request: [UInt8]) {
+    init(
+        id: RequestID?,
+        call: WaitCall,
+        resync: ServerLine.Resync?,
+        request: [UInt8],
+        of connection: Connection
+    ) {
+        self.connection = connection
         self.id = id
         self.request = request
         self.deadline = call.timeoutMs.map { .now() + .bounded(milliseconds: $0) }

@@ -51,6 +51,12 @@ public struct ServerLimits: Hashable, Sendable {
     /// well below what a machine lets wait. Not tuned.
     public var undecidedSets = 2048
 
+    /// The least time between two beats of a watch, in milliseconds.
+    ///
+    /// 100: who wants to know whether the daemon lives notices no difference, and all watches of one
+    /// user together cost the daemon some percent of its time.
+    static let beatMs: UInt64 = 100
+
     /// How long a client that is told to go may take to read that, in milliseconds.
     ///
     /// A second: any reader that is awake has read it by then. Picked, not tuned.
@@ -68,6 +74,7 @@ public struct ServerLimits: Hashable, Sendable {
             ("idBytes", RequestLimits.idBytes),
             ("patterns", RequestLimits.patterns),
             ("voteMs", Int(RequestLimits.voteMs)),
+            ("beatMs", Int(Self.beatMs)),
             ("historyChanges", Int(RequestLimits.historyChanges)),
             ("ringChanges", self.ringChanges),
             ("ringBytes", self.ringBytes),

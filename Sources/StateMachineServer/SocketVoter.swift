@@ -71,9 +71,12 @@ final class SocketVoter: @unchecked Sendable {
         self.why = why
     }
 
+    /// Whether it is a hold that denies that state.
+    func blocks(_ state: EncodedState) -> Bool { self.blocked.contains(where: state.matches) }
+
     /// The no of a hold that blocks a state; nil if it lets it in, or only delays it.
     func denial(of state: EncodedState) -> Denial? {
-        guard self.blocked.contains(where: state.matches) else { return nil }
+        guard self.blocks(state) else { return nil }
         return Denial(
             label: VoterName.hold(self.number).label,
             peer: self.peer,

@@ -74,6 +74,7 @@ extension StateServer {
         limits.ringBytes = self.limits.ringBytes
         let later = zip(new.all, limits.all).filter { $0.value != $1.value }.map(\.0.name)
         self.limits = limits
+        self.prepared.forget()
         self.admission.limits = limits
         return later
     }
@@ -85,11 +86,6 @@ extension StateServer {
     func skipNumbers(through number: UInt64) { self.lastNumber = max(self.lastNumber, number) }
 
     func keep(_ voters: [SocketVoter]) { self.leftVoters += voters }
-
-    /// Has changes held against the waits of a connection, or no longer.
-    func waits(of connection: Connection, areThere: Bool) {
-        self.waiting[ObjectIdentifier(connection)] = areThere ? connection : nil
-    }
 
     /// Tells every client that the daemon is going; done when all connections are closed.
     func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {

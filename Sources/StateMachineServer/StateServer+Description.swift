@@ -9,11 +9,11 @@ extension StateServer {
     }
 
     /// What `describe` answers.
-    func description(for door: Door, id: RequestID?) -> [UInt8] {
+    func description(for door: Door) -> [UInt8] {
         let schema = self.machine.schema
         let initial = self.machine.initial
         return ServerLine.reply(
-            id: id,
+            id: nil,
             own: { writer in
                 writer.json("states", .array(schema.cases.map(\.description)))
                 writer.json(

@@ -21,9 +21,10 @@ extension StateServer {
         let resync = { (writer: inout LineWriter) in
             if let resync = run.resync { writer.string("resync", resync.rawValue) }
         }
-        if let failure = run.failure {
+        if run.failure != nil {
+            // What has failed, which names files, is in the log.
             let message =
-                "what follows change \(run.cursor) cannot be read (\(failure)); "
+                "what follows change \(run.cursor) cannot be read; "
                 + "give a later cursor as since, or have the daemon's history mended"
             self.counters.refusals.add()
             return ServerLine.refusal(id: run.id, WireError(.internal, message), rest: resync)

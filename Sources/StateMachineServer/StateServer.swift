@@ -30,8 +30,8 @@ final class StateServer: @unchecked Sendable {
         didSet { self.status?.changed(watches: self.watches) }
     }
 
-    /// The connections that have each hold, by its number.
-    var holds: [UInt64: Connection] = [:]
+    /// The connections that have each hold and guard, by its number.
+    var voters: [UInt64: Connection] = [:]
 
     /// States by the bytes that asked for them.
     @exclusivity(unchecked) var decodedStates = DecodedStates()
@@ -53,8 +53,8 @@ final class StateServer: @unchecked Sendable {
 
     /// All that there are, each at its own ``Connection/place``.
     var connections: [Connection] = []
-    /// Those of them that have waits: each change is held against these.
-    var waiting: [ObjectIdentifier: Connection] = [:]
+    /// What changes are held against.
+    var waits = Waits()
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
     var isClosing = false
     /// What is to be done when all connections of the last process are here; nil: they are.
@@ -62,6 +62,8 @@ final class StateServer: @unchecked Sendable {
 
     /// Sets that are not decided, those of clients that have gone included.
     var undecidedSets = 0
+
+    var prepared = PreparedReplies()
 
     let turns: Turns
     /// Who has connections.
@@ -140,9 +142,11 @@ final class StateServer: @unchecked Sendable {
         )
         self.line.withBytes { self.ring.append(entered, line: $0) }
         self.counters.changes.add()
-        guard !self.waiting.isEmpty else { return }
-        for connection in self.waiting.values {
-            connection.judgeWaits(self.report, entered.state)
+        guard !self.waits.isEmpty else { return }
+        for wait in self.waits.take(endedBy: entered.state) {
+            wait.entered = entered
+            wait.connection.hasEndedWaits = true
+            self.turns.want(wait.connection)
         }
     }
 

@@ -237,6 +237,24 @@ struct GuardTests {
     }
 
     @Test
+    func aGuardThatIsReleasedIsWaitedForNoMore() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            let request = #"{"op":"guard","before":["ready"],"timeoutMs":60000}"#
+            let number = try #require(try await voter.ask(request).int("guard"))
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true")
+            #expect(try await voter.next().type == "ask")
+            let other = try daemon.connect(\.control)
+            #expect(try await other.ask("release \(number)").ok == true)
+            #expect(try await setter.next().seq == 1)
+            #expect(try await other.ask("release \(number)").error == "not-found")
+            #expect(try await setter.ask("set ready value=false").seq == 2)
+            voter.vanish()
+        }
+    }
+
+    @Test
     func aGuardIsAskedAboutASetRightBehindOneThatAHoldDenied() async throws {
         try await DaemonProcess.run { daemon in
             let voter = try daemon.connect(\.control)

@@ -51,6 +51,21 @@ struct HoldTests {
     }
 
     @Test
+    func aDenialNamesSixteenAndCountsTheRest() async throws {
+        try await DaemonProcess.run { daemon in
+            let holders = try (0..<3).map { _ in try daemon.connect(\.control) }
+            for holder in holders {
+                for _ in 1...8 { _ = try await holder.hold("ready", #""mode":"block""#) }
+            }
+            let denied = try await daemon.ask(\.control, "set ready value=true")
+            #expect(denied.items("by")?.compactMap { $0.int("hold") } == Array(1...16))
+            #expect(denied.int("more") == 8)
+            #expect(denied.string("message")?.hasSuffix("hold 16 (held) and 8 more") == true)
+            for holder in holders { holder.vanish() }
+        }
+    }
+
+    @Test
     func aDelayingHoldPostponesUntilItIsReleased() async throws {
         try await DaemonProcess.run { daemon in
             let holder = try daemon.connect(\.control)

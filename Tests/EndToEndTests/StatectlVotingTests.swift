@@ -106,7 +106,7 @@ struct StatectlVotingTests {
             #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
             let again = try await daemon.statectl("release", "\(number)")
             #expect(again.status == .exited(1))
-            #expect(again.errors == "statectl: there is no hold \(number)\n")
+            #expect(again.errors == "statectl: there is no hold or guard \(number)\n")
             holder.vanish()
         }
     }

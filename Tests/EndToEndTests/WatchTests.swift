@@ -98,7 +98,7 @@ struct WatchTests {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
             let first = try await watcher.ask(
-                #"{"op":"watch","id":7,"only":["authentication"],"beatMs":30}"#
+                #"{"op":"watch","id":7,"only":["authentication"],"beatMs":100}"#
             )
             #expect(first.type == "state")
             let beat = try await watcher.next()
@@ -124,7 +124,7 @@ struct WatchTests {
     func aBeatOfAPacedWatchTakesNoHeldLineFromWhoResumesFromIt() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
-            _ = try await watcher.ask(#"{"op":"watch","everyMs":60000,"beatMs":20}"#)
+            _ = try await watcher.ask(#"{"op":"watch","everyMs":60000,"beatMs":100}"#)
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...1) { _ in "set ready value=true" }
             var line = try await watcher.next()
@@ -144,7 +144,7 @@ struct WatchTests {
     func aBeatIsTheLineThatALaterLossIsCountedFrom() async throws {
         try await DaemonProcess.run("--ring-changes", "16") { daemon in
             let watcher = try daemon.connect(\.control)
-            _ = try await watcher.ask(#"{"op":"watch","only":["authentication"],"beatMs":20}"#)
+            _ = try await watcher.ask(#"{"op":"watch","only":["authentication"],"beatMs":100}"#)
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...10) { "set ready value=\($0 % 2 == 1)" }
             var line = try await watcher.next()

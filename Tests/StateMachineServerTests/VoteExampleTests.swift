@@ -119,7 +119,7 @@ struct VoteExampleTests {
                 #expect(try await client.ask(#"{"op":"set","# + rest).ok == true)
             }
             try client.send(
-                #"{"op":"watch","id":2,"since":"\#(start)","mode":"latest","beatMs":1}"#
+                #"{"op":"watch","id":2,"since":"\#(start)","mode":"latest","beatMs":100}"#
             )
             let newest = try await client.next()
             #expect(newest.int("skipped") == 1)

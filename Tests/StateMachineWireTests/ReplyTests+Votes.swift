@@ -42,7 +42,7 @@ extension ReplyTests {
                 WireError(.shuttingDown, "the daemon is going down"),
                 report: active
             ),
-            refused(8, .notFound, "there is no hold 7"),
+            refused(8, .notFound, "there is no hold or guard 7"),
             refused(8, .forbidden, "hold 7 is of another user"),
             refused(10, .notFound, "question 11 is not open to this connection"),
             refused(10, .notFound, "question 11 was decided without this vote"),

@@ -144,9 +144,9 @@ struct Walk {
         if isLatest { keys += #","mode":"latest""# }
         let isPaced = self.random(0..<4) == 0
         if isPaced {
-            keys += #","everyMs":\#(self.random(1..<30))"#
+            keys += #","everyMs":\#(self.random(100..<130))"#
         } else if self.random(0..<4) == 0 {
-            keys += #","beatMs":\#(self.random(1..<30))"#
+            keys += #","beatMs":\#(self.random(100..<130))"#
         }
         self.note("watch by \(client.name): \(keys)")
         let watch = WalkWatch(

@@ -1,0 +1,52 @@
+import StateMachineWire
+
+/// The waits of all connections, by what they wait for: a change costs those that it ends, and not the others.
+///
+/// Belongs to the event loop.
+struct Waits {
+    private var table = PatternTable<[ObjectIdentifier: PendingWait]>()
+    /// Those with a pattern that has no place in the table.
+    private var others: [ObjectIdentifier: PendingWait] = [:]
+
+    var isEmpty: Bool { self.count == 0 }
+    private var count = 0
+
+    /// Has changes held against a wait from now on.
+    mutating func add(_ wait: PendingWait) {
+        guard !wait.isListed else { return }
+        wait.isListed = true
+        self.count += 1
+        for pattern in wait.call.until + wait.call.fail {
+            let hasPlace = self.table.update(pattern) { waits in
+                waits = waits ?? [:]
+                waits?[ObjectIdentifier(wait)] = wait
+            }
+            if !hasPlace { self.others[ObjectIdentifier(wait)] = wait }
+        }
+    }
+
+    mutating func remove(_ wait: PendingWait) {
+        guard wait.isListed else { return }
+        wait.isListed = false
+        self.count -= 1
+        for pattern in wait.call.until + wait.call.fail {
+            self.table.update(pattern) { waits in
+                waits?[ObjectIdentifier(wait)] = nil
+                if waits?.isEmpty == true { waits = nil }
+            }
+        }
+        self.others[ObjectIdentifier(wait)] = nil
+    }
+
+    /// Takes out those that a state ends.
+    mutating func take(endedBy state: EncodedState) -> [PendingWait] {
+        guard !self.isEmpty else { return [] }
+        var ended: [ObjectIdentifier: PendingWait] = [:]
+        for waits in self.table.items(for: state) { ended.merge(waits) { first, _ in first } }
+        for (key, wait) in self.others where wait.call.verdict(state.matches) != nil {
+            ended[key] = wait
+        }
+        for wait in ended.values { self.remove(wait) }
+        return Array(ended.values)
+    }
+}

@@ -1,0 +1,63 @@
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+@testable import StateMachineServer
+
+/// What is found by a state is what matches it.
+struct PatternTableTests {
+    private static let states: [AppState] =
+        [.ready(true), .ready(false)]
+        + [.idle, .active, .success, .failure].flatMap { phase in
+            [.authentication(phase), .dataRetrieval(phase)]
+        }
+
+    private static let texts =
+        ["ready", "ready:value=true", "ready:value=false", "authentication", "dataRetrieval"]
+        + ["idle", "active", "success", "failure"].flatMap { phase in
+            ["authentication:phase=\(phase)", "dataRetrieval:phase=\(phase)"]
+        }
+
+    @Test
+    func aStateFindsThePatternsThatSelectIt() throws {
+        var table = PatternTable<Set<String>>()
+        let patterns = try Self.texts.map { try Pattern(text: $0) }
+        for pattern in patterns {
+            let hasPlace = table.update(pattern) { items in
+                items = (items ?? []).union([pattern.written.string ?? ""])
+            }
+            #expect(hasPlace)
+        }
+        let coding = StateCoding<AppState>()
+        for state in Self.states {
+            let encoded = TypedState(state, coding)
+            let found = table.items(for: encoded).reduce(into: Set()) { $0.formUnion($1) }
+            let matching = patterns.filter(encoded.matches).compactMap(\.written.string)
+            #expect(found == Set(matching))
+            #expect(found.count == 2)
+        }
+        for pattern in patterns { table.update(pattern) { $0 = nil } }
+        for state in Self.states {
+            #expect(table.items(for: TypedState(state, coding)).isEmpty)
+        }
+    }
+
+    @Test
+    func anotherSpellingIsTheSamePlace() throws {
+        var table = PatternTable<Int>()
+        let object = JSONValue.object([
+            JSONMember("state", .string("ready")),
+            JSONMember("data", .object([JSONMember("value", .bool(true))])),
+        ])
+        table.update(try Pattern(text: "ready:value=true")) { $0 = 1 }
+        table.update(try Pattern(object)) { $0 = ($0 ?? 0) + 1 }
+        #expect(table.items(for: TypedState(AppState.ready(true), StateCoding())) == [2])
+    }
+
+    @Test
+    func aPatternOfAPartHasNoPlace() throws {
+        var table = PatternTable<Int>()
+        let pattern = try Pattern(text: "ready:value=[1]")
+        #expect(!table.update(pattern) { $0 = 1 })
+    }
+}
