@@ -70,6 +70,13 @@ struct Gate<State: MachineState>: Sendable {
             }
         }
 
+        /// Whether it asks for nothing but what the transitions after one, up to another, would have led
+        /// to.
+        func repeats(after first: UInt64, through last: UInt64) -> Bool {
+            guard case .answered(.success(.unchanged(let base))) = self.fate else { return false }
+            return base.seq > first && base.seq <= last
+        }
+
         /// Under no lock.
         func complete() {
             switch self.fate {
@@ -114,6 +121,8 @@ struct Gate<State: MachineState>: Sendable {
     /// Judged while a group is being committed; the next group.
     var gathering: [Judged] = []
     var group = Group.none
+    /// Groups that the log has been given so far.
+    var groups: UInt64 = 0
     /// Whether more is about to come, which the next group is to have as well.
     var isHeld = false
     /// Who pumps.
@@ -167,6 +176,14 @@ struct Gate<State: MachineState>: Sendable {
             self.gathering = judged
         } else {
             self.gathering.append(contentsOf: judged)
+        }
+    }
+
+    /// The number of the group that the log has and has not answered; nil if there is none.
+    var groupUnderWay: UInt64? {
+        switch self.group {
+        case .committing: self.groups
+        case .none, .ended: nil
         }
     }
 

@@ -85,8 +85,15 @@ extension StateMachine.Holder {
             }
             return .tell(self.appended(since: before), judged)
         }
-        // What was refused or judged against a state that will not be is judged again.
-        let again = judged.filter { $0.entry == nil } + self.gate.gathering
+        // What asks for a state that the group would have led to fails with it, for else it would be tried
+        // again one by one. What else was judged against a state that will not be is judged again.
+        let last = judged.last { $0.entry != nil }?.entry?.seq ?? self.seq
+        let all = judged + self.gate.gathering
+        let isFailed = all.enumerated().map { index, one in
+            index < judged.count && one.entry != nil || one.repeats(after: self.seq, through: last)
+        }
+        let again = zip(all, isFailed).filter { !$0.1 }.map(\.0)
+        let failed = zip(all, isFailed).filter { $0.1 }.map(\.0)
         self.gate.gathering = []
         let pending = again.map(\.pending)
         self.gate.assignments.insert(contentsOf: pending.filter { $0.question == nil }, at: 0)
@@ -97,8 +104,7 @@ extension StateMachine.Holder {
         )
         return .tell(
             nil,
-            judged.filter { $0.entry != nil }
-                .map { Gate.Judged(pending: $0.pending, fate: .answered(answer)) }
+            failed.map { Gate.Judged(pending: $0.pending, fate: .answered(answer)) }
         )
     }
 

@@ -22,6 +22,10 @@ extension StateMachine {
         )
     }
 
+    /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
+    /// answered all.
+    package var groupUnderWay: UInt64? { self.holder.withLock { $0.gate.groupUnderWay } }
+
     /// Whether there is a write-ahead log.
     package var hasLog: Bool { self.options.log != nil }
 

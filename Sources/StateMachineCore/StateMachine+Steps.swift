@@ -47,6 +47,7 @@ extension StateMachine.Holder {
                 return .again
             }
             self.gate.group = .committing(judged)
+            self.gate.groups += 1
             return .commit(group)
         }
         self.gate.pumper = nil

@@ -49,6 +49,8 @@ public enum HistoryWork: Hashable, Sendable {
     case commits
     /// Removing what need not be kept; it stays while that fails.
     case pruning
+    /// Keeping what it takes on the disk within bounds; it grows while that fails.
+    case tidying
 }
 
 /// A number or a word among a history's terms.

@@ -33,6 +33,9 @@ final class HistoryDatabase: @unchecked Sendable {
     /// Seconds to wait for another program that has the database locked.
     let patience: Double
     private let opened = Mutex<DatabasePool?>(nil)
+    let logLength = LogLength()
+    /// SQLite's own size for a new database.
+    let pageBytes = 4096
     private var isSettled = true
     private var isSynchronous: Bool?
     /// What this run stands on, until it is written.
@@ -61,6 +64,10 @@ final class HistoryDatabase: @unchecked Sendable {
                 configuration.busyMode = .timeout(self.patience)
                 configuration.label = "statemachine.history"
                 let pool = try DatabasePool(path: self.path, configuration: configuration)
+                try pool.writeWithoutTransaction { db in
+                    try db.execute(sql: "PRAGMA journal_size_limit = \(Self.keptLog)")
+                    self.logLength.watch(db)
+                }
                 opened = pool
                 return pool
             }

@@ -17,6 +17,9 @@ public struct HistoryOptions: Hashable, Sendable {
     public var keepChanges = 1_000_000
 
     /// Days for which a transition is kept, and up to a day more; the newest one stays.
+    ///
+    /// If the wall's clock has gone on by more than a week since the newest transition was made, or since it
+    /// was last looked at, it is not believed until a day later: nothing is removed for its age before.
     public var keepDays = 30
 
     /// A million transitions of the last thirty days, which survive the process.

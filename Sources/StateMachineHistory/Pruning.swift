@@ -1,6 +1,10 @@
 import StateMachineCore
 
 /// Which of the oldest rows are to be removed next: decides, removes nothing.
+///
+/// How old they are says the wall's clock, which may be wrong, at a start for one. If it has gone on by more
+/// than a week since the newest row was made, or since it was last believed, no row is removed for its age
+/// before it has gone on from there for a day.
 struct Pruning {
     /// Rows removed at a time, between two commits.
     ///
@@ -17,16 +21,31 @@ struct Pruning {
 
     private let keep: UInt64
     private let days: Int64
+    /// The time that was last believed.
+    private var believed: WallTime
+    /// Since when a later time is not; nil: it is.
+    private var doubtedSince: WallTime?
     /// When nothing was too old; it is not looked at again for an hour, unless ``look()`` says so.
     private var lookedAt: WallTime?
 
-    init(_ options: HistoryOptions) {
+    /// A clock that goes on by more is doubted: longer than a machine is left alone for holidays, and a wrong
+    /// clock is mostly wrong by years.
+    private static let longestPause = 7 * 86_400_000_000 as Int64
+
+    /// For how long it is doubted: till it is looked at a day later, which may be a little less than a day.
+    private static let doubt = 23 * 3_600_000_000 as Int64
+
+    /// - Parameters:
+    ///   - options: what is kept.
+    ///   - newest: when the newest row was made.
+    init(_ options: HistoryOptions, newest: WallTime) {
+        self.believed = newest
         self.keep = UInt64(max(1, options.keepChanges))
         self.days = Int64(options.keepDays)
     }
 
     /// What to do with the rows `oldest` to `newest`; the newest one stays.
-    func next(oldest: UInt64, newest: UInt64, now: WallTime) -> Decision {
+    mutating func next(oldest: UInt64, newest: UInt64, now: WallTime) -> Decision {
         guard oldest < newest else { return .nothing }
         let limit = min(newest, oldest + Self.step)
         // A hundredth more than is to be kept, so that not every commit has a row to remove.
@@ -36,8 +55,22 @@ struct Pruning {
         if let lookedAt, abs(now.microseconds - lookedAt.microseconds) < 3_600_000_000 {
             return .nothing
         }
+        guard self.believes(now) else { return .nothing }
         let oldestTime = WallTime(microseconds: now.microseconds - self.days * 86_400_000_000)
         return .removeOld(before: limit, olderThan: oldestTime)
+    }
+
+    private mutating func believes(_ now: WallTime) -> Bool {
+        if now.microseconds - self.believed.microseconds > Self.longestPause {
+            guard let since = self.doubtedSince, since <= now else {
+                self.doubtedSince = now
+                return false
+            }
+            guard now.microseconds - since.microseconds >= Self.doubt else { return false }
+        }
+        self.doubtedSince = nil
+        self.believed = now
+        return true
     }
 
     /// Has it look for old rows next time, however short ago that was done.

@@ -25,6 +25,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     public let options: HistoryOptions
 
     private let database: HistoryDatabase
+    private let longLog: Int
     /// A thread and not a queue: it is woken in half the time, and a lone set waits for that.
     private let commits: NotificationThread
     private let reads: DispatchQueue
@@ -62,12 +63,16 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     ///
     /// `patience` is the seconds to wait for another program that has the database locked. 2: longer than
     /// any query of a person's, and a set is answered within it. Not tuned.
+    ///
+    /// `longLog` is the bytes that the write-ahead log may have before that is told. 64 MiB: sixteen times
+    /// what it has if nobody else reads for long. Not tuned.
     package init(
         directory path: String,
         options: HistoryOptions,
         boot: String?,
         day: Double = 86_400,
-        patience: Double = 2
+        patience: Double = 2,
+        longLog: Int = 64 << 20
     ) throws {
         let opening = try HistoryOpening<State>(
             in: path,
@@ -76,7 +81,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             patience: patience
         )
         self.options = options
-        self.pruning = Pruning(options)
+        self.longLog = longLog
+        self.pruning = Pruning(options, newest: opening.newest.at)
         self.database = opening.database
         self.loss = opening.loss
         self.troubles[.commits] = opening.trouble
@@ -128,6 +134,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         self.commits.enqueue {
             let failure = self.append(group)
             self.note(failure)
+            self.note(self.database.growth(beyond: self.longLog), of: .tidying)
             done(failure)
             self.prune()
             // Who sets and waits for the answer often has the next one.

@@ -25,14 +25,19 @@ struct Admission {
         var nextAt: Int64 = .min
     }
 
+    /// How long a connection waits for its time, in nanoseconds; if that is further off it is turned away.
+    ///
+    /// 2 s: until then a client that waits is served sooner than one that comes again. Picked.
+    private static let longestWait: Int64 = 2_000_000_000
+
     init(limits: ServerLimits, ownUid: UInt32) {
         self.limits = limits
         self.ownUid = ownUid
     }
 
-    mutating func arrived(_ uid: UInt32, at now: Int64) -> Decision {
+    mutating func arrived(_ uid: UInt32, at door: Door, now: Int64) -> Decision {
         let isExempt = uid == 0 || uid == self.ownUid
-        let places = self.limits.connections - (isExempt ? 0 : self.limits.connectionsInReserve)
+        let places = self.places(at: door, isExempt: isExempt)
         guard self.total < places else {
             return .turnAway(limit: "connections", max: places)
         }
@@ -43,15 +48,33 @@ struct Admission {
             guard user.connections < places else {
                 return .turnAway(limit: "connectionsPerUid", max: places)
             }
-            let interval = 1_000_000_000 / Int64(max(self.limits.acceptsPerSecond, 1))
-            let tolerance = interval * Int64(max(self.limits.acceptBurst - 1, 0))
-            user.nextAt = max(user.nextAt, now) + interval
-            wait = max(user.nextAt - interval - tolerance - now, 0)
+            let tolerance = self.interval * Int64(max(self.limits.acceptBurst - 1, 0))
+            let time = max(user.nextAt, now)
+            wait = max(time - tolerance - now, 0)
+            guard wait <= Self.longestWait else {
+                return .turnAway(limit: "acceptsPerSecond", max: self.limits.acceptsPerSecond)
+            }
+            user.nextAt = time + self.interval
         }
         user.connections += 1
         self.total += 1
         self.users[uid] = user
         return .admit(afterNanoseconds: wait)
+    }
+
+    /// The least time between two accepts of a user, in nanoseconds, but for a burst.
+    private var interval: Int64 { 1_000_000_000 / Int64(max(self.limits.acceptsPerSecond, 1)) }
+
+    /// The connections among which one has to find a place.
+    private func places(at door: Door, isExempt: Bool) -> Int {
+        let all = self.limits.connections
+        let others = isExempt ? 0 : self.limits.connectionsInReserve
+        switch door {
+        case .control: return max(0, all - others)
+        // Where there are few places, the door for everybody has half of them at least.
+        case .events:
+            return max(0, all - others - min(self.limits.connectionsForControl, all / 2))
+        }
     }
 
     /// It had its place in the last process; whatever the limits are, it has one here.
@@ -60,10 +83,13 @@ struct Admission {
         self.total += 1
     }
 
-    mutating func left(_ uid: UInt32, at now: Int64) {
+    /// A connection has ended; one whose time had not come is not served, and its user's next one need
+    /// not wait for it.
+    mutating func left(_ uid: UInt32, wasServed: Bool, now: Int64) {
         guard var user = self.users[uid] else { return }
         self.total -= 1
         user.connections -= 1
+        if !wasServed, user.nextAt > now { user.nextAt -= self.interval }
         self.users[uid] = user.connections == 0 && user.nextAt <= now ? nil : user
     }
 }

@@ -98,6 +98,17 @@ struct ChangeRing: ~Copyable {
 
     private func slot(_ seq: UInt64) -> Int { Int(seq % UInt64(self.changes.count)) }
 
+    /// The lines of the `count` changes after `seq`, copied.
+    func lines(after seq: UInt64, count: Int) -> [[UInt8]] {
+        (0..<UInt64(count)).map { index in
+            var slices: [iovec] = []
+            self.appendSlices(of: self[seq + 1 + index], to: &slices)
+            return slices.reduce(into: []) { line, slice in
+                line += UnsafeRawBufferPointer(start: slice.iov_base, count: slice.iov_len)
+            }
+        }
+    }
+
     /// The bytes of all lines after `seq`, as they lie in the ring.
     func appendSlices(after seq: UInt64, to vectors: inout [iovec]) {
         guard seq < self.head else { return }

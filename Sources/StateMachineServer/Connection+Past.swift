@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineCore
 import StateMachineWire
 
 /// Lines from before the ring, a few at a time: the next ones are read when the socket has taken the
@@ -94,6 +95,7 @@ extension Connection {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.channel.eventLoop)
         past.read(
             after: seq,
+            for: self.peer.uid,
             making: { PastChanges($0, wish, in: past.epoch) },
             done: { finding in
                 let (connection, arrived) = reader.value

@@ -27,7 +27,8 @@ extension Connection {
         guard !self.isMute else { return }
         self.waits.append(wait)
         if let past {
-            self.search(past, for: wait, after: passed)
+            wait.passed = passed
+            self.search(past)
         } else {
             self.server.waits.add(wait)
         }
@@ -60,41 +61,58 @@ extension Connection {
         return true
     }
 
-    /// Holds the changes before the ring against a wait, a few at a time; only when it has come to the
-    /// ring is it held against what happens.
-    private func search(_ past: Past, for wait: PendingWait, after seq: UInt64) {
-        wait.isSearching = true
-        let (call, head) = (wait.call, self.server.ring.head)
-        let searcher = NIOLoopBound((self, wait), eventLoop: self.channel.eventLoop)
+    /// Holds changes before the ring against the waits that have not come so far, a few at a time and with
+    /// one read for as many as it serves; only when one has come to the ring is it held against what
+    /// happens.
+    private func search(_ past: Past) {
+        let waits = self.nextToSearch()
+        guard !self.isSearching, let seq = waits.first?.passed else { return }
+        self.isSearching = true
+        let search = PastSearch(
+            waits: waits.map { (call: $0.call, passed: $0.passed ?? seq) },
+            head: self.server.ring.head
+        )
+        let searcher = NIOLoopBound((self, waits), eventLoop: self.channel.eventLoop)
         past.read(
             after: seq,
-            making: { transitions -> PastVerdict in
-                // What is committed may be ahead of what has been announced.
-                for transition in transitions where transition.seq <= head {
-                    let verdict = call.verdict { transition.new.first(of: [$0]) != nil }
-                    if let verdict { return .decided(verdict, transition.report(in: past.epoch)) }
-                }
-                return .examined(min(head, transitions.last?.seq ?? seq))
-            },
+            for: self.peer.uid,
+            making: { search.verdicts(on: $0, in: past.epoch) },
             done: { finding in
-                let (connection, wait) = searcher.value
-                connection.searched(past, for: wait, finding.following(seq))
+                let (connection, waits) = searcher.value
+                connection.isSearching = false
+                connection.server.catchUp()
+                for (wait, verdict) in zip(waits, search.verdicts(in: finding, after: seq)) {
+                    connection.searched(wait, verdict)
+                }
+                connection.search(past)
+                connection.server.turns.want(connection)
             }
         )
     }
 
-    private func searched(_ past: Past, for wait: PendingWait, _ found: PastVerdict?) {
+    /// Those that have come least far, as many as one look may be for.
+    private func nextToSearch() -> [PendingWait] {
+        let waits = self.waits.filter(\.isSearching)
+            .sorted { ($0.passed ?? 0) < ($1.passed ?? 0) }
+        var patterns = 0
+        let count = waits.prefix { wait in
+            patterns += wait.call.until.count + wait.call.fail.count
+            return patterns <= PastSearch.patterns
+        }.count
+        return Array(waits.prefix(max(count, 1)))
+    }
+
+    /// Files what a look into the past has said to a wait; nil: what follows is not to be had.
+    private func searched(_ wait: PendingWait, _ verdict: PastSearch.Verdict?) {
         guard self.waits.contains(where: { $0 === wait }) else { return }
-        self.server.catchUp()
-        wait.isSearching = false
         let isAnswered: Bool
-        switch found {
+        switch verdict {
         case .decided(let verdict, let report):
             self.answer(wait, verdict, report)
             isAnswered = true
         case .examined(let seq):
             guard self.server.ring.reaches(back: seq) else {
-                self.search(past, for: wait, after: seq)
+                wait.passed = seq
                 return
             }
             isAnswered = self.judge(wait, after: seq)
@@ -102,15 +120,16 @@ extension Connection {
             wait.resync = .evicted
             isAnswered = self.judge(wait, after: self.server.ring.head)
         }
-        if !isAnswered, wait.call.timeoutMs == 0 {
+        wait.passed = nil
+        if !isAnswered {
+            guard wait.call.timeoutMs == 0 else {
+                self.server.waits.add(wait)
+                return
+            }
             self.timeOut(wait)
-        } else if !isAnswered {
-            self.server.waits.add(wait)
-            return
         }
         wait.timeout?.cancel()
         _ = self.remove(wait)
-        self.server.turns.want(self)
     }
 
     /// Answers the waits that changes have ended.
@@ -186,13 +205,6 @@ extension Connection {
             replies: 1
         )
     }
-}
-
-/// What a few old changes say to a wait.
-private enum PastVerdict: Sendable {
-    case decided(PendingWait.Verdict, ServerLine.Report)
-    /// Nothing, up to that one.
-    case examined(UInt64)
 }
 
 extension LineWriter {

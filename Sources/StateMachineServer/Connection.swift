@@ -49,6 +49,8 @@ final class Connection: ChannelInboundHandler {
     var waits: [PendingWait] = []
     /// Whether changes have ended some of them that were not answered.
     @exclusivity(unchecked) var hasEndedWaits = false
+    /// Whether changes before the ring are being held against some of them.
+    var isSearching = false
     var sets = CircularBuffer<PendingSet>()
     /// How many of them are answered in the order of their requests.
     var orderedSets = 0
@@ -156,7 +158,7 @@ final class Connection: ChannelInboundHandler {
             context.fireChannelActive()
             return
         }
-        switch self.server.admit(self.peer.uid) {
+        switch self.server.admit(self.peer.uid, at: self.door) {
         case .admit(0):
             self.isAdmitted = true
             self.open()
@@ -225,10 +227,10 @@ final class Connection: ChannelInboundHandler {
     private func vanished() {
         self.dropOutput()
         self.isBlocked = false
-        self.isOpen = true
         self.isGone = true
         self.isPaused = false
-        if self.hasRequests { self.server.turns.want(self) } else { self.end() }
+        // Before its time it is not served.
+        if self.isOpen, self.hasRequests { self.server.turns.want(self) } else { self.end() }
     }
 
     /// Whether anything is left of what the client has sent that could change something.

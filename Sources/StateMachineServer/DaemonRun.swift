@@ -112,7 +112,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     ) async throws {
         let notifier = self.manager.notifier
         let loop = server.loop
-        var log = self.makeTransitionLogger()
+        try await loop.submit { server.log(to: TransitionLogger(self.logger)) }.get()
         try await self.take(taken, to: server, on: group)
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {
@@ -138,8 +138,6 @@ struct DaemonRun<State: MachineState>: Sendable {
 
         let end = try await self.untilEnd(heeding: signals) {
             await self.reload(server)
-            // The level may be another.
-            log = log ?? self.makeTransitionLogger()
         }
 
         await self.manager.tell("stopping") { try $0.stopping() }
@@ -150,7 +148,7 @@ struct DaemonRun<State: MachineState>: Sendable {
         }
         await self.settleHistory()
         watchdog?.cancel()
-        withExtendedLifetime(log) {}
+        try await server.finishLog()
     }
 
     private func log(_ trouble: String?, of work: HistoryWork) {
@@ -164,6 +162,12 @@ struct DaemonRun<State: MachineState>: Sendable {
                 metadata: ["error": "\(why)"]
             )
         case (.pruning, nil): self.logger.notice("old changes are removed again")
+        case (.tidying, let why?):
+            self.logger.warning(
+                "the history takes more and more of the disk, going on",
+                metadata: ["error": "\(why)"]
+            )
+        case (.tidying, nil): self.logger.notice("the history takes no more than it needs again")
         }
     }
 
@@ -190,12 +194,6 @@ struct DaemonRun<State: MachineState>: Sendable {
                 metadata: ["error": "\(failure)"]
             )
         }
-    }
-
-    /// What logs transitions; nil if the level is such that they are not logged.
-    private func makeTransitionLogger() -> TransitionLogger<State>? {
-        self.logger.logLevel <= .info
-            ? TransitionLogger(of: self.machine, logger: self.logger) : nil
     }
 
     /// Waits for the end, and does meanwhile what signals ask for.

@@ -11,6 +11,13 @@ struct DoorSocket: Sendable {
     /// Of the file that was made here.
     private let inode: ino_t?
 
+    /// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) applies
+    /// beneath it.
+    ///
+    /// 1024 unless the manager made the socket, whose number (`Backlog=`) cannot be asked for, and is
+    /// usually as many as the kernel allows.
+    var backlog: CInt { self.inode == nil ? .max : 1024 }
+
     /// Bytes that fit into `sun_path` with the zero at its end: unix(7).
     private static let pathLimit = 107
 

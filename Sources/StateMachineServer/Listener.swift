@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import NIOPosix
 import StateMachineCore
@@ -6,10 +7,6 @@ import StateMachineCore
 struct Listener: Sendable {
     private let channel: any Channel
     private let socket: DoorSocket
-
-    /// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) applies
-    /// beneath it.
-    private static var backlog: CInt { 1024 }
 
     /// Listens; when this returns, clients can connect.
     init(
@@ -20,7 +17,6 @@ struct Listener: Sendable {
     ) async throws {
         self.socket = socket
         self.channel = try await ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: Self.backlog)
             // So that after each it is seen whether there is room for one more.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
@@ -36,6 +32,10 @@ struct Listener: Sendable {
             }
             .withBoundSocket(socket.descriptor)
             .get()
+        // NIO listens before it looks at its options, with 128, and so lowers what the manager said too.
+        guard listen(socket.descriptor, socket.backlog) == 0 else {
+            throw DaemonError(cannot: "listen at \(socket.path)", errno: errno)
+        }
     }
 
     /// Accepts nobody any more, and removes the socket.

@@ -5,6 +5,9 @@ import StateMachineCore
 /// What any thread has for the event loop, in order; also where the machine hands over transitions, so that
 /// those of a group and its answers need one wake-up.
 ///
+/// After ``close()`` the loop may have ended, and what still comes is dropped: a set that the program's own
+/// voter decides then is nobody's any more.
+///
 /// Guarded state, behind `jobs`: what has gathered. Bounded by the sets that may be undecided.
 /// `@unchecked Sendable`: `isEmptying`, `spare` and `spin` are touched on `loop` only.
 final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
@@ -24,6 +27,7 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
         var isAwake = false
         /// How many are adding more before the loop is to be woken.
         var adding = 0
+        var isClosed = false
 
         /// Whether the loop is to be woken now; then it is on its way.
         mutating func wakes() -> Bool {
@@ -45,8 +49,19 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
 
     /// Runs `job` in a later turn of the loop, or while that lingers.
     func enqueue(_ job: @escaping Job) {
-        guard !self.loop.inEventLoop else { return self.loop.execute(job) }
+        let isClosed = self.jobs.withLockedValue { $0.isClosed }
+        guard isClosed || !self.loop.inEventLoop else { return self.loop.execute(job) }
         self.run(job)
+    }
+
+    /// Runs nothing any more; on the loop.
+    func close() {
+        let dropped = self.jobs.withLockedValue { box in
+            box.isClosed = true
+            return exchange(&box.jobs, with: [])
+        }
+        // What the jobs hold is let go under no lock.
+        withExtendedLifetime(dropped) {}
     }
 
     /// Runs `job` after all that came before it: on the loop before this returns, unless it is called
@@ -54,6 +69,7 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     func run(_ job: @escaping Job) {
         let isHere = self.loop.inEventLoop
         let wakes = self.jobs.withLockedValue { box in
+            guard !box.isClosed else { return false }
             box.jobs.append(job)
             return !isHere && box.wakes()
         }

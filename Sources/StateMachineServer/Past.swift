@@ -4,17 +4,19 @@ import NIOCore
 import StateMachineCore
 import StateMachineWire
 
-/// What is older than the ring: the machine's history, read in the background.
+/// What is older than the ring: the machine's history, read in the background, one read at a time and users
+/// in turn: whoever asks for much waits for it alone.
 ///
-/// `@unchecked Sendable`: a history may be called from anywhere, a lock guards `trouble`, and the rest
-/// does not change.
+/// `@unchecked Sendable`: a history may be called from anywhere, locks guard `turns` and `trouble`, and the
+/// rest does not change.
 final class Past: @unchecked Sendable {
     let history: any TransitionHistory
     let epoch: Epoch
     private let loop: any EventLoop
     private let onTrouble: @Sendable (HistoryFailure?) -> Void
-    /// What is being read.
+    /// What is being read, or waits its turn.
     private let reads = DispatchGroup()
+    private let turns = NIOLockedValueBox(PastTurns<@Sendable () -> Void>())
     /// After which change it could not be read, and whether that is being tried again; nil if all that
     /// was asked for could be.
     private let trouble = NIOLockedValueBox<(place: UInt64, isTried: Bool)?>(nil)
@@ -39,16 +41,26 @@ final class Past: @unchecked Sendable {
     /// The oldest change that is kept.
     var first: UInt64 { self.history.oldest }
 
-    /// Reads what follows `seq`, makes of it what is wanted, beside the event loop, and hands that over
-    /// on the loop.
+    /// Reads what follows `seq`, when it is the user's turn, makes of it what is wanted, beside the event
+    /// loop, and hands that over on the loop.
     ///
-    /// `make` is given changes without a gap among them, at least one.
+    /// `make` is given changes without a gap among them, at least one; what it takes is the user's turn.
     func read<Wanted: Sendable>(
         after seq: UInt64,
+        for uid: UInt32,
         making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
         done: @escaping @Sendable (PastFinding<Wanted>) -> Void
     ) {
         self.reads.enter()
+        let read: @Sendable () -> Void = { self.read(after: seq, making: make, done: done) }
+        self.turns.withLockedValue { $0.asked(read, by: uid) }?()
+    }
+
+    private func read<Wanted: Sendable>(
+        after seq: UInt64,
+        making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
+        done: @escaping @Sendable (PastFinding<Wanted>) -> Void
+    ) {
         self.history.read(after: seq) { result in
             let finding: PastFinding<Wanted>
             switch result {
@@ -66,6 +78,7 @@ final class Past: @unchecked Sendable {
                 self.failed(failure, after: seq)
             }
             self.loop.execute { done(finding) }
+            self.turns.withLockedValue { $0.ended() }?()
             self.reads.leave()
         }
     }
@@ -106,6 +119,8 @@ final class Past: @unchecked Sendable {
     /// Returns when nothing is being read any more for readers who may have gone meanwhile: the loop,
     /// where the last answer arrives, may end then.
     func finish() async {
+        // What has not been begun is for nobody; let go under no lock.
+        for _ in self.turns.withLockedValue({ $0.close() }) { self.reads.leave() }
         await withCheckedContinuation { finished in
             self.reads.notify(queue: DispatchQueue(label: "statemachine.past")) {
                 finished.resume()

@@ -11,8 +11,8 @@ final class PendingWait {
     let request: [UInt8]
     /// Set if its cursor could not be used; it was judged from the current state on.
     var resync: ServerLine.Resync?
-    /// Whether changes of before it began have yet to be looked at.
-    var isSearching = false
+    /// The last change before the ring that it was held against; nil if it is held against what happens.
+    var passed: UInt64?
     var timeout: Scheduled<Void>?
     unowned let connection: Connection
     /// Whether changes are held against it.
@@ -36,6 +36,9 @@ final class PendingWait {
         self.call = call
         self.resync = resync
     }
+
+    /// Whether changes of before it began have yet to be looked at.
+    var isSearching: Bool { self.passed != nil }
 
     /// How a state ends the wait.
     enum Verdict: Sendable {

@@ -64,6 +64,10 @@ protocol ServedMachine: AnyObject, Sendable {
         of connection: Connection
     )
 
+    /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
+    /// answered all.
+    var groupUnderWay: UInt64? { get }
+
     /// Calls `done` when all sets that are on their way to the write-ahead log have been answered, on the
     /// event loop; before this returns if there are none.
     func afterCommits(_ done: @escaping @Sendable () -> Void)

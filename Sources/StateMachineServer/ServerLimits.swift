@@ -16,10 +16,17 @@ public struct ServerLimits: Hashable, Sendable {
     /// How many of them only root and the daemon's own user may take.
     public var connectionsInReserve = 16
 
+    /// How many of them only clients at the control door may take, but not more than half of them: readers
+    /// do not keep those out who change something.
+    ///
+    /// 16: as many as are in reserve for root, for the same reason. Not tuned.
+    public var connectionsForControl = 16
+
     /// Connections at a time of any other user.
     public var connectionsPerUid = 64
 
-    /// Connections a second of any other user; past it an accept waits.
+    /// Connections a second of any other user; past it one waits for its time, and is turned away if that
+    /// is more than two seconds off.
     public var acceptsPerSecond = 200
 
     /// How many of them may come at once.
@@ -57,6 +64,12 @@ public struct ServerLimits: Hashable, Sendable {
     /// user together cost the daemon some percent of its time.
     static let beatMs: UInt64 = 100
 
+    /// Transitions of a second that are logged one by one; what is more is one line.
+    ///
+    /// 20: more than anybody reads, and a twentieth of what the journal takes of a service before it leaves
+    /// out the rest (`RateLimitBurst=` in journald.conf(5)). Not tuned.
+    public var transitionsLoggedPerSecond = 20
+
     /// How long a client that is told to go may take to read that, in milliseconds.
     ///
     /// A second: any reader that is awake has read it by then. Picked, not tuned.
@@ -80,6 +93,7 @@ public struct ServerLimits: Hashable, Sendable {
             ("ringBytes", self.ringBytes),
             ("connections", self.connections),
             ("connectionsInReserve", self.connectionsInReserve),
+            ("connectionsForControl", self.connectionsForControl),
             ("connectionsPerUid", self.connectionsPerUid),
             ("acceptsPerSecond", self.acceptsPerSecond),
             ("acceptBurst", self.acceptBurst),

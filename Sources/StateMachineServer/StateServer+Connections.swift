@@ -22,9 +22,9 @@ extension StateServer {
     var mayLinger: Bool { self.connections.count - self.admission.total <= 64 }
 
     /// Whether a user's connection has a place, and from when on.
-    func admit(_ uid: UInt32) -> Admission.Decision {
+    func admit(_ uid: UInt32, at door: Door) -> Admission.Decision {
         let now = Int64(NIODeadline.now().uptimeNanoseconds)
-        let decision = self.admission.arrived(uid, at: now)
+        let decision = self.admission.arrived(uid, at: door, now: now)
         switch decision {
         case .admit: self.counters.accepted.add()
         case .turnAway: self.counters.turnedAway.add()
@@ -59,7 +59,8 @@ extension StateServer {
         if connection.isAdmitted {
             self.admission.left(
                 connection.peer.uid,
-                at: Int64(NIODeadline.now().uptimeNanoseconds)
+                wasServed: connection.isOpen,
+                now: Int64(NIODeadline.now().uptimeNanoseconds)
             )
         }
         if self.connections.isEmpty { self.allGone?.succeed() }

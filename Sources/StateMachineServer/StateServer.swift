@@ -51,6 +51,9 @@ final class StateServer: @unchecked Sendable {
     /// Told of a change when everybody has been written to.
     private var status: StatusReporter?
 
+    /// Told of all changes, as often.
+    private var log: TransitionLogger?
+
     /// All that there are, each at its own ``Connection/place``.
     var connections: [Connection] = []
     /// What changes are held against.
@@ -78,6 +81,8 @@ final class StateServer: @unchecked Sendable {
     private var isRoundDue = false
     /// The connections whose sets were answered, which are written to first.
     private var answered: [Connection] = []
+    /// The newest seq that the log was told of.
+    private var logged: UInt64
     /// The connections whose requests wait until everybody has been written to.
     private var paused: [Connection] = []
     var admission: Admission
@@ -106,6 +111,7 @@ final class StateServer: @unchecked Sendable {
         let start = machine.observe()
         self.snapshot = start
         self.flushed = start.seq
+        self.logged = start.seq
         self.ring = ChangeRing(
             changes: limits.ringChanges,
             bytes: limits.ringBytes,
@@ -201,6 +207,7 @@ final class StateServer: @unchecked Sendable {
             }
             self.beginRound()
             self.counters.report()
+            self.tellLog()
             self.status?.changed(to: self.snapshot)
         }
     }
@@ -248,6 +255,33 @@ final class StateServer: @unchecked Sendable {
         self.answered.append(connection)
     }
 
+    /// Has everything logged that happens from now on.
+    func log(to log: TransitionLogger) {
+        self.logged = self.ring.head
+        self.log = log
+    }
+
+    /// Has everything logged that has happened; returns when the log has taken that.
+    func finishLog() async throws {
+        let log = try await self.loop.submit {
+            self.catchUp()
+            self.tellLog()
+            return self.log
+        }.get()
+        await log?.finish()
+    }
+
+    private func tellLog() {
+        guard let log = self.log, self.logged < self.ring.head else { return }
+        log.log(
+            self.ring,
+            after: self.logged,
+            through: self.snapshot,
+            perSecond: self.limits.transitionsLoggedPerSecond
+        )
+        self.logged = self.ring.head
+    }
+
     /// Has the reporter told of the state, now and when it changes.
     func show(to status: StatusReporter) {
         self.status = status
@@ -274,6 +308,8 @@ final class StateServer: @unchecked Sendable {
         for connection in self.connections where connection.hasOutput {
             connection.pump(isUrgent: true)
         }
+        for connection in self.connections where connection.hasOutput { connection.pump() }
+        self.tellLog()
     }
 
     /// Has the connection go on with its requests once everybody has been written to.

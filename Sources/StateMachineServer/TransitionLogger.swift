@@ -1,59 +1,128 @@
 import Dispatch
 import Logging
+import NIOConcurrencyHelpers
+import NIOCore
 import StateMachineCore
 import StateMachineWire
 
-/// Writes one line into the log for each transition: the daemon's story.
+/// Writes transitions into the log, the daemon's story: one line each while they are few, and one line for
+/// the rest of a second in which they are many.
 ///
-/// On a queue of its own, since whoever reads the log may be slow. What gathers meanwhile is bounded;
-/// what is left out is said.
-final class TransitionLogger<State: MachineState>: Sendable {
-    private let receptionist: Receptionist<State>
-
-    /// Transitions that may wait to be logged.
+/// It is told of them when everybody has been written to, and a set costs nothing for it. What is to be
+/// logged is taken as the bytes that clients are sent, and made into words on a queue of its own, since
+/// whoever reads the log may be slow. The queue's thread waits for the end of a second that has a rest, and
+/// nothing waits otherwise: a daemon at rest has no timer.
+final class TransitionLogger: Sendable {
+    /// How long the end waits for the log to take what there is.
     ///
-    /// 4096: as many as the ring keeps by default. Not tuned.
-    private static var capacity: Int { 4096 }
+    /// 1 s: as long as for the service manager, for the same reason. Picked.
+    private static let patience = DispatchTimeInterval.seconds(1)
 
-    init(of machine: StateMachine<State>, logger: Logger) {
-        let coding = StateCoding<State>()
-        self.receptionist = Receptionist(
-            of: machine,
-            selecting: { $0 },
-            on: .queue(DispatchQueue(label: "statemachine.log")),
-            screening: .here,
-            keeping: Self.capacity,
-            task: { batch in
-                if batch.dropped > 0 {
-                    logger.warning(
-                        "the log was too slow, going on with the newest transitions",
-                        metadata: ["missed": "\(batch.dropped)"]
-                    )
-                }
-                for transition in batch.values {
-                    logger.info(
-                        "\(CataloguedMessage.transition.rawValue)",
-                        metadata: Self.metadata(of: transition, coding)
-                    )
-                }
+    private let queue = DispatchQueue(label: "statemachine.log")
+    private let logger: Logger
+    private let pace = NIOLockedValueBox(TransitionPace())
+    /// Signalled when nothing waits for a second's end any more.
+    private let ending = DispatchSemaphore(value: 0)
+
+    init(_ logger: Logger) {
+        self.logger = logger
+    }
+
+    /// Has the transitions after `seq` logged.
+    ///
+    /// - Parameters:
+    ///   - ring: has them, unless they were too long.
+    ///   - seq: the newest that has been.
+    ///   - last: the newest of them.
+    ///   - perSecond: how many of a second are logged one by one.
+    func log(
+        _ ring: borrowing ChangeRing,
+        after seq: UInt64,
+        through last: EncodedSnapshot,
+        perSecond: Int
+    ) {
+        let isToBeHad = ring.reaches(back: seq)
+        let action = self.pace.withLockedValue { pace in
+            pace.entered(
+                seq + 1...last.seq,
+                last,
+                isToBeHad: isToBeHad,
+                perSecond: perSecond,
+                now: .now()
+            )
+        }
+        switch action {
+        case .wait: break
+        case .log(let count): self.write(ring.lines(after: seq, count: count))
+        case .logAndSumUp(let count):
+            self.write(ring.lines(after: seq, count: count))
+            self.queue.async { self.sumUp() }
+        }
+    }
+
+    /// Returns when all that has happened is in the log, or the log has not taken it for a while.
+    func finish() async {
+        self.ending.signal()
+        let (written, isWritten) = AsyncStream.makeStream(of: Never.self)
+        self.queue.async { isWritten.finish() }
+        DispatchQueue(label: "statemachine.patience").asyncAfter(
+            deadline: .now() + Self.patience
+        ) { isWritten.finish() }
+        for await _ in written {}
+    }
+
+    private func write(_ lines: [[UInt8]]) {
+        guard !lines.isEmpty else { return }
+        self.queue.async {
+            for line in lines {
+                self.logger.info(
+                    "\(CataloguedMessage.transition.rawValue)",
+                    metadata: Self.metadata(of: line)
+                )
             }
+            self.pace.withLockedValue { $0.wrote(lines.count) }
+        }
+    }
+
+    /// Writes the rest when its second has ended, or nobody is to wait any more.
+    private func sumUp() {
+        guard let dueAt = self.pace.withLockedValue({ $0.dueAt }) else { return }
+        let wait = max(0, (dueAt - .now()).nanoseconds)
+        if self.ending.wait(timeout: .now() + .nanoseconds(Int(wait))) == .success {
+            // For the next one.
+            self.ending.signal()
+        }
+        guard let rest = self.pace.withLockedValue({ $0.takeRest() }) else { return }
+        self.logger.info(
+            "\(CataloguedMessage.transitions.rawValue)",
+            metadata: [
+                "count": "\(rest.count)",
+                "first": "\(rest.first)",
+                "seq": "\(rest.last.seq)",
+                "state":
+                    "\(StateText.text(name: rest.last.state.name, data: rest.last.state.data))",
+            ]
         )
     }
 
-    private static func metadata(
-        of transition: Transition<State>,
-        _ coding: StateCoding<State>
-    ) -> Logger.Metadata {
-        var metadata: Logger.Metadata = [
-            "seq": "\(transition.seq)",
-            "state": "\(coding.text(of: transition.new))",
-            "from": "\(coding.text(of: transition.old))",
-        ]
-        if let by = transition.by { metadata["by"] = "uid \(by.uid) pid \(by.pid)" }
-        // As JSON: a client's words must not be taken for a line of the log.
-        if let cause = transition.cause {
-            metadata["cause"] = "\([JSONValue.string(cause)].listed)"
+    /// What a change line says.
+    private static func metadata(of line: [UInt8]) -> Logger.Metadata {
+        let text = String(decoding: line, as: UTF8.self)
+        guard let change = JSONParser.value(of: text) else { return ["line": "\(text)"] }
+        var metadata: Logger.Metadata = [:]
+        if let seq = change["seq"] { metadata["seq"] = "\([seq].listed)" }
+        metadata["state"] = Self.state(of: change)
+        metadata["from"] = change["from"].flatMap { Self.state(of: $0) }
+        if let by = change["by"], let uid = by["uid"], let pid = by["pid"] {
+            metadata["by"] = "uid \([uid].listed) pid \([pid].listed)"
         }
+        // As JSON: a client's words must not be taken for a line of the log.
+        if let cause = change["cause"] { metadata["cause"] = "\([cause].listed)" }
         return metadata
+    }
+
+    private static func state(of value: JSONValue) -> Logger.MetadataValue? {
+        guard case .string(let name)? = value["state"], let data = value["data"] else { return nil }
+        return "\(StateText.text(name: name, data: data))"
     }
 }

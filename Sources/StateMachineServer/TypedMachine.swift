@@ -62,6 +62,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.receptionist?.close()
         self.receptionist = nil
         self.server = nil
+        self.decisions.close()
     }
 
     func state(_ name: String, data: JSONValue?) throws(WireError) -> EncodedState {
@@ -169,6 +170,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
         }
     }
+
+    var groupUnderWay: UInt64? { self.machine.groupUnderWay }
 
     func afterCommits(_ done: @escaping @Sendable () -> Void) {
         self.machine.afterCommits { [decisions] in decisions.run(done) }

@@ -4,10 +4,11 @@ import NIOCore
 import Synchronization
 
 /// Tells the service manager that the daemon is alive, for as long as a turn of the event loop gets
-/// through the machine and back.
+/// through the machine and back, and the log answers.
 ///
-/// A loop that hangs does not come round to it, and a machine that hangs does not let it by; either way
-/// the manager hears nothing, and acts.
+/// A loop that hangs does not come round to it, a machine that hangs does not let it by, and while the log
+/// has had the same group for as long as the manager waits, nobody's set is answered; each way the manager
+/// hears nothing, and acts. A log that answers is alive, however late, and whatever it says.
 final class WatchdogProbe: Sendable {
     private let task: RepeatedTask
 
@@ -22,9 +23,36 @@ final class WatchdogProbe: Sendable {
     ) {
         let pinger = Pinger(send: ping, logger: logger)
         let half = TimeAmount(interval / 2)
+        let wait = NIOLoopBoundBox.makeBoxSendingValue(LogWait(), eventLoop: server.loop)
         self.task = server.loop.scheduleRepeatedTask(initialDelay: .zero, delay: half) { _ in
             server.catchUp()
-            pinger.ping()
+            switch wait.value.probed(server.machine.groupUnderWay) {
+            case .answers: pinger.ping()
+            case .isSilent: break
+            case .fellSilent: pinger.complain()
+            }
+        }
+    }
+
+    /// How long the log has had the same group.
+    private struct LogWait {
+        enum Finding {
+            case answers
+            /// It has had the group for as long as the manager waits: from now on, and still.
+            case fellSilent
+            case isSilent
+        }
+
+        private var group: UInt64?
+        private var probes = 0
+
+        /// The group that it has at this probe.
+        mutating func probed(_ group: UInt64?) -> Finding {
+            self.probes = group == nil || group != self.group ? 0 : self.probes + 1
+            self.group = group
+            // Two probes after the one that saw it first the manager's time has passed.
+            if self.probes < 2 { return .answers }
+            return self.probes == 2 ? .fellSilent : .isSilent
         }
     }
 
@@ -40,6 +68,14 @@ final class WatchdogProbe: Sendable {
         init(send: @escaping @Sendable () throws -> Void, logger: Logger) {
             self.send = send
             self.logger = logger
+        }
+
+        func complain() {
+            self.queue.async {
+                self.logger.critical(
+                    "the write-ahead log does not answer, leaving the daemon to the watchdog"
+                )
+            }
         }
 
         func ping() {

@@ -4,6 +4,7 @@ import ArgumentParser
 struct LimitOptions: ParsableArguments {
     @Option(.maxConnections) var maxConnections: Int?
     @Option(.reservedConnections) var reservedConnections: Int?
+    @Option(.controlConnections) var controlConnections: Int?
     @Option(.maxConnectionsPerUid) var maxConnectionsPerUid: Int?
     @Option(.acceptRate) var acceptRate: Int?
     @Option(.acceptBurst) var acceptBurst: Int?

@@ -32,6 +32,16 @@ extension Setting {
                 summary: "How much to log.",
                 given: { $0.logLevel.map { .string($0.rawValue) } }
             )
+        case .logTransitions:
+            Row(
+                kind: .count(
+                    0...Setting.most,
+                    usual: ServerLimits().transitionsLoggedPerSecond
+                ),
+                summary: "Changes of a second that are logged one by one; the rest is one line.",
+                given: { $0.logTransitions.map { .int($0) } },
+                limit: \.transitionsLoggedPerSecond
+            )
         case .stateDirectory:
             Row(
                 kind: .directory(usual: "$STATE_DIRECTORY where systemd sets it, else none"),
@@ -77,6 +87,13 @@ extension Setting {
                 from: 0,
                 \.reservedConnections,
                 "How many of them only root and the daemon's own user may take."
+            )
+        case .controlConnections:
+            .limit(
+                \.connectionsForControl,
+                from: 0,
+                \.controlConnections,
+                "How many of them only clients of control.sock may take."
             )
         case .maxConnectionsPerUid:
             .limit(

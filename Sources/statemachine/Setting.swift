@@ -7,6 +7,7 @@ import Configuration
 enum Setting: String, CaseIterable {
     case runtimeDirectory = "runtime-directory"
     case logLevel = "log-level"
+    case logTransitions = "log-transitions"
     case stateDirectory = "state-directory"
     case ephemeral
     case durability
@@ -14,6 +15,7 @@ enum Setting: String, CaseIterable {
     case keepDays = "keep-days"
     case maxConnections = "max-connections"
     case reservedConnections = "reserved-connections"
+    case controlConnections = "control-connections"
     case maxConnectionsPerUid = "max-connections-per-uid"
     case acceptRate = "accept-rate"
     case acceptBurst = "accept-burst"

@@ -42,6 +42,7 @@ struct StateMachineCommand: ParsableCommand {
 
     @Option(.runtimeDirectory) var runtimeDirectory: String?
     @Option(.logLevel) var logLevel: LogLevel?
+    @Option(.logTransitions) var logTransitions: Int?
 
     @OptionGroup(title: "History")
     var history: HistoryFlags

@@ -168,4 +168,49 @@ struct ActivationTests {
             #expect(try await daemon.ended().status == 0)
         }
     }
+
+    /// A daemon that is stopped accepts nobody: what comes in then is what may wait.
+    @Test
+    func aThousandConnectionsMayWaitToBeAccepted() async throws {
+        try await self.withManager { directory, notify in
+            let daemon = try ActivatedDaemon(in: directory, notify: notify)
+            try await notify.wait(for: "READY=1")
+            daemon.send(SIGSTOP)
+            try await daemon.stopped()
+            // The kernel lets one more wait than it was told.
+            for path in [daemon.control, daemon.events] {
+                #expect(try Backlog.fill(path, atMost: 1100) == min(Self.mostWaiting, 1024) + 1)
+            }
+            daemon.send(SIGKILL)
+            #expect(try await daemon.ended().status == -SIGKILL)
+        }
+    }
+
+    /// How many may wait the manager has said, and it is not for the daemon to make them fewer.
+    @Test
+    func aHandedOverSocketKeepsItsQueue() async throws {
+        try await self.withManager { directory, notify in
+            let paths = ["\(directory)/control", "\(directory)/events"]
+            let sockets = try paths.map { path in
+                let name = String(path.dropFirst(directory.count + 1))
+                return try Descriptor.socket(named: name, at: path)
+            }
+            for socket in sockets { listen(socket.number, .max) }
+            let daemon = try ActivatedDaemon(in: directory, notify: notify, handing: sockets)
+            try await notify.wait(for: "READY=1")
+            daemon.send(SIGSTOP)
+            try await daemon.stopped()
+            for path in paths {
+                #expect(try Backlog.fill(path, atMost: 1100) == min(Self.mostWaiting + 1, 1100))
+            }
+            daemon.send(SIGKILL)
+            #expect(try await daemon.ended().status == -SIGKILL)
+        }
+    }
+
+    /// The kernel's own limit.
+    private static var mostWaiting: Int {
+        let text = try? String(contentsOfFile: "/proc/sys/net/core/somaxconn", encoding: .utf8)
+        return text.flatMap { Int($0.dropLast()) } ?? 4096
+    }
 }

@@ -58,4 +58,43 @@ struct JournalTests {
             #expect(catalog.contains("-- \(id)\nSubject: The state is now"))
         }
     }
+
+    /// However many there are, at the level that is installed: the journal takes ten thousand entries in
+    /// half a minute, and leaves out what is more.
+    @Test(.enabled(if: getuid() == 0, "a mount namespace takes root"))
+    func aBurstIsAFewEntriesAndSaysWhatTheOthersWere() async throws {
+        try await self.journalled { daemon, journal in
+            let client = try daemon.connect(\.control)
+            for burst in 0..<20 {
+                let sets = (1...500).map { "set ready value=\($0.isMultiple(of: 2))\n" }
+                try client.send(raw: "set authentication phase=idle\n" + sets.joined())
+                for number in 1...501 {
+                    #expect(try await client.next().seq == burst * 501 + number)
+                }
+            }
+            let entries = try await journal.all(until: "\nSTATEMACHINE_SEQ=10020\n")
+                .filter { $0.contains("MESSAGE=transition") }
+            // Twenty-one a second, and it would have to take the better part of a minute.
+            #expect(entries.count < 1000)
+            var last = 0
+            for entry in entries {
+                let fields = Self.fields(of: entry)
+                let seq = try #require(fields["STATEMACHINE_SEQ"].flatMap { Int($0) })
+                let count = Int(fields["STATEMACHINE_COUNT"] ?? "1")
+                #expect(last + (count ?? 0) == seq)
+                if count != 1 { #expect(fields["STATEMACHINE_FIRST"] == "\(last + 1)") }
+                last = seq
+            }
+            let state = Self.fields(of: entries.last ?? "")["STATEMACHINE_STATE"]
+            #expect(state == "ready(true)")
+        }
+    }
+
+    private static func fields(of entry: String) -> [Substring: String] {
+        let pairs = entry.split(separator: "\n").compactMap { line -> (Substring, String)? in
+            let parts = line.split(separator: "=", maxSplits: 1)
+            return parts.count == 2 ? (parts[0], String(parts[1])) : nil
+        }
+        return Dictionary(pairs) { first, _ in first }
+    }
 }

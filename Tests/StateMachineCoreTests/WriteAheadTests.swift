@@ -223,6 +223,30 @@ private final class CountingPlace: CompletionPlace {
         #expect(self.machine.state == .dataRetrieval(.idle))
     }
 
+    /// A disk that is locked says so after a while: those who ask for the same do not wait for it one by
+    /// one.
+    @Test func aStateThatManyAskForFailsOnce() {
+        _ = self.machine.holdGroups()
+        for _ in 1...50 { self.propose(.ready(true)) }
+        self.machine.releaseGroups()
+        // These come while the disk is being tried.
+        for _ in 1...50 { self.propose(.ready(true)) }
+        self.propose(.dataRetrieval(.idle))
+        self.propose(.dataRetrieval(.idle))
+        self.log.finish(0, failure: "the database is locked")
+        #expect(
+            self.log.groups.heard.map { $0.transitions.map(\.new) }
+                == [[.ready(true)], [.dataRetrieval(.idle)]]
+        )
+        #expect(self.outcomes.heard.count == 100)
+        self.log.finish(1, failure: "the database is locked")
+        let failure = TransitionError<AppState>.notCommitted(
+            why: "the database is locked",
+            current: self.machine.snapshot
+        )
+        #expect(self.outcomes.heard == Array(repeating: .failure(failure), count: 102))
+    }
+
     @Test func votersAreAskedOnlyWhenTheyHaveHeardWhatWasCommitted() {
         let asks = Recorder<Ask<AppState>>()
         let listener = Listener()

@@ -59,4 +59,23 @@ struct PruningTests {
             #expect(try await history.all(after: 0).map(\.seq) == [6, 7, 8, 9])
         }
     }
+
+    /// A start with a clock that is weeks ahead, as it is before the time has come from the network.
+    @Test
+    func aClockThatIsFarAheadTakesNothingAway() async throws {
+        try await withTemporaryDirectory { directory in
+            let before = try History(directory: "\(directory)/a", options: HistoryOptions())
+            let first = before.makeMachine()
+            for _ in 1...9 { try first.assign(.ready(!first.state.isReady)) }
+            #expect(await before.settled() == nil)
+            let path = try leftovers(of: "\(directory)/a")
+            // All that is there was made forty days before what the clock says now.
+            try other(path, "UPDATE change SET at = at - 40 * 86400 * 1000000")
+            let history = try History(directory: path, options: HistoryOptions())
+            let machine = history.makeMachine()
+            for _ in 1...4 { try machine.assign(.ready(!machine.state.isReady)) }
+            for _ in 1...3 { #expect(await history.settled() == nil) }
+            #expect(try await history.all(after: 0).count == 13)
+        }
+    }
 }

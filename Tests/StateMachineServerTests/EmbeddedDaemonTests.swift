@@ -209,6 +209,27 @@ struct EmbeddedDaemonTests {
             #expect(pong.seq == 0)
         }
     }
+
+    /// A client's set has put a question to the program's own voter.
+    ///
+    /// What is sent to an event loop that has ended ends the process here.
+    @Test
+    func aVoteAfterTheDaemonsEndIsNobodysAnyMore() async {
+        await #expect(processExitsWith: .success) {
+            setenv("SWIFTNIO_STRICT", "1", 1)
+            let machine = StateMachine(DoorState.closed)
+            let asks = Recorder<Ask<DoorState>>()
+            machine.addVoter(label: "late", on: .queue(DispatchQueue(label: "late"))) { ask in
+                asks.record(ask)
+            }
+            try await EmbeddedDaemonTests().withDaemon(machine) { path in
+                let client = try LineSocket(connectingTo: path)
+                try client.send("set open degrees=90")
+                await asks.wait(for: 1)
+            }
+            asks.heard[0].vote(.yes)
+        }
+    }
 }
 
 /// A delegate of the program that lets nobody lock the door.

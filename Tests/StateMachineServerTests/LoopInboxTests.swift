@@ -97,4 +97,20 @@ struct LoopInboxTests {
         }
         #expect(heard.heard == ["end of the turn", "one"])
     }
+
+    @Test func whatComesAfterItsEndIsDropped() async throws {
+        let heard = try await Self.onALoop { inbox, heard in
+            Self.elsewhere { inbox.run { heard.record("one") } }
+            inbox.close()
+            inbox.run { heard.record("two") }
+            inbox.enqueue { heard.record("three") }
+            Self.elsewhere {
+                inbox.run { heard.record("four") }
+                inbox.enqueue { heard.record("five") }
+                inbox.together { inbox.run { heard.record("six") } }
+            }
+            heard.record("end of the turn")
+        }
+        #expect(heard.heard == ["end of the turn"])
+    }
 }

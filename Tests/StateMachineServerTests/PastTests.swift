@@ -17,7 +17,7 @@ struct PastTests {
         let past = Past(history, loop: group.next()) { _ in }
         let order = Recorder<String>()
         let count: @Sendable ([RecordedTransition]) -> Int = { $0.count }
-        past.read(after: 0, making: count) { order.record("\($0.following(0) ?? 0) read") }
+        past.read(after: 0, for: 0, making: count) { order.record("\($0.following(0) ?? 0) read") }
         let end = Task {
             await past.finish()
             order.record("finished")
@@ -41,7 +41,7 @@ struct PastTests {
         let past = Past(history, loop: group.next()) { told.record($0?.description ?? "mended") }
         func read(after seq: UInt64) async -> UInt64? {
             await withCheckedContinuation { read in
-                past.read(after: seq, making: { $0.first?.seq }) { finding in
+                past.read(after: seq, for: 0, making: { $0.first?.seq }) { finding in
                     read.resume(returning: finding.following(seq) ?? nil)
                 }
             }

@@ -34,13 +34,14 @@ struct WatchdogProbeTests {
 
     private func probe(
         on group: MultiThreadedEventLoopGroup,
+        of machine: StateMachine<DoorState> = StateMachine(),
         _ pings: Pings
     ) async throws -> WatchdogProbe {
         let loop = group.next()
         let bell = try await PollBell.make(on: group)
         return try await loop.submit {
             let server = StateServer(
-                machine: TypedMachine(StateMachine<DoorState>(), on: loop),
+                machine: TypedMachine(machine, on: loop),
                 loop: loop,
                 limits: ServerLimits(),
                 bell: bell.value
@@ -78,5 +79,78 @@ struct WatchdogProbeTests {
         await wedged.wait(forMore: wedged.sent + 3)
         for probe in probes { probe.cancel() }
         for group in groups { try await group.shutdownGracefully() }
+    }
+
+    /// The log has been given a set, and says nothing; whoever sets waits for ever.
+    @Test
+    func aLogThatDoesNotAnswerIsNotSaidToBeAlive() async throws {
+        let (wedged, sound) = (Pings(), Pings())
+        let groups = [1, 2].map { _ in MultiThreadedEventLoopGroup(numberOfThreads: 1) }
+        let log = SilentLog()
+        let machine = Self.machine(with: log)
+        let probes = [
+            try await self.probe(on: groups[0], of: machine, wedged),
+            try await self.probe(on: groups[1], sound),
+        ]
+        await wedged.wait(forMore: 3)
+        machine.propose(.open(degrees: 1), asking: Question()) { _ in }
+        let before = wedged.sent
+        await sound.wait(forMore: sound.sent + 40)
+        // For as long as the manager would wait it may be slow.
+        #expect(wedged.sent <= before + 4)
+
+        // A disk that answers is alive, however late, and whatever it says.
+        log.answer("no room")
+        await wedged.wait(forMore: wedged.sent + 10)
+        for probe in probes { probe.cancel() }
+        for group in groups { try await group.shutdownGracefully() }
+    }
+
+    private static func machine(with log: SilentLog) -> StateMachine<DoorState> {
+        var options = StateMachine<DoorState>.Options()
+        options.log = log
+        return StateMachine(options: options)
+    }
+
+    /// With a set always under way it is the answers that count.
+    @Test
+    func aLogThatAnswersLateIsAlive() async throws {
+        let pings = Pings()
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let log = SilentLog()
+        let machine = Self.machine(with: log)
+        for degrees in 1...40 {
+            machine.propose(.open(degrees: degrees), asking: Question()) { _ in }
+            // One group is given to the log, and the others gather.
+            if degrees == 1 { machine.propose(.open(degrees: 0), asking: Question()) { _ in } }
+        }
+        let probe = try await self.probe(on: group, of: machine, pings)
+        for number in 1...40 {
+            await pings.wait(forMore: 1)
+            log.answer(nil)
+            machine.propose(.open(degrees: 40 + number), asking: Question()) { _ in }
+        }
+        probe.cancel()
+        try await group.shutdownGracefully()
+    }
+}
+
+/// A log that answers when the test says so.
+private final class SilentLog: WriteAheadLog {
+    private let waiting = Mutex<[@Sendable (String?) -> Void]>([])
+
+    func commit(
+        _ group: [Transition<DoorState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        self.waiting.withLock { $0.append(done) }
+    }
+
+    func answer(_ failure: String?) {
+        let waiting = self.waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for done in waiting { done(failure) }
     }
 }

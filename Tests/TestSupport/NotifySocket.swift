@@ -58,6 +58,16 @@ package final class NotifySocket: @unchecked Sendable {
         throw TestFailure("nothing with \(text) came")
     }
 
+    /// Waits for a message that contains this, and returns all that came before it, and it.
+    package func all(until text: String) async throws -> [String] {
+        var all: [String] = []
+        for await message in self.messages {
+            all.append(message)
+            if message.contains(text) { return all }
+        }
+        throw TestFailure("nothing with \(text) came")
+    }
+
     /// Gives out what is in the store, as the manager does at the next start; the store keeps it too.
     package var store: [Descriptor] { self.stored.withLock { $0 } }
 

@@ -165,7 +165,7 @@ _statemachine() {
     local -a repeating_flags=()
     local -a non_repeating_flags=(--check-config --ephemeral --version -h --help)
     local -a repeating_options=()
-    local -a non_repeating_options=(--config --runtime-directory --log-level --state-directory --durability --keep-changes --keep-days --max-connections --reserved-connections --max-connections-per-uid --accept-rate --accept-burst --max-watches --max-waits --max-holds --max-guards --max-replies --ring-changes --ring-bytes)
+    local -a non_repeating_options=(--config --runtime-directory --log-level --log-transitions --state-directory --durability --keep-changes --keep-days --max-connections --reserved-connections --control-connections --max-connections-per-uid --accept-rate --accept-burst --max-watches --max-waits --max-holds --max-guards --max-replies --ring-changes --ring-bytes)
     __statemachine_offer_flags_options 0
 
     # Offer option value completions
@@ -180,6 +180,9 @@ _statemachine() {
         ;;
     '--log-level')
         __statemachine_add_completions -W 'trace'$'\n''debug'$'\n''info'$'\n''notice'$'\n''warning'$'\n''error'$'\n''critical'
+        return
+        ;;
+    '--log-transitions')
         return
         ;;
     '--state-directory')
@@ -200,6 +203,9 @@ _statemachine() {
         return
         ;;
     '--reserved-connections')
+        return
+        ;;
+    '--control-connections')
         return
         ;;
     '--max-connections-per-uid')

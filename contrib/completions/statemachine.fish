@@ -20,7 +20,7 @@ function __statemachine_parse_tokens -S
     set -l unparsed_tokens (__statemachine_tokens -pc)
     switch $unparsed_tokens[1]
     case 'statemachine'
-        __statemachine_parse_subcommand 0 'config=' 'check-config' 'runtime-directory=' 'log-level=' 'state-directory=' 'ephemeral' 'durability=' 'keep-changes=' 'keep-days=' 'max-connections=' 'reserved-connections=' 'max-connections-per-uid=' 'accept-rate=' 'accept-burst=' 'max-watches=' 'max-waits=' 'max-holds=' 'max-guards=' 'max-replies=' 'ring-changes=' 'ring-bytes=' 'version' 'h/help'
+        __statemachine_parse_subcommand 0 'config=' 'check-config' 'runtime-directory=' 'log-level=' 'log-transitions=' 'state-directory=' 'ephemeral' 'durability=' 'keep-changes=' 'keep-days=' 'max-connections=' 'reserved-connections=' 'control-connections=' 'max-connections-per-uid=' 'accept-rate=' 'accept-burst=' 'max-watches=' 'max-waits=' 'max-holds=' 'max-guards=' 'max-replies=' 'ring-changes=' 'ring-bytes=' 'version' 'h/help'
         switch $unparsed_tokens[1]
         case 'help'
             __statemachine_parse_subcommand -r 1 'version'
@@ -81,6 +81,7 @@ complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" check-config' -l 'check-config' -d 'Print what is in force and where each value came from, and end.'
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" runtime-directory' -l 'runtime-directory' -d 'The directory for the sockets. (default: $RUNTIME_DIRECTORY where systemd sets it, else /run/statemachine for root, else $XDG_RUNTIME_DIR/statemachine)' -rfa '(__statemachine_complete_directories)'
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" log-level' -l 'log-level' -d 'How much to log. (default: info)' -rfka 'trace debug info notice warning error critical'
+complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" log-transitions' -l 'log-transitions' -d 'Changes of a second that are logged one by one; the rest is one line. (default: 20)' -rfka ''
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" state-directory' -l 'state-directory' -d 'The directory for the history; without one the state lives as long as the daemon. (default: $STATE_DIRECTORY where systemd sets it, else none)' -rfa '(__statemachine_complete_directories)'
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" ephemeral' -l 'ephemeral' -d 'Keep nothing, whatever else is set.'
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" durability' -l 'durability' -d 'What an answered set survives: commit, the daemon\'s death; disk, a power cut too. (default: commit)' -rfka 'commit disk'
@@ -88,6 +89,7 @@ complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" keep-days' -l 'keep-days' -d 'Days for which they are kept. (default: 30)' -rfka ''
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" max-connections' -l 'max-connections' -d 'Connections at a time. (default: 512)' -rfka ''
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" reserved-connections' -l 'reserved-connections' -d 'How many of them only root and the daemon\'s own user may take. (default: 16)' -rfka ''
+complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" control-connections' -l 'control-connections' -d 'How many of them only clients of control.sock may take. (default: 16)' -rfka ''
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" max-connections-per-uid' -l 'max-connections-per-uid' -d 'Connections at a time of any other user. (default: 64)' -rfka ''
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" accept-rate' -l 'accept-rate' -d 'Connections a second of any other user; past it an accept waits. (default: 200)' -rfka ''
 complete -c 'statemachine' -n '__statemachine_should_offer_completions_for_flags_or_options "statemachine" accept-burst' -l 'accept-burst' -d 'How many of them may come at once. (default: 100)' -rfka ''

@@ -46,13 +46,12 @@ static void run(const struct server *server) {
         path(directory, server, "run");
         path(state, server, "state");
         const char *arguments[16] = {program("STATEMACHINE", "statemachine"),
-            "--runtime-directory", directory, "--log-level", "notice",
-            "--max-connections", CONNECTIONS};
+            "--runtime-directory", directory, "--max-connections", CONNECTIONS};
         // Without a state directory it is ephemeral.
         unsetenv("STATE_DIRECTORY");
         if (server->history || strchr(name, '-')) {
-            arguments[7] = "--state-directory";
-            arguments[8] = server->history ? server->history : state;
+            arguments[5] = "--state-directory";
+            arguments[6] = server->history ? server->history : state;
         }
         execv(arguments[0], (char **)arguments);
     } else if (!strncmp(name, "redis", 5)) {

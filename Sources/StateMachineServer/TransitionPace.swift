@@ -1,0 +1,85 @@
+import NIOCore
+
+/// Which transitions are logged one by one, and which are summed up: decides, logs nothing.
+///
+/// So many of a second are logged one by one; what comes after those waits for the second's end, and is one
+/// line. Nothing is left out, and what waits is a number and a state.
+struct TransitionPace {
+    /// What is summed up.
+    struct Rest {
+        fileprivate(set) var count: UInt64
+        let first: UInt64
+        fileprivate(set) var last: EncodedSnapshot
+        /// When it is to be written.
+        let at: NIODeadline
+    }
+
+    /// What is to be done with transitions that have come.
+    enum Action: Equatable {
+        /// Log so many of them, one by one.
+        case log(Int)
+        /// Log so many of them, and what follows when the second has ended.
+        case logAndSumUp(Int)
+        /// Nothing: they are summed up with others.
+        case wait
+    }
+
+    /// How many more may be logged one by one, of the second that ends then.
+    private var left = 0
+    private var end = NIODeadline.uptimeNanoseconds(0)
+    /// Those that were to be logged one by one, and are not written yet.
+    private var unwritten = 0
+    private var rest: Rest?
+
+    /// Transitions have come.
+    ///
+    /// - Parameters:
+    ///   - seqs: which; at least one.
+    ///   - last: the newest of them.
+    ///   - isToBeHad: whether they can be logged one by one.
+    ///   - perSecond: how many of a second may be.
+    ///   - now: the time.
+    /// - Returns: what is to be done with them.
+    mutating func entered(
+        _ seqs: ClosedRange<UInt64>,
+        _ last: EncodedSnapshot,
+        isToBeHad: Bool = true,
+        perSecond: Int,
+        now: NIODeadline
+    ) -> Action {
+        guard self.rest == nil else {
+            self.rest?.count += UInt64(seqs.count)
+            self.rest?.last = last
+            return .wait
+        }
+        if now >= self.end {
+            self.end = now + .seconds(1)
+            // A log that is slow has its own share first.
+            self.left = perSecond - self.unwritten
+        }
+        let count = isToBeHad ? min(max(0, self.left), seqs.count) : 0
+        self.left -= count
+        self.unwritten += count
+        guard count < seqs.count else { return .log(count) }
+        self.rest = Rest(
+            count: UInt64(seqs.count - count),
+            first: seqs.lowerBound + UInt64(count),
+            last: last,
+            at: self.end
+        )
+        return .logAndSumUp(count)
+    }
+
+    /// That many of them are written.
+    mutating func wrote(_ count: Int) { self.unwritten -= count }
+
+    /// When the rest is to be written; nil if there is none.
+    var dueAt: NIODeadline? { self.rest?.at }
+
+    /// The rest, which is about to be written: another second begins.
+    mutating func takeRest() -> Rest? {
+        // Those that come now are logged after it.
+        self.end = .uptimeNanoseconds(0)
+        return self.rest.take()
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import GRDB
+import StateMachineCore
+import StateMachineHistory
+import TestSupport
+import Testing
+
+/// A program that reads the database for long, and has the write-ahead log grow.
+@Suite(.timeLimit(.minutes(2)))
+struct LogLengthTests {
+    private static func size(of path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        return (attributes[.size] as? Int) ?? 0
+    }
+
+    @Test
+    func aLogThatGrowsIsToldOfAndShrinksWhenItsReaderHasGone() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(
+                directory: path,
+                options: HistoryOptions(),
+                boot: nil,
+                longLog: 8 << 20
+            )
+            let told = Recorder<String>()
+            history.onTrouble { work, why in
+                #expect(work == .tidying)
+                told.record(why ?? "well")
+            }
+            let machine = history.makeMachine()
+            let cause = String(repeating: "x", count: 200_000)
+            func assign(_ count: Int) throws {
+                for _ in 1...count {
+                    try machine.assign(.ready(!machine.state.isReady), cause: cause)
+                }
+            }
+            try assign(100)
+            #expect(told.heard == [])
+
+            let log = "\(path)/statemachine.sqlite-wal"
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let reader = try DatabaseQueue(
+                path: "\(path)/statemachine.sqlite",
+                configuration: configuration
+            )
+            try await reader.writeWithoutTransaction { db in
+                try db.execute(sql: "BEGIN")
+                _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM change")
+            }
+            try assign(150)
+            #expect(try Self.size(of: log) > 24 << 20)
+            #expect(told.heard.count == 1)
+            #expect(told.heard.first?.contains("more than 8 MiB") == true)
+
+            try await reader.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+            try assign(3)
+            #expect(try Self.size(of: log) <= 16 << 20)
+            #expect(told.heard.count == 2)
+            #expect(told.heard.last == "well")
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import NIOCore
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+@testable import StateMachineServer
+
+/// Which transitions are logged one by one, and which are one line.
+struct TransitionPaceTests {
+    private static func snapshot(_ seq: UInt64) -> EncodedSnapshot {
+        let state = TypedState(AppState.ready(true), StateCoding<AppState>())
+        return EncodedSnapshot(seq: seq, state: state, at: .now)
+    }
+
+    private static func time(_ milliseconds: Int64) -> NIODeadline {
+        .uptimeNanoseconds(5_000_000_000) + .milliseconds(milliseconds)
+    }
+
+    private var pace = TransitionPace()
+
+    private var action = TransitionPace.Action.wait
+
+    private mutating func entered(
+        _ seqs: ClosedRange<UInt64>,
+        at milliseconds: Int64,
+        perSecond: Int = 20,
+        isToBeHad: Bool = true
+    ) -> TransitionPace.Action {
+        self.pace.entered(
+            seqs,
+            Self.snapshot(seqs.upperBound),
+            isToBeHad: isToBeHad,
+            perSecond: perSecond,
+            now: Self.time(milliseconds)
+        )
+    }
+
+    @Test mutating func fewAreLoggedOneByOne() {
+        for second in 0..<10 {
+            for number in 1...20 {
+                let seq = UInt64(second * 20 + number)
+                let time = Int64(second * 1000 + number * 40)
+                self.action = self.entered(seq...seq, at: time)
+                #expect(self.action == .log(1))
+                self.pace.wrote(1)
+            }
+        }
+        let rest = self.pace.takeRest()
+        #expect(rest == nil)
+    }
+
+    @Test mutating func ofManyTheFirstAreLoggedAndTheRestIsOneLine() throws {
+        self.action = self.entered(1...5, at: 0)
+        #expect(self.action == .log(5))
+        self.action = self.entered(6...10_000, at: 1)
+        #expect(self.action == .logAndSumUp(15))
+        self.action = self.entered(10_001...10_002, at: 900)
+        #expect(self.action == .wait)
+        self.pace.wrote(20)
+        #expect(self.pace.dueAt == Self.time(1000))
+        // Whoever is to write it may be late.
+        self.action = self.entered(10_003...10_003, at: 1500)
+        #expect(self.action == .wait)
+        let taken = self.pace.takeRest()
+        let rest = try #require(taken)
+        #expect(rest.count == 9983)
+        #expect(rest.first == 21)
+        #expect(rest.last.seq == 10_003)
+        // What comes then is of another second.
+        #expect(self.pace.dueAt == nil)
+        self.action = self.entered(10_004...10_030, at: 1501)
+        #expect(self.action == .logAndSumUp(20))
+        #expect(self.pace.dueAt == Self.time(2501))
+    }
+
+    @Test mutating func nothingIsLoggedOneByOneIfThatIsAsked() {
+        self.action = self.entered(1...1, at: 0, perSecond: 0)
+        #expect(self.action == .logAndSumUp(0))
+        let rest = self.pace.takeRest()
+        #expect(rest?.count == 1)
+    }
+
+    @Test mutating func whatTheRingHasLostIsCounted() throws {
+        self.action = self.entered(1...3, at: 0, isToBeHad: false)
+        #expect(self.action == .logAndSumUp(0))
+        let taken = self.pace.takeRest()
+        let rest = try #require(taken)
+        #expect(rest.first == 1)
+        #expect(rest.count == 3)
+    }
+
+    /// What waits for a log that does not take it is a second's share and one line.
+    @Test mutating func aSlowLogIsNotGivenMore() {
+        self.action = self.entered(1...20, at: 0)
+        #expect(self.action == .log(20))
+        self.action = self.entered(21...30, at: 1100)
+        #expect(self.action == .logAndSumUp(0))
+        for second in 2..<100 {
+            let seq = UInt64(31 + second)
+            self.action = self.entered(seq...seq, at: Int64(second) * 1000)
+            #expect(self.action == .wait)
+        }
+        self.pace.wrote(20)
+        _ = self.pace.takeRest()
+        self.action = self.entered(200...220, at: 200_000)
+        #expect(self.action == .logAndSumUp(20))
+    }
+}
