@@ -16,8 +16,10 @@ public enum ClientError: Error, Hashable, Sendable {
     case silent(path: String, Duration)
     /// The time of a wait was up, and by then the daemon had said nothing.
     case timedOut(path: String, after: Duration)
-    /// What answers does not speak the protocol, or its line is longer than any line may be.
+    /// What answers does not speak the protocol.
     case malformed(path: String, String)
+    /// What answers sent a line of more than so many bytes, which is all that is read of one.
+    case lineTooLong(path: String, limit: Int)
     /// The connection ended without a word.
     case lost(path: String)
     /// The daemon closed the connection and said why, in a line of the kind ``Line/Kind/bye``.
@@ -53,6 +55,9 @@ extension ClientError: CustomStringConvertible {
                 + "is it stopped? systemctl status statemachine"
         case .malformed(let path, let what):
             "what answers on \(path) is not a statemachine daemon: \(what)"
+        case .lineTooLong(let path, let limit):
+            "what answers on \(path) sent a line of more than \(limit >> 20) MiB, "
+                + "which is all that is read of one"
         case .lost(let path):
             "the connection to \(path) was lost"
         case .dismissed(let line):

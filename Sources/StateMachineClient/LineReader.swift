@@ -61,8 +61,9 @@ final class LineReader: ChannelInboundHandler {
         do {
             lines = try self.framer.append(buffer.readableBytesView)
         } catch {
-            let what = "a line has over \(LineFramer.lineBytes) bytes"
-            self.source.finish(ClientError.malformed(path: self.path, what))
+            self.source.finish(
+                ClientError.lineTooLong(path: self.path, limit: LineFramer.lineBytes)
+            )
             context.close(promise: nil)
             return
         }

@@ -46,7 +46,7 @@ struct Resumption: Sendable {
         using generator: inout some RandomNumberGenerator
     ) -> Verdict {
         switch error {
-        case .notFound, .pathTooLong, .malformed, .lostForGood, .timedOut:
+        case .notFound, .pathTooLong, .malformed, .lineTooLong, .lostForGood, .timedOut:
             return .giveUp
         case .refused(let line):
             guard line.error == .shuttingDown else { return .giveUp }

@@ -59,6 +59,7 @@ final class HistoryDatabase: @unchecked Sendable {
         get throws {
             try self.opened.withLock { opened in
                 if let opened { return opened }
+                try self.directory.closeFiles()
                 var configuration = Configuration()
                 configuration.maximumReaderCount = 1
                 configuration.busyMode = .timeout(self.patience)

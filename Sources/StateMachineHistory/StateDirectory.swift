@@ -18,13 +18,16 @@ final class StateDirectory: Sendable {
 
     var database: String { "\(self.path)/statemachine.sqlite" }
 
-    /// Creates the directory, for its owner only, unless it is there, and takes the lock.
+    /// Creates the directory, for its owner only, unless it is there, and takes the lock; what others
+    /// could open before, they cannot from here on.
     init(_ path: String) throws(HistoryError) {
         self.path = path
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             throw HistoryError("cannot create the state directory \(path)", errno: errno)
         }
+        try PrivateFile.close(directory: path)
         let lockPath = "\(path)/statemachine.lock"
+        try PrivateFile.close(lockPath)
         let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard lock >= 0 else {
             throw HistoryError("cannot open \(lockPath)", errno: errno)
@@ -86,6 +89,15 @@ final class StateDirectory: Sendable {
         return buffer.prefix(max(0, count))
             .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
             .map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Makes the database's files such that only their owner can open them; the database itself, empty, if
+    /// it is not there: SQLite gives the others the same mode.
+    ///
+    /// Whoever can open one of them can keep a lock on it, which has each commit fail.
+    func closeFiles() throws(HistoryError) {
+        for suffix in ["", "-wal", "-shm"] { try PrivateFile.close(self.database + suffix) }
+        PrivateFile.create(self.database)
     }
 
     /// Whether the database has lost its beginning: SQLite would throw away the rest on opening it.

@@ -97,6 +97,9 @@ struct HandOverRecord: Codable, Equatable {
             throw DaemonError("it is of version \(version), and known is \(Self.currentVersion)")
         }
         self = try JSONDecoder().decode(Self.self, from: data)
+        guard self.isPossible else {
+            throw DaemonError("it has numbers in it that no daemon writes")
+        }
     }
 
     init(epoch: Epoch, seq: UInt64, lastNumber: UInt64, connections: [Connection]) {

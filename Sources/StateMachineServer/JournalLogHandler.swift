@@ -1,4 +1,5 @@
 import Logging
+import StateMachineCore
 import Systemd
 
 /// Writes the log into the journal as entries with fields.
@@ -14,11 +15,13 @@ struct JournalLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
 
     private let label: String
+    private let output: LogOutput
     private let fallback: any LogHandler
 
     /// A handler that leaves to `fallback` what the journal does not take.
-    init(label: String, fallback: any LogHandler) {
+    init(label: String, output: LogOutput, fallback: any LogHandler) {
         self.label = label
+        self.output = output
         self.fallback = fallback
     }
 
@@ -29,24 +32,23 @@ struct JournalLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         let metadata = self.metadata.merging(event.metadata ?? [:]) { $1 }
-        do {
-            try Journal.send(
-                Self.fields(event.level, "\(event.message)", metadata, label: self.label)
-            )
-        } catch {
-            self.fallback.log(event: event)
-        }
+        let fields = Self.fields(event.level, "\(event.message)", metadata, label: self.label)
+        let fallback = self.fallback
+        self.output.write(.journal(fields) { fallback.log(event: event) })
     }
 
-    /// The entry's fields.
+    /// The entry's fields, without anything that a terminal would obey.
     static func fields(
         _ level: Logger.Level,
         _ message: String,
         _ metadata: Logger.Metadata,
         label: String
     ) -> [(name: String, value: String)] {
-        let facts = metadata.sorted { $0.key < $1.key }.map { (key: $0.key, value: "\($0.value)") }
-        let text = ([message] + facts.map { "\($0.key)=\($0.value)" }).joined(separator: " ")
+        let facts = metadata.sorted { $0.key < $1.key }
+            .map { (key: $0.key, value: "\($0.value)".printable) }
+        let text = ([message.printable] + facts.map { "\($0.key)=\($0.value)" }).joined(
+            separator: " "
+        )
         var fields: [(name: String, value: String)] = [
             ("MESSAGE", text),
             ("PRIORITY", "\(Self.priority(of: level))"),

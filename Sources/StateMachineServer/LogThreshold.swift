@@ -18,7 +18,9 @@ public final class LogThreshold: Sendable {
 extension Logger {
     /// Makes a service's logger.
     ///
-    /// It writes to the journal, with fields, if that is where stderr leads, else to stderr.
+    /// It writes to the journal, with fields, if that is where stderr leads, else to stderr; from a thread
+    /// of its own, so that nobody who logs waits for a reader. What a reader leaves unread for long is left
+    /// out, and that is said.
     ///
     /// - Parameters:
     ///   - label: who logs; the journal's `SYSLOG_IDENTIFIER=`.
@@ -26,12 +28,13 @@ extension Logger {
     /// - Returns: the logger.
     public static func service(label: String, threshold: LogThreshold) -> Logger {
         Logger(label: label) { label in
-            let stderr = StreamLogHandler.standardError(label: label)
+            let output = LogOutput.standardError
+            let stderr = StreamLogHandler(label: label, stream: LogLines(to: output))
             guard JournalLogHandler.isOfUse else {
                 return ThresholdLogHandler(base: stderr, threshold: threshold)
             }
             return ThresholdLogHandler(
-                base: JournalLogHandler(label: label, fallback: stderr),
+                base: JournalLogHandler(label: label, output: output, fallback: stderr),
                 threshold: threshold
             )
         }

@@ -2,7 +2,8 @@ import Glibc
 
 /// The directory that holds the doors, held against other daemons for as long as this value lives.
 ///
-/// The directory itself is locked (`flock`), so that of two daemons started at once one gets it.
+/// A file in it is locked (`flock`), so that of two daemons started at once one gets it. Only its owner can
+/// open that: the directory itself, which clients may open, anybody could lock.
 package final class RuntimeDirectory: Sendable {
     let path: String
     private let descriptor: CInt
@@ -30,28 +31,95 @@ package final class RuntimeDirectory: Sendable {
         )
     }
 
-    /// Makes the directory if it is not there, and locks it.
+    /// The file that is locked; one that is left from before is as good.
+    private static let lockName = "statemachine.lock"
+
+    /// Makes the directory if it is not there, and takes the lock in it.
     init(_ path: String) throws(DaemonError) {
         if mkdir(path, 0o755) != 0 && errno != EEXIST {
             throw DaemonError(cannot: "make the runtime directory \(path)", errno: errno)
         }
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else {
+        let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else {
             throw DaemonError(cannot: "open the runtime directory \(path)", errno: errno)
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            close(descriptor)
-            guard code == EWOULDBLOCK else {
-                throw DaemonError(cannot: "lock the runtime directory \(path)", errno: code)
-            }
-            throw DaemonError(
-                "another daemon is running in \(path); stop it, or give another --runtime-directory"
-            )
-        }
+        defer { close(directory) }
+        try Self.checkOwner(of: directory, at: path)
         self.path = path
-        self.descriptor = descriptor
+        self.descriptor = try Self.lock(in: directory, of: path)
     }
 
-    deinit { close(self.descriptor) }
+    /// Takes the lock, and again if the daemon that had it has removed it meanwhile.
+    private static func lock(in directory: CInt, of path: String) throws(DaemonError) -> CInt {
+        while true {
+            let descriptor = try self.openLock(in: directory, at: "\(path)/\(self.lockName)")
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                let code = errno
+                close(descriptor)
+                guard code == EWOULDBLOCK else {
+                    throw DaemonError(cannot: "lock the runtime directory \(path)", errno: code)
+                }
+                throw DaemonError(
+                    "another daemon is running in \(path); stop it, or give another "
+                        + "--runtime-directory"
+                )
+            }
+            var status = stat()
+            if fstat(descriptor, &status) != 0 || status.st_nlink > 0 { return descriptor }
+            close(descriptor)
+        }
+    }
+
+    /// Refuses a directory in which somebody else could put sockets in the doors' places.
+    private static func checkOwner(of directory: CInt, at path: String) throws(DaemonError) {
+        let status = try self.status(of: directory, at: path)
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw DaemonError(
+                "the runtime directory \(path) belongs to uid \(status.st_uid); "
+                    + "remove it, or give another --runtime-directory"
+            )
+        }
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            throw DaemonError(
+                "others may write into the runtime directory \(path); chmod go-w \(path), "
+                    + "or give another --runtime-directory"
+            )
+        }
+    }
+
+    private static func openLock(in directory: CInt, at path: String) throws(DaemonError) -> CInt {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let descriptor = openat(directory, self.lockName, flags, 0o600)
+        guard descriptor >= 0 else {
+            throw DaemonError(cannot: "open the lock \(path)", errno: errno)
+        }
+        do throws(DaemonError) {
+            let status = try self.status(of: descriptor, at: path)
+            guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG else {
+                throw DaemonError("\(path) is in the way: it is not this user's lock; remove it")
+            }
+            // Whoever has it open already could hold it still; nobody else opens it from here on.
+            guard status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o600) == 0 else {
+                throw DaemonError(cannot: "set the mode of \(path)", errno: errno)
+            }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    private static func status(of descriptor: CInt, at path: String) throws(DaemonError) -> stat {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw DaemonError(cannot: "look at \(path)", errno: errno)
+        }
+        return status
+    }
+
+    deinit {
+        // Still locked: whoever has opened it meanwhile finds that it has no name any more.
+        unlink("\(self.path)/\(Self.lockName)")
+        close(self.descriptor)
+    }
 }

@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Logging
 import NIOConcurrencyHelpers
+import StateMachineCore
 import StateMachineWire
 import Systemd
 
@@ -23,7 +24,7 @@ final class StatusReporter: Sendable {
     private let logger: Logger
     private let facts = NIOLockedValueBox(Facts())
 
-    private struct Facts {
+    struct Facts {
         var newest: EncodedSnapshot?
         var watches = 0
         /// Why nothing can be set.
@@ -34,11 +35,21 @@ final class StatusReporter: Sendable {
         /// Whether something has changed since a line was made of it.
         var hasChanged = false
 
+        /// Characters of each that are shown.
+        ///
+        /// 128, as `describe` and `stats` have it, and 512, for the path that a trouble may be about:
+        /// the manager shows one line, and passes over a message longer than a page.
+        private static let lengths = (state: 128, trouble: 512)
+
         var text: String? {
             guard let newest else { return nil }
             let state = StateText.text(name: newest.state.name, data: newest.state.data)
+                .cut(to: Self.lengths.state)
             let watches = "\(self.watches) watch\(self.watches == 1 ? "" : "es")"
-            let trouble = self.trouble.map { "; changes are refused: \($0)" } ?? ""
+            let trouble =
+                self.trouble.map {
+                    "; changes are refused: \($0.cut(to: Self.lengths.trouble))"
+                } ?? ""
             return "\(state), seq \(newest.seq), \(watches)\(trouble)"
         }
     }
@@ -94,5 +105,12 @@ final class StatusReporter: Sendable {
         } catch {
             self.logger.debug("status not reported, going on", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+extension String {
+    /// Its beginning as people may be shown it.
+    fileprivate func cut(to count: Int) -> String {
+        self.excerpt(count).printable.excerpt(count)
     }
 }

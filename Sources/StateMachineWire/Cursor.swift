@@ -6,6 +6,9 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
     package let epoch: Epoch
     package let seq: UInt64
 
+    /// Bytes that one may have: an epoch, a colon, and the digits of 2^53.
+    private static let length = Epoch.length + 1 + 16
+
     package init(epoch: Epoch, seq: UInt64) {
         self.epoch = epoch
         self.seq = seq
@@ -13,9 +16,9 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
 
     /// A cursor as a client gives it back; nil if it was never one of a daemon's.
     package init?(_ text: String) {
+        guard text.utf8.count <= Self.length, text.utf8.allSatisfy(\.isPlain) else { return nil }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, let epoch = Epoch(String(parts[0])),
-            parts[1].allSatisfy({ $0.isASCII && $0.isNumber }), let seq = UInt64(parts[1]),
+        guard parts.count == 2, let epoch = Epoch(String(parts[0])), let seq = UInt64(parts[1]),
             seq < RequestLimits.integerBound, parts[1] == seq.description
         else { return nil }
         self.init(epoch: epoch, seq: seq)
@@ -29,9 +32,12 @@ package struct Epoch: Hashable, Sendable, CustomStringConvertible {
     /// As every line has it.
     let bytes: [UInt8]
 
+    /// Digits that one may have: those of other versions were longer.
+    fileprivate static let length = 32
+
     package init?(_ text: String) {
-        guard !text.isEmpty, text.count <= 32,
-            text.allSatisfy({ $0.isASCII && $0.isHexDigit && !$0.isUppercase })
+        guard !text.isEmpty, text.utf8.count <= Self.length,
+            text.utf8.allSatisfy(\.isLowercaseHexDigit)
         else { return nil }
         self.bytes = Array(text.utf8)
     }
@@ -45,4 +51,11 @@ package struct Epoch: Hashable, Sendable, CustomStringConvertible {
 
     /// A new one.
     package static func random() -> Epoch { Epoch(number: .random(in: 0...UInt32.max)) }
+}
+
+extension UInt8 {
+    fileprivate var isLowercaseHexDigit: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self)
+    }
 }

@@ -19,7 +19,7 @@ private struct JSONValueDecoder: Decoder {
         guard let members = self.value.members else {
             throw self.mismatch(JSONMember.self, "object")
         }
-        return KeyedDecodingContainer(Keyed<Key>(members: members, codingPath: self.codingPath))
+        return KeyedDecodingContainer(Keyed<Key>(members, codingPath: self.codingPath))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -67,11 +67,18 @@ private struct JSONValueDecoder: Decoder {
 
     private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let members: [JSONMember]
+        let values: JSONMembers
         let codingPath: [any CodingKey]
+
+        init(_ members: [JSONMember], codingPath: [any CodingKey]) {
+            self.members = members
+            self.values = JSONMembers(members)
+            self.codingPath = codingPath
+        }
 
         var allKeys: [Key] { self.members.compactMap { Key(stringValue: $0.key) } }
 
-        func contains(_ key: Key) -> Bool { self.members.contains { $0.key == key.stringValue } }
+        func contains(_ key: Key) -> Bool { self.values[key.stringValue] != nil }
 
         func decodeNil(forKey key: Key) throws -> Bool { try self.decoder(for: key).value == .null }
 
@@ -97,13 +104,13 @@ private struct JSONValueDecoder: Decoder {
         func superDecoder(forKey key: Key) throws -> any Decoder { try self.decoder(for: key) }
 
         private func decoder(for key: Key) throws -> JSONValueDecoder {
-            guard let member = self.members.first(where: { $0.key == key.stringValue }) else {
+            guard let value = self.values[key.stringValue] else {
                 throw DecodingError.keyNotFound(
                     key,
                     DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
                 )
             }
-            return JSONValueDecoder(value: member.value, codingPath: self.codingPath + [key])
+            return JSONValueDecoder(value: value, codingPath: self.codingPath + [key])
         }
     }
 

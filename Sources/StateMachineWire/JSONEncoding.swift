@@ -89,13 +89,18 @@ private final class JSONNode {
         switch self.content {
         case .value: break
         case .members(let members):
-            self.content = .members(members.sorted { $0.key < $1.key })
+            self.content = .members(
+                members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+            )
         case .elements(let elements):
             let starts = stride(from: 0, to: elements.count, by: width)
             let groups = starts.map { start -> (text: String, nodes: ArraySlice<JSONNode>) in
                 ([elements[start].value].listed, elements[start..<start + width])
             }
-            self.content = .elements(groups.sorted { $0.text < $1.text }.flatMap(\.nodes))
+            self.content = .elements(
+                groups.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
+                    .flatMap(\.nodes)
+            )
         }
     }
 }

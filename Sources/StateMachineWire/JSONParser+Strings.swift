@@ -85,8 +85,9 @@ extension JSONParser {
         self.position += 1
         var unit: UInt16 = 0
         for _ in 0..<4 {
-            guard let byte = self.current, let digit = Character(Unicode.Scalar(byte)).hexDigitValue
-            else { throw self.error("four hexadecimal digits were expected") }
+            guard let digit = self.current?.hexDigit else {
+                throw self.error("four hexadecimal digits were expected")
+            }
             unit = unit << 4 | UInt16(digit)
             self.position += 1
         }
@@ -99,6 +100,18 @@ extension JSONParser {
             offset: bytes.startIndex + bytes.validUTF8PrefixCount,
             message: "not UTF-8"
         )
+    }
+}
+
+extension UInt8 {
+    /// What it stands for as a hexadecimal digit.
+    fileprivate var hexDigit: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
     }
 }
 

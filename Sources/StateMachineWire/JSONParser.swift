@@ -23,13 +23,17 @@ package struct JSONParser {
 
     let bytes: [UInt8]
     var position: Int
+    private let valueLimit: Int
+    private var values = 0
 
     /// The first key that stands twice in one object, if there is one.
     package private(set) var doubledKey: String?
 
-    package init(_ bytes: [UInt8]) {
+    /// A parser of a text with so many values in it at the most, those inside others counted.
+    package init(_ bytes: [UInt8], valueLimit: Int = .max) {
         self.bytes = bytes
         self.position = 0
+        self.valueLimit = valueLimit
     }
 
     /// The value of `text` if all of it is JSON, for what people type: `true`, `3`, `"a b"`.
@@ -72,6 +76,10 @@ package struct JSONParser {
         guard let byte = self.current else {
             throw self.error("the line ends where a value was expected")
         }
+        self.values += 1
+        guard self.values <= self.valueLimit else {
+            throw self.error("there are more than \(self.valueLimit) values")
+        }
         switch byte {
         case UInt8(ascii: "{"): return try self.parseObject(depth: depth)
         case UInt8(ascii: "["): return try self.parseArray(depth: depth)
@@ -104,7 +112,7 @@ package struct JSONParser {
         try self.checkDepth(depth)
         self.position += 1
         var members: [JSONMember] = []
-        var keys: Set<String> = []
+        var keys: Set<Spelling> = []
         self.skipWhiteSpace()
         if self.current == UInt8(ascii: "}") {
             self.position += 1
@@ -128,13 +136,13 @@ package struct JSONParser {
     private static func isNew(
         _ key: String,
         _ members: [JSONMember],
-        _ keys: inout Set<String>
+        _ keys: inout Set<Spelling>
     ) -> Bool {
         guard members.count >= self.comparedKeys else {
-            return !members.contains { $0.key == key }
+            return !members.contains { $0.key.isSpelled(key) }
         }
-        if keys.isEmpty { keys = Set(members.map(\.key)) }
-        return keys.insert(key).inserted
+        if keys.isEmpty { keys = Set(members.map { Spelling($0.key) }) }
+        return keys.insert(Spelling(key)).inserted
     }
 
     private mutating func parseArray(depth: Int) throws(JSONSyntaxError) -> JSONValue {

@@ -12,9 +12,19 @@ package struct Pattern: Hashable, Sendable {
         self.written = written
     }
 
+    package static func == (left: Pattern, right: Pattern) -> Bool {
+        left.state.isSpelled(right.state) && left.data == right.data
+            && left.written == right.written
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        self.state.hashSpelling(into: &hasher)
+        hasher.combine(self.data)
+    }
+
     /// Whether it means the state of that name with that `data`.
     package func matches(_ name: String, _ data: JSONValue) -> Bool {
-        name == self.state
+        name.isSpelled(self.state)
             && (self.data.isEmpty || JSONValue.object(self.data).isContained(in: data))
     }
 
@@ -23,7 +33,7 @@ package struct Pattern: Hashable, Sendable {
         let parts = text.split(at: ":", maxSplits: 1)
         var data: [JSONMember] = []
         if parts.count > 1 {
-            let fields = parts[1].split(at: ",")
+            let fields = parts[1].split(at: ",", maxSplits: RequestLimits.fields)
             data = try Pattern.members(fields, in: "pattern \(text.quoted)")
         }
         self.init(state: parts[0], data: data, written: .string(text))
@@ -38,7 +48,8 @@ package struct Pattern: Hashable, Sendable {
             guard let state = value["state"]?.string else {
                 throw WireError(.badRequest, "a pattern needs \"state\", a string")
             }
-            if let odd = members.first(where: { $0.key != "state" && $0.key != "data" }) {
+            let odd = members.first { !$0.key.isSpelled("state") && !$0.key.isSpelled("data") }
+            if let odd {
                 throw WireError(
                     .badRequest,
                     "a pattern has no key \(odd.key.quoted); known: state, data",
@@ -70,7 +81,14 @@ package struct Pattern: Hashable, Sendable {
         _ items: [String],
         in place: String
     ) throws(WireError) -> [JSONMember] {
+        guard items.count <= RequestLimits.fields else {
+            throw WireError(
+                .limit,
+                "there are more than \(RequestLimits.fields) fields in \(place)"
+            )
+        }
         var members: [JSONMember] = []
+        var keys: Set<Spelling> = []
         for item in items {
             let parts = item.split(at: "=", maxSplits: 1)
             guard parts.count == 2, !parts[0].isEmpty else {
@@ -80,7 +98,7 @@ package struct Pattern: Hashable, Sendable {
                 )
             }
             let key = parts[0]
-            guard !members.contains(where: { $0.key == key }) else {
+            guard keys.insert(Spelling(key)).inserted else {
                 throw WireError(.badRequest, "\(key.quoted) stands twice in \(place)")
             }
             members.append(

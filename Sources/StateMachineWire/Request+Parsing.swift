@@ -13,16 +13,29 @@ extension Request {
             )
         }
         do {
-            // By bytes: a space stays one even if the next scalar combines with it.
-            let words = text.utf8.split(whereSeparator: \.isWhiteSpace)
-            return Request(id: nil, call: try Call(words: words.map { String(Substring($0)) }))
+            return Request(id: nil, call: try Call(words: try self.words(of: text)))
         } catch {
             throw RefusedRequest(id: nil, error: error)
         }
     }
 
+    private static func words(of text: String) throws(WireError) -> [String] {
+        // By bytes: a space stays one even if the next scalar combines with it.
+        let words = text.utf8.split(
+            maxSplits: RequestLimits.words,
+            whereSeparator: \.isWhiteSpace
+        )
+        guard words.count <= RequestLimits.words else {
+            throw WireError(
+                .limit,
+                "there are more than \(RequestLimits.words) words in the line; send an object"
+            )
+        }
+        return words.map { String(Substring($0)) }
+    }
+
     private init(object line: [UInt8]) throws(RefusedRequest) {
-        var parser = JSONParser(line)
+        var parser = JSONParser(line, valueLimit: RequestLimits.values)
         let object: JSONValue
         do {
             object = try parser.parse()
@@ -63,7 +76,9 @@ extension Request {
 extension Operation {
     /// The operation of that name.
     fileprivate static func named(_ name: String) throws(WireError) -> Operation {
-        if let operation = Operation(rawValue: name) { return operation }
+        if let operation = Operation.allCases.first(where: { $0.rawValue.isSpelled(name) }) {
+            return operation
+        }
         let known = Operation.allCases.map(\.rawValue)
         throw WireError(
             .unknownOperation,

@@ -87,6 +87,21 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 package enum RequestID: Hashable, Sendable {
     case integer(Int64)
     case string(String)
+
+    package static func == (left: RequestID, right: RequestID) -> Bool {
+        switch (left, right) {
+        case (.integer(let left), .integer(let right)): left == right
+        case (.string(let left), .string(let right)): left.isSpelled(right)
+        case (.integer, _), (.string, _): false
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .integer(let integer): hasher.combine(integer)
+        case .string(let string): string.hashSpelling(into: &hasher)
+        }
+    }
 }
 
 /// A state to be set, and when.

@@ -3,13 +3,14 @@ struct RequestKeys {
     let members: [JSONMember]
 
     subscript(_ key: String) -> JSONValue? {
-        self.members.first { $0.key == key }?.value
+        self.members.first { $0.key.isSpelled(key) }?.value
     }
 
     /// Refuses keys that the operation does not know.
     func allow(_ keys: [String], for operation: String) throws(WireError) {
         let known = ["op", "id"] + keys
-        guard let odd = self.members.first(where: { !known.contains($0.key) }) else { return }
+        let odd = self.members.first { member in !known.contains { $0.isSpelled(member.key) } }
+        guard let odd else { return }
         throw WireError(
             .badRequest,
             "\(operation) has no key \(odd.key.quoted); known: \(known.joined(separator: ", "))",
@@ -80,7 +81,7 @@ struct RequestKeys {
     /// One of a few words.
     func choice(_ key: String, of known: [String]) throws(WireError) -> String? {
         guard let value = self[key] else { return nil }
-        guard let word = value.string, known.contains(word) else {
+        guard let word = value.string, known.contains(where: { $0.isSpelled(word) }) else {
             throw self.mismatch(key, known.map(\.quoted).joined(separator: " or "), value)
         }
         return word

@@ -11,6 +11,27 @@ package enum RequestLimits {
     /// Bytes of UTF-8 in a `cause` or a `why`.
     package static let causeBytes = 256
 
+    /// Combining marks in a row, in a text of `data`.
+    ///
+    /// 30: what Unicode's stream-safe text (UAX #15) allows, far beyond any writing.
+    package static let marks = 30
+
+    /// JSON values in a request, those inside others counted.
+    ///
+    /// 4096: far beyond any state, and few enough that reading them takes less than 2 ms, in which nobody
+    /// else is served.
+    package static let values = 4096
+
+    /// Words in a request that is no object.
+    ///
+    /// 128: more than anybody types, and than an operation takes.
+    package static let words = 128
+
+    /// Fields of a state that a pattern in one word, or a `set` in words, may name.
+    ///
+    /// 64: more than any case of an enum has.
+    package static let fields = 64
+
     /// Patterns in one list: every change is held against each of them, for every reader.
     ///
     /// 32: more than anybody writes by hand, and few enough that the readers of one user cannot slow

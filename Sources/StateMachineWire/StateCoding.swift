@@ -59,6 +59,7 @@ package struct StateCoding<State: MachineState>: Sendable {
         }
         var payload: [JSONMember] = []
         for member in members {
+            try found.checkMarks(of: member)
             if let field = try found.check(member) {
                 payload.append(JSONMember(field.key, member.value))
                 continue
@@ -71,9 +72,10 @@ package struct StateCoding<State: MachineState>: Sendable {
         let state = try self.state(found, payload)
         if !found.isComplete {
             // Its own encoding names the fields that probing did not reach.
-            let known = (self.data(of: state).members ?? []).map(\.key)
-            if let odd = members.first(where: { $0.value != .null && !known.contains($0.key) }) {
-                throw found.noField(odd.key, known: known)
+            let known = self.data(of: state).members ?? []
+            let values = JSONMembers(known)
+            if let odd = members.first(where: { $0.value != .null && values[$0.key] == nil }) {
+                throw found.noField(odd.key, known: known.map(\.key))
             }
         }
         return state
@@ -99,7 +101,8 @@ package struct StateCoding<State: MachineState>: Sendable {
     package func matches(_ pattern: Pattern, _ state: State) -> Bool {
         let name = state.name.rawValue
         // Most patterns name another state, or nothing but a state.
-        guard name == pattern.state, !pattern.data.isEmpty else { return name == pattern.state }
+        let isNamed = name.isSpelled(pattern.state)
+        guard isNamed, !pattern.data.isEmpty else { return isNamed }
         return pattern.matches(name, self.data(of: state))
     }
 }

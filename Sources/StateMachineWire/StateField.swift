@@ -17,9 +17,10 @@ package struct StateField: Hashable, Sendable {
 
     /// What a field of that name is called if it has no label; nil if it must have one.
     static func unlabelledKey(ofName name: String) -> String? {
-        guard name.hasPrefix("value") else { return nil }
-        if name == "value" { return "_0" }
-        guard let number = Int(name.dropFirst(5)), number > 1 else { return nil }
+        // By bytes: a name may come from a client.
+        guard name.utf8.starts(with: "value".utf8) else { return nil }
+        if name.utf8.count == 5 { return "_0" }
+        guard let number = Int(Substring(name.utf8.dropFirst(5))), number > 1 else { return nil }
         return "_\(number - 1)"
     }
 

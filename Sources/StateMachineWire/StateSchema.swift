@@ -16,7 +16,7 @@ package struct StateSchema: Sendable {
         let isComplete: Bool
 
         package func field(_ name: String) -> StateField? {
-            self.fields.first { $0.name == name }
+            self.fields.first { $0.name.isSpelled(name) }
         }
     }
 
@@ -48,7 +48,7 @@ package struct StateSchema: Sendable {
 
     /// The case of that name.
     package func `case`(_ name: String) throws(WireError) -> Case {
-        if let found = self.cases.first(where: { $0.name == name }) { return found }
+        if let found = self.cases.first(where: { $0.name.isSpelled(name) }) { return found }
         throw WireError(
             .unknownState,
             "there is no state \(name.quoted); known: \(self.names.joined(separator: ", "))",
@@ -61,7 +61,12 @@ package struct StateSchema: Sendable {
     package func check(_ pattern: Pattern) throws(WireError) {
         let found = try self.case(pattern.state)
         for member in pattern.data {
-            guard let field = try found.check(member), field.type.isScalar, member.value != .null,
+            guard let field = try found.check(member), field.type.isScalar, member.value != .null
+            else {
+                continue
+            }
+            try found.checkMarks(of: member)
+            guard
                 let objection = self.objection(found.name, JSONMember(field.key, member.value))
             else { continue }
             throw WireError(.badData, objection.sentence(about: found.name))
@@ -85,6 +90,16 @@ extension StateSchema.Case {
             )
         }
         return field
+    }
+
+    /// Refuses texts on which the types of fields would spend too much time.
+    func checkMarks(of member: JSONMember) throws(WireError) {
+        guard member.key.hasTooManyMarks || member.value.hasTooManyMarks else { return }
+        throw WireError(
+            .badData,
+            "\(member.key.excerpt()) of \(self.name) has more than \(RequestLimits.marks) "
+                + "combining marks in a row"
+        )
     }
 
     func noField(_ name: String, known: [String]) -> WireError {

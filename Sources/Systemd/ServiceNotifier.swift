@@ -68,9 +68,15 @@ package struct ServiceNotifier: Sendable {
     /// Whether there is a manager to be told.
     package var isHeard: Bool { getenv("NOTIFY_SOCKET") != nil }
 
+    /// Characters of a text that are sent.
+    ///
+    /// 900: at four bytes each they fit beside the rest into 4096, what systemd reads of a message; it
+    /// passes over a longer one.
+    private static let textLength = 900
+
     /// A line of the protocol is a line: what would end it early is made a space.
     private static func oneLine(_ text: String) -> String {
-        String(text.map { $0.isNewline ? " " : $0 })
+        String(String(text.unicodeScalars.prefix(self.textLength)).map { $0.isNewline ? " " : $0 })
     }
 
     private func send(_ assignments: String, with descriptors: [CInt] = []) throws(NotifyError) {

@@ -1,3 +1,5 @@
+import StateMachineCore
+
 extension ChildCommand {
     /// How a command ended, or why it did not begin.
     enum Ending: Equatable, Sendable {

@@ -47,12 +47,13 @@ struct CursorFile: Sendable {
 
     /// Replaces the file as a whole: whoever reads it sees the old cursor or the new one.
     func write(_ cursor: String) throws(Failure) {
-        let temporary = "\(self.path).\(getpid()).tmp"
+        // Nobody can have put a file, or a link to one, where this one will be.
+        let temporary = "\(self.path).\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
         do {
             let file = try FileDescriptor.open(
                 FilePath(temporary),
                 .writeOnly,
-                options: [.create, .truncate, .closeOnExec],
+                options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
                 permissions: [.ownerReadWrite, .groupRead, .otherRead]
             )
             try file.closeAfter {

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 
 /// The reply to `describe` as people are shown it.
 struct DescriptionText {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import StateMachineClient
+import StateMachineCore
 
 /// How the process ends.
 enum ExitStatus: Int32, Error {
@@ -21,7 +22,8 @@ enum ExitStatus: Int32, Error {
 
     init(_ error: ClientError) {
         switch error {
-        case .notFound, .unreachable, .crowded, .silent, .malformed: self = .unreachable
+        case .notFound, .unreachable, .crowded, .silent, .malformed, .lineTooLong:
+            self = .unreachable
         case .pathTooLong: self = .usage
         case .notPermitted: self = .notPermitted
         case .lost, .lostForGood: self = .lost

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 
 /// A guard whose votes are a command's exit codes.
 struct GuardRun: Sendable {

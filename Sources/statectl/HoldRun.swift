@@ -1,5 +1,6 @@
 import Glibc
 import StateMachineClient
+import StateMachineCore
 
 /// A hold and what is done while it lasts.
 struct HoldRun: Sendable {

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 
 extension LineText {
     /// What people are told at the end of a history; nil if there is nothing to tell.

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 
 extension NamedState {
     /// As it would stand in Swift: `authentication(phase: active)`, `ready(true)`.

@@ -19,7 +19,24 @@ enum StateCompletion {
     }
 
     static func names(_ words: [String]) async -> [String] {
-        await self.states(for: words).compactMap { $0["state"]?.string }
+        await self.states(for: words).compactMap { $0["state"]?.string }.filter(self.isHarmless)
+    }
+
+    /// Whether a shell takes a word for nothing but a word, whatever it does with it: a daemon may say
+    /// anything, and bash carries out what it finds in the words that it is to choose from.
+    ///
+    /// A word with a hyphen before it would be a flag.
+    private static func isHarmless(_ word: String) -> Bool {
+        word.utf8.first != UInt8(ascii: "-") && !word.isEmpty
+            && word.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."),
+                    UInt8(ascii: ":"), UInt8(ascii: "="), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
     }
 
     /// `key=value` for the fields that take only some values, `key=` for the others.
@@ -39,6 +56,7 @@ enum StateCompletion {
             let label = name == nil ? "\(field.key)=" : ""
             return values.isEmpty && name == nil ? [label] : values.map { label + $0 }
         }
+        .filter(self.isHarmless)
     }
 
     private static func texts(of field: JSON) -> [String] {

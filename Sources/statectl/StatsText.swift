@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 
 /// The reply to `stats` as people are shown it.
 struct StatsText {

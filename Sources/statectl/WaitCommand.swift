@@ -1,5 +1,6 @@
 import ArgumentParser
 import StateMachineClient
+import StateMachineCore
 
 struct WaitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

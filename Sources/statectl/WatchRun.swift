@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 
 /// A watch and what is done with its lines.
 struct WatchRun: Sendable {

@@ -1,4 +1,5 @@
 import Configuration
+import StateMachineCore
 
 extension ConfigContent {
     /// The value as a person would write it.
@@ -27,6 +28,21 @@ extension String {
         let isPlain = self.allSatisfy {
             $0.isASCII && ($0.isLetter || $0.isNumber || "/._-".contains($0))
         }
+        guard !self.unicodeScalars.contains(where: \.isUnprintable) else { return self.escaped }
         return isPlain ? self : "'\(self.replacing("'", with: "''"))'"
+    }
+    /// In the double quotes of YAML, in which what a terminal would obey can be written out.
+    private var escaped: String {
+        var text = "\""
+        for scalar in self.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": text += "\\\(scalar)"
+            case _ where scalar.isUnprintable:
+                let digits = String(scalar.value, radix: 16, uppercase: true)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
     }
 }

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineServer
 
 extension Settings {
@@ -32,7 +33,7 @@ extension Settings {
         let width = lines.map(\.text.count).max() ?? 0
         return lines.map { line in
             let gap = String(repeating: " ", count: width - line.text.count)
-            return "\(line.text)\(gap)  # \(line.origin)\n"
+            return "\(line.text)\(gap)  # \(line.origin.printable)\n"
         }.joined()
     }
 }

@@ -64,6 +64,7 @@ struct StateMachineCommand: ParsableCommand {
     }
 
     static func main() {
+        StandardDescriptors.prepare()
         var command: any ParsableCommand
         do {
             command = try self.parseAsRoot()
@@ -94,7 +95,9 @@ struct StateMachineCommand: ParsableCommand {
         do {
             settings = try self.settings()
         } catch {
-            try self.complain(error.problems)
+            for problem in error.problems {
+                LogOutput.standardError.write(sentence: "statemachine: \(problem.printable)")
+            }
             let failure = DaemonError(error)
             Self.end {
                 await failure.tell()
@@ -125,7 +128,8 @@ struct StateMachineCommand: ParsableCommand {
 
     private func complain(_ sentences: [String]) throws {
         for sentence in sentences {
-            try FileDescriptor.standardError.writeAll("statemachine: \(sentence)\n".utf8)
+            let line = "statemachine: \(sentence.printable)\n"
+            try FileDescriptor.standardError.writeAll(line.utf8)
         }
     }
 
@@ -134,6 +138,7 @@ struct StateMachineCommand: ParsableCommand {
         // On the main actor from the first line: `runUntilSignalled` says why.
         Task { @MainActor in
             let status = await body()
+            LogOutput.standardError.flush()
             // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
             // if nobody reads it.
             _exit(status)

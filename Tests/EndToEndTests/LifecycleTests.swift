@@ -78,7 +78,7 @@ struct LifecycleTests {
             #expect(killed.status == .signaled(9))
             #expect(
                 try FileManager.default.contentsOfDirectory(atPath: killed.runtime).sorted()
-                    == ["control.sock", "events.sock"]
+                    == ["control.sock", "events.sock", "statemachine.lock"]
             )
             try FileManager.default.removeItem(atPath: killed.notify.path)
             let ended = try await DaemonProcess.run(in: directory) { daemon in

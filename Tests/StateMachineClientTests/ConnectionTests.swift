@@ -1,6 +1,7 @@
 import NIOPosix
-import StateMachineClient
 import Testing
+
+@testable import StateMachineClient
 
 @Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
     private static let state = #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"#
@@ -43,6 +44,30 @@ import Testing
             ) {
                 try await self.texts(connection)
             }
+        }
+    }
+
+    @Test func aDenialThatNamesManyHoldsIsRead() async throws {
+        let by = String(repeating: "x", count: 1_600_000)
+        let line = #"{"type":"reply","ok":false,"error":"denied","message":"\#(by)"}"#
+        try await ScriptedDaemon.with(events: ScriptedDoor([.send("\(line)\n")])) {
+            daemon in
+            let connection = try await daemon.client.connect(to: .events)
+            let lines = connection.lines.makeAsyncIterator()
+            let found = try await lines.next()?.text
+            #expect(found == line)
+            await connection.close()
+        }
+    }
+
+    @Test func aLineWithoutEndIsSaidToBeTooLong() async throws {
+        let door = ScriptedDoor([.send(String(repeating: "x", count: LineFramer.lineBytes + 1))])
+        try await ScriptedDaemon.with(events: door) { daemon in
+            let connection = try await daemon.client.connect(to: .events)
+            let path = daemon.directory.socketPath(of: .events)
+            let error = ClientError.lineTooLong(path: path, limit: LineFramer.lineBytes)
+            await #expect(throws: error) { try await self.texts(connection) }
+            #expect(error.description.contains("a line of more than 16 MiB"))
         }
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import statectl
@@ -18,6 +19,20 @@ import Testing
             #expect(try file.read() == "7f3a9c:41")
             #expect(try scratch.read("cursor") == "7f3a9c:41\n")
             #expect(scratch.names == ["cursor"])
+        }
+    }
+
+    @Test func aPlantedLinkIsReplacedAndNotFollowed() async throws {
+        try await Scratch.with { scratch in
+            try scratch.write("kept", to: "elsewhere")
+            let path = "\(scratch.path)/cursor"
+            // Both where the cursor is to be, and where one could think that it is written first.
+            for name in [path, "\(path).\(getpid()).tmp"] {
+                #expect(symlink("\(scratch.path)/elsewhere", name) == 0)
+            }
+            try CursorFile(path: path).write("7f3a9c:40")
+            #expect(try scratch.read("elsewhere") == "kept")
+            #expect(try CursorFile(path: path).read() == "7f3a9c:40")
         }
     }
 

@@ -14,7 +14,8 @@ import Testing
     private static let failures: [(ClientError, Int32)] = [
         (.notFound(tried: []), 69), (.unreachable(path: "/s", reason: ""), 69),
         (.crowded(path: "/s"), 69), (.silent(path: "/s", .zero), 69),
-        (.malformed(path: "/s", ""), 69), (.pathTooLong("/s"), 2), (.notPermitted(path: "/s"), 77),
+        (.malformed(path: "/s", ""), 69), (.lineTooLong(path: "/s", limit: 1), 69),
+        (.pathTooLong("/s"), 2), (.notPermitted(path: "/s"), 77),
         (.lost(path: "/s"), 75), (.lostForGood(path: "/s", after: .zero), 75),
         (.timedOut(path: "/s", after: .zero), 124),
     ]

@@ -37,6 +37,13 @@ import Testing
         )
     }
 
+    @Test func noNumberIsTooLargeForMetrics() throws {
+        let rows = (1...3).map { _ in #"{"door":"events","watches":9223372036854775807,"lag":1}"# }
+        let line = #"{"type":"reply","ok":true,"uptimeMs":-9223372036854775808,"connections":["#
+        let text = PrometheusText.text(try Line.of(line + rows.joined(separator: ",") + "]}"))
+        #expect(text.contains("statemachine_watches 2.767"))
+    }
+
     @Test func countersAndConnectionsAreMetrics() throws {
         #expect(
             PrometheusText.text(try self.reply()) == """

@@ -126,6 +126,17 @@ import Testing
         #expect(again.limits.watchesPerConnection == 3)
     }
 
+    @Test func theReportHasNothingThatATerminalObeys() throws {
+        let path = "/run/a\u{1B}]0;b\u{7}\"\\\u{202E}c"
+        let report = try settings(["--runtime-directory", path])
+            .report(environment: [:], isRoot: true)
+        #expect(
+            !report.unicodeScalars.contains { $0 != "\n" && ($0.value < 0x20 || $0 == "\u{202E}") }
+        )
+        #expect(report.contains(#"runtime-directory: "/run/a\u001B]0;b\u0007\"\\\u202Ec""#))
+        #expect(try settings(file: report).text(.runtimeDirectory) == path)
+    }
+
     @Test func theReportNamesTheDirectoryThatSystemdGives() throws {
         let settings = try settings()
         let ofSystemd = try settings.report(

@@ -141,7 +141,11 @@ __statectl_custom_complete() {
         local -ar words=("${COMP_WORDS[@]::${COMP_CWORD}}" '' "${COMP_WORDS[@]:${COMP_CWORD}}")
     fi
 
-    "${COMP_WORDS[0]}" "${@}" "${words[@]}"
+    # compgen expands its list: a word that could be anything else is not offered.
+    local word
+    while IFS= read -r word; do
+        [[ "${word}" = *[!A-Za-z0-9_.:=-]* ]] || printf '%s\n' "${word}"
+    done < <("${COMP_WORDS[0]}" "${@}" "${words[@]}")
 }
 
 _statectl() {

@@ -1,0 +1,56 @@
+import Glibc
+
+/// What belongs to the user that the process runs as, and is open to nobody else.
+enum PrivateFile {
+    /// Takes from all others what rights they have to a directory.
+    ///
+    /// - Throws: ``HistoryError`` if it is somebody else's: what is in it is not to be trusted then.
+    static func close(directory path: String) throws(HistoryError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw HistoryError("cannot look at the state directory \(path)", errno: errno)
+        }
+        guard status.st_uid == geteuid() else {
+            throw HistoryError(
+                "the state directory \(path) belongs to uid \(status.st_uid) and not to "
+                    + "\(geteuid()); chown it, or choose another --state-directory"
+            )
+        }
+        try self.close(path, status, to: 0o700)
+    }
+
+    /// Takes from all others what rights they have to a file, if there is one, in a directory that is closed
+    /// to them.
+    ///
+    /// By its name: POSIX has a process lose its locks of a file when it closes a descriptor of it.
+    ///
+    /// - Throws: ``HistoryError`` if it is not a file of this user's own, with one name.
+    static func close(_ path: String) throws(HistoryError) {
+        var status = stat()
+        // What else may be wrong with it is found out when it is opened.
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { return }
+        guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1
+        else {
+            throw HistoryError(
+                "\(path) is not a file of user \(geteuid())'s own, with one name; move it away"
+            )
+        }
+        try self.close(path, status, to: 0o600)
+    }
+
+    /// Creates an empty file unless there is one, or no room for it.
+    static func create(_ path: String) {
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let descriptor = open(path, flags, 0o600)
+        if descriptor >= 0 { Glibc.close(descriptor) }
+    }
+
+    private static func close(
+        _ path: String,
+        _ status: stat,
+        to mode: mode_t
+    ) throws(HistoryError) {
+        guard status.st_mode & 0o077 != 0, chmod(path, mode) != 0 else { return }
+        throw HistoryError("cannot set the mode of \(path)", errno: errno)
+    }
+}

@@ -1,0 +1,117 @@
+import Dispatch
+import Glibc
+import StateMachineCore
+import Synchronization
+import Systemd
+
+/// Writes the log from a thread of its own: whoever logs never waits for who reads.
+///
+/// What gathers meanwhile is bounded; what is left out is said.
+///
+/// Guarded state: `waiting`, behind its lock.
+package final class LogOutput: Sendable {
+    /// One for the process, as its stderr is.
+    package static let standardError = LogOutput(STDERR_FILENO)
+
+    /// What is to be written, and where.
+    enum Entry: Sendable {
+        /// To stderr, with its newline.
+        case line(String)
+        /// To the journal; the line if the journal does not take it.
+        case journal([(name: String, value: String)], otherwise: @Sendable () -> Void)
+    }
+
+    private struct Waiting {
+        var entries: [Entry] = []
+        /// How many were left out since something was written.
+        var leftOut = 0
+    }
+
+    /// Entries that may wait.
+    ///
+    /// 1024: a few hundred kilobytes, and what a reader takes in a moment. Not tuned.
+    private static let limit = 1024
+
+    private let waiting = Mutex(Waiting())
+    private let thread = NotificationThread(name: "log")
+    private let descriptor: CInt
+
+    /// An output that writes lines to that descriptor, which has to stay open.
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    func write(_ entry: Entry) {
+        let isFirst = self.waiting.withLock { waiting in
+            guard waiting.entries.count < Self.limit else {
+                waiting.leftOut += 1
+                return false
+            }
+            waiting.entries.append(entry)
+            return waiting.entries.count == 1
+        }
+        if isFirst { self.thread.enqueue { self.drain() } }
+    }
+
+    /// Writes a sentence for people to stderr.
+    package func write(sentence: String) { self.write(.line("\(sentence)\n")) }
+
+    /// Waits until all is written, but no longer than that.
+    ///
+    /// To be called before the process ends.
+    package func flush(within seconds: Int = 1) {
+        let written = DispatchSemaphore(value: 0)
+        self.thread.enqueue { written.signal() }
+        _ = written.wait(timeout: .now() + .seconds(seconds))
+    }
+
+    private func drain() {
+        let (entries, leftOut) = self.waiting.withLock { waiting in
+            defer { waiting = Waiting() }
+            return (waiting.entries, waiting.leftOut)
+        }
+        for entry in entries {
+            switch entry {
+            case .line(let line): self.writeLine(line)
+            case .journal(let fields, let otherwise):
+                do {
+                    try Journal.send(fields)
+                } catch {
+                    otherwise()
+                }
+            }
+        }
+        guard leftOut > 0 else { return }
+        self.writeLine("statemachine: \(leftOut) lines of the log are left out: nobody read them\n")
+    }
+
+    /// Writes all of it; what stderr does not take is lost, and there is nobody to tell.
+    private func writeLine(_ line: String) {
+        var bytes = Array(line.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(self.descriptor, $0.baseAddress, $0.count)
+            }
+            if count > 0 {
+                bytes = bytes.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Somebody has made it non-blocking; this thread has time.
+                var ready = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&ready, 1, -1)
+            } else if errno != EINTR {
+                return
+            }
+        }
+    }
+}
+
+/// Lines for stderr, as a log handler gives them out: one with each call, its newline at the end.
+struct LogLines: TextOutputStream, Sendable {
+    private let output: LogOutput
+
+    init(to output: LogOutput) { self.output = output }
+
+    mutating func write(_ string: String) {
+        // What a client or a file name brings along must neither begin a line nor turn it around.
+        let line = string.hasSuffix("\n") ? String(string.dropLast()) : string
+        self.output.write(sentence: line.printable)
+    }
+}

@@ -1,0 +1,72 @@
+import Glibc
+
+/// A text that is equal to others of the same bytes only, and is compared and hashed in a time that grows
+/// with their number alone.
+///
+/// `String` compares as Unicode does: it sorts combining marks, which takes the square of the time for
+/// twice the marks. What a client sends is compared by this.
+struct Spelling: Hashable {
+    private let text: String
+
+    init(_ text: String) { self.text = text }
+
+    static func == (left: Spelling, right: Spelling) -> Bool { left.text.isSpelled(right.text) }
+
+    func hash(into hasher: inout Hasher) { self.text.hashSpelling(into: &hasher) }
+}
+
+extension String {
+    /// Whether the other text has the same bytes; see ``Spelling``.
+    package func isSpelled(_ other: String) -> Bool {
+        guard self.utf8.count == other.utf8.count else { return false }
+        let isSame = self.utf8.withContiguousStorageIfAvailable { own in
+            other.utf8.withContiguousStorageIfAvailable { other -> Bool in
+                guard let own = own.baseAddress, let start = other.baseAddress else { return true }
+                return memcmp(own, start, other.count) == 0
+            }
+        }
+        // Nil for strings that are not Swift's own.
+        return (isSame ?? nil) ?? self.utf8.elementsEqual(other.utf8)
+    }
+
+    func hashSpelling(into hasher: inout Hasher) {
+        let isHashed: Void? = self.utf8.withContiguousStorageIfAvailable {
+            hasher.combine(bytes: UnsafeRawBufferPointer($0))
+        }
+        if isHashed == nil { for byte in self.utf8 { hasher.combine(byte) } }
+        // No text is the beginning of another then.
+        hasher.combine(0xFF as UInt8)
+    }
+
+    /// Whether more combining marks follow each other in it than in any writing.
+    ///
+    /// What types of states do with a text is theirs, and compares as `String` does: with so few marks in a
+    /// row that takes a time that grows with the length alone.
+    var hasTooManyMarks: Bool {
+        // A short text cannot have enough of them to matter.
+        guard self.utf8.count > RequestLimits.marks * 4 else { return false }
+        var marks = 0
+        for scalar in self.unicodeScalars {
+            // Below U+0300 nothing combines.
+            let isMark =
+                scalar.value >= 0x300
+                && scalar.properties.canonicalCombiningClass != .notReordered
+            marks = isMark ? marks + 1 : 0
+            if marks > RequestLimits.marks { return true }
+        }
+        return false
+    }
+}
+
+extension JSONValue {
+    /// Whether any text in it has; see `String`'s.
+    var hasTooManyMarks: Bool {
+        switch self {
+        case .null, .bool, .number: false
+        case .string(let string): string.hasTooManyMarks
+        case .array(let elements): elements.contains(where: \.hasTooManyMarks)
+        case .object(let members):
+            members.contains { $0.key.hasTooManyMarks || $0.value.hasTooManyMarks }
+        }
+    }
+}

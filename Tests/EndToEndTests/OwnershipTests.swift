@@ -1,0 +1,139 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// What other users can do to the daemon's directories, before it starts and while it runs.
+@Suite(.timeLimit(.minutes(2)))
+struct OwnershipTests {
+    @Test func whoLocksTheDirectoryDoesNotKeepItFromStarting() async throws {
+        try await withTemporaryDirectory { directory in
+            let runtime = "\(directory)/run"
+            #expect(mkdir(runtime, 0o755) == 0)
+            // As anybody may who may enter it.
+            let descriptor = Descriptor(open(runtime, O_RDONLY | O_CLOEXEC), name: "lock")
+            #expect(flock(descriptor.number, LOCK_EX | LOCK_NB) == 0)
+            let ended = try await DaemonProcess.run(in: directory) { daemon in
+                let lock = try Self.mode("\(runtime)/statemachine.lock")
+                #expect(lock == 0o600)
+                let answer = try await daemon.ask(\.control, "get")
+                #expect(answer.type == "reply")
+            }
+            #expect(ended.status == .exited(0))
+        }
+    }
+
+    @Test func ofTwoDaemonsOneGetsTheDirectoryAndAStaleLockIsNone() async throws {
+        try await withTemporaryDirectory { directory in
+            for _ in 1...2 {
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    let notify = try NotifySocket(in: directory, name: "second")
+                    let second = try ActivatedDaemon(in: directory, notify: notify)
+                    let (errors, status) = try await second.ended()
+                    #expect(errors.contains("another daemon is running in \(directory)/run"))
+                    #expect(status == 1)
+                }
+            }
+        }
+    }
+
+    @Test func aDirectoryInWhichOthersMayWriteIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let runtime = "\(directory)/run"
+            #expect(mkdir(runtime, 0o755) == 0 && chmod(runtime, 0o777) == 0)
+            let errors = try await Self.failure(in: directory)
+            #expect(
+                errors.contains("others may write into the runtime directory \(runtime); chmod")
+            )
+        }
+    }
+
+    @Test func aLockThatLeadsElsewhereIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(mkdir("\(directory)/run", 0o755) == 0)
+            let lock = "\(directory)/run/statemachine.lock"
+            #expect(symlink("\(directory)/elsewhere", lock) == 0)
+            let errors = try await Self.failure(in: directory)
+            #expect(errors.contains("cannot open the lock \(lock)"))
+            #expect(!FileManager.default.fileExists(atPath: "\(directory)/elsewhere"))
+        }
+    }
+
+    @Test(
+        .enabled("needs root, to give a directory away") { geteuid() == 0 },
+        arguments: ["run", "state"]
+    )
+    func aDirectoryOfSomebodyElseIsRefused(_ name: String) async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(mkdir("\(directory)/\(name)", 0o755) == 0)
+            #expect(chown("\(directory)/\(name)", 65534, 65534) == 0)
+            let errors = try await Self.failure(
+                in: directory,
+                ["--state-directory", "\(directory)/state"]
+            )
+            #expect(errors.contains("directory \(directory)/\(name) belongs to uid 65534"))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func nobodyElseCanOpenTheHistory(_ wasOpen: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let files = ["", "-wal", "-shm"].map { "\(state)/statemachine.sqlite\($0)" }
+            if wasOpen {
+                // As another version has left them.
+                _ = try await DaemonProcess.run(
+                    in: directory,
+                    arguments: ["--state-directory", state]
+                ) {
+                    let reply = try await $0.ask(\.control, "set ready value=true")
+                    #expect(reply.seq == 1)
+                    try $0.send(.kill)
+                }
+                #expect(chmod(state, 0o755) == 0)
+                for file in files { #expect(chmod(file, 0o644) == 0) }
+            }
+            _ = try await DaemonProcess.run(in: directory, arguments: ["--state-directory", state])
+            {
+                let reply = try await $0.ask(\.control, "set authentication phase=active")
+                #expect(reply.seq == (wasOpen ? 2 : 1))
+                for file in files {
+                    let mode = try Self.mode(file)
+                    #expect(mode == 0o600, "\(file)")
+                }
+                let mode = try Self.mode(state)
+                #expect(mode == 0o700)
+            }
+        }
+    }
+
+    @Test func aDatabaseThatLeadsElsewhereIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            #expect(mkdir(state, 0o700) == 0)
+            #expect(symlink("\(directory)/elsewhere", "\(state)/statemachine.sqlite") == 0)
+            let errors = try await Self.failure(in: directory, ["--state-directory", state])
+            #expect(errors.contains("\(state)/statemachine.sqlite is not a file of user"))
+            #expect(!FileManager.default.fileExists(atPath: "\(directory)/elsewhere"))
+        }
+    }
+
+    /// What a daemon that does not start says.
+    private static func failure(
+        in directory: String,
+        _ arguments: [String] = []
+    ) async throws -> String {
+        let notify = try NotifySocket(in: directory)
+        let daemon = try ActivatedDaemon(in: directory, notify: notify, arguments: arguments)
+        try await notify.wait(for: "STATUS=")
+        let (errors, status) = try await daemon.ended()
+        #expect(status == 1)
+        return errors
+    }
+
+    private static func mode(_ path: String) throws -> mode_t {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw TestFailure("there is no \(path)") }
+        return status.st_mode & 0o777
+    }
+}

@@ -1,0 +1,76 @@
+import FoundationEssentials
+import StateMachineWire
+import Testing
+
+@testable import StateMachineServer
+
+/// What lies in the store under the record's name, whoever put it there.
+struct HandOverRecordTests {
+    private func record(
+        _ change: (inout HandOverRecord, inout HandOverRecord.Connection) -> Void = { _, _ in }
+    ) throws -> HandOverRecord {
+        var connection = HandOverRecord.Connection(
+            socket: 7,
+            door: .control,
+            isOpen: true,
+            input: Data(),
+            unsent: Data([1]),
+            unsentReplies: 1,
+            outbox: [.init(bytes: Data([1]), replies: 1, mark: .start(0))],
+            history: .init(request: Data(), cursor: 1, end: 2, count: 1, resync: nil),
+            watches: [
+                .init(
+                    request: nil,
+                    phase: .live,
+                    isToReplay: false,
+                    isEnding: false,
+                    cursor: 1,
+                    reported: 1
+                )
+            ],
+            waits: [.init(request: Data(), isJudged: true, leftMs: 1)],
+            holds: [.init(number: 1, request: Data())],
+            guards: [],
+            resyncs: 1,
+            bytes: 1
+        )
+        let epoch = try #require(Epoch("0a"))
+        var record = HandOverRecord(epoch: epoch, seq: 2, lastNumber: 1, connections: [])
+        change(&record, &connection)
+        record.connections = [connection]
+        return record
+    }
+
+    @Test func comesBackAsItWas() throws {
+        let record = try self.record()
+        #expect(try HandOverRecord(decoding: record.encoded()) == record)
+    }
+
+    @Test func isRefusedWithNumbersThatCannotBe() throws {
+        let forged = [
+            try self.record { $1.unsentReplies = -1 },
+            try self.record { $1.unsentReplies = .max },
+            try self.record { $1.outbox[0].replies = .max },
+            try self.record { $1.outbox[0].replies = .min },
+            try self.record { $1.outbox[0].mark = .start(-1) },
+            try self.record { $1.outbox[0].mark = .end(.max) },
+            try self.record { $1.history?.cursor = .max },
+            try self.record { $1.history?.end = .max },
+            try self.record { $1.history?.count = .max },
+            try self.record { $1.watches[0].cursor = .max },
+            try self.record { $1.watches[0].reported = .max },
+            try self.record { $1.waits[0].leftMs = .max },
+            try self.record { $1.holds[0].number = .max },
+            try self.record { $1.guards = [.init(number: .max, request: Data())] },
+            try self.record { $1.resyncs = .max },
+            try self.record { $1.bytes = .max },
+            try self.record { record, _ in record.seq = .max },
+            try self.record { record, _ in record.lastNumber = .max },
+            try self.record { record, _ in record.epoch = "" },
+        ]
+        for record in forged {
+            let bytes = try record.encoded()
+            #expect(throws: DaemonError.self) { try HandOverRecord(decoding: bytes) }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+@testable import StateMachineServer
+
+/// The one line that the service manager shows.
+struct StatusTextTests {
+    private enum Note: MachineState {
+        case text(String)
+
+        enum Name: String, Hashable, Sendable, CaseIterable { case text }
+
+        static var initial: Note { .text("") }
+        var name: Name { .text }
+    }
+
+    @Test func aLongStateIsCutAndTheRestIsThere() {
+        let note = Note.text(String(repeating: "\u{202E}å ", count: 20_000))
+        let snapshot = EncodedSnapshot(
+            seq: 7,
+            state: TypedState(note, StateCoding()),
+            at: WallTime(microseconds: 0)
+        )
+        var facts = StatusReporter.Facts()
+        facts.newest = snapshot
+        facts.watches = 1
+        facts.trouble = String(repeating: "x", count: 10_000)
+        let text = facts.text ?? ""
+        // What systemd reads of a message, and beside it is "STATUS=".
+        #expect(text.utf8.count < 4000)
+        #expect(text.hasPrefix("text("))
+        #expect(text.contains("…, seq 7, 1 watch; changes are refused: xxx"))
+        #expect(!text.contains("\u{202E}"))
+    }
+}

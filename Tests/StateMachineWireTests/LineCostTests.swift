@@ -1,0 +1,63 @@
+import Foundation
+import StateMachineCore
+import StateMachineWire
+import Testing
+
+/// While one line is judged nobody else is served, whoever sent it.
+///
+/// Measured is the processor time of the thread, and always beside that of something else: how busy the
+/// machine is does not matter.
+@Suite("What a line costs", .serialized, .timeLimit(.minutes(5)))
+struct LineCostTests {
+    /// Bytes in the longest lines: a quarter of what a line may have, in the check.
+    private static let length =
+        ProcessInfo.processInfo.environment["STATEMACHINE_ATTACK"] == "full" ? 65_000 : 16_250
+
+    private let judge = LineJudge()
+
+    /// Four times the bytes cost four times as much; sixteen times, where it grows with the square.
+    private static let bound = 8.0
+
+    @Test func growsWithItsLength() {
+        // What is done only once is not counted.
+        for line in CostlyLine.all { self.judge.judge(line.bytes(64)) }
+        for line in CostlyLine.all {
+            let (growth, cost) = self.growth(of: line)
+            #expect(growth < Self.bound, "\(line.name): \(cost / 1000) µs, \(growth) times as much")
+        }
+    }
+
+    @Test func isNoMoreThanThatOfManyValues() {
+        let usual = self.usualCost
+        for line in CostlyLine.all {
+            let bytes = line.bytes(Self.length)
+            var cost = self.judge.cost(of: bytes, times: 1)
+            if cost > usual { cost = self.judge.cost(of: bytes, times: 5) }
+            #expect(cost < usual, "\(line.name): \(cost / 1000) of \(usual / 1000) µs")
+        }
+    }
+
+    /// A few times what as many values as there may be cost, which is far below 2 ms where the compiler
+    /// optimizes.
+    private var usualCost: UInt64 {
+        let members = (0..<4000).map { "\"key\($0)\":1" }.joined(separator: ",")
+        let line = Array("{\"op\":\"set\",\"state\":\"table\",\"data\":{\(members)}}".utf8)
+        return self.judge.cost(of: line, times: 5) * 4
+    }
+
+    /// How many times as much the line costs as one of a quarter of its length.
+    private func growth(of line: CostlyLine) -> (growth: Double, cost: UInt64) {
+        let (short, long) = (line.bytes(Self.length / 4), line.bytes(Self.length))
+        // Once, unless that looks bad: another process may have taken the caches.
+        for times in [1, 5] {
+            let costs = (
+                self.judge.cost(of: short, times: times), self.judge.cost(of: long, times: times)
+            )
+            let growth = Double(costs.1) / Double(max(costs.0, 1))
+            // Below a tenth of a millisecond nothing grows too fast.
+            if growth < Self.bound || costs.1 < 100_000 { return (0, costs.1) }
+            if times == 5 { return (growth, costs.1) }
+        }
+        return (0, 0)
+    }
+}

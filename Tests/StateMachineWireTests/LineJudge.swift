@@ -1,0 +1,66 @@
+import Glibc
+import StateMachineCore
+import StateMachineWire
+
+/// All that a daemon does with a line before it has anything to do with a machine, and its answer.
+struct LineJudge: Sendable {
+    private let coding = StateCoding<Note>()
+    private let other = StateCoding<AppState>()
+    private let current = Note.table(["a": 1])
+
+    /// Returns how many bytes it has led to.
+    @discardableResult
+    func judge(_ line: [UInt8]) -> Int {
+        let isFast = line.withUnsafeBytes { SetLine($0) != nil }
+        do {
+            guard let request = try Request.parse(line) else { return 0 }
+            do {
+                return try self.judge(request.call) + (isFast ? 1 : 0)
+            } catch {
+                return ServerLine.refusal(id: request.id, error).count
+            }
+        } catch {
+            return ServerLine.refusal(id: error.id, error.error).count
+        }
+    }
+
+    private func judge(_ call: Request.Call) throws(WireError) -> Int {
+        switch call {
+        case .set(let call):
+            for pattern in call.ifState.map({ [$0] }) ?? [] { try self.check(pattern) }
+            let state = try self.coding.state(call.state, data: call.data)
+            _ = state == self.current
+            return self.coding.fragment(of: state).count
+        case .watch(let call):
+            for pattern in call.only ?? [] { try self.check(pattern) }
+            return call.since.flatMap(Cursor.init)?.description.utf8.count ?? 0
+        case .wait(let call):
+            for pattern in call.until { try self.check(pattern) }
+            return 0
+        case .get, .unwatch, .hold, .release, .guard, .vote, .history, .describe, .stats, .ping,
+            .help:
+            return 0
+        }
+    }
+
+    private func check(_ pattern: Pattern) throws(WireError) {
+        _ = self.coding.matches(pattern, self.current)
+        try? self.other.schema.check(pattern)
+        try self.coding.schema.check(pattern)
+    }
+
+    /// Nanoseconds of this thread that it takes to judge the line, at the best of so many times.
+    func cost(of line: [UInt8], times: Int) -> UInt64 {
+        (0..<times).map { _ in
+            let start = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
+            self.judge(line)
+            return nanoseconds(CLOCK_THREAD_CPUTIME_ID) - start
+        }.min() ?? 0
+    }
+
+    private func nanoseconds(_ clock: clockid_t) -> UInt64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}
