@@ -93,7 +93,7 @@ struct BadInputTests {
             message: "control.sock",
             isAtEvents: true
         ),
-        Case(line: "release 4", error: "not-found", message: "no hold 4"),
+        Case(line: "release 4", error: "not-found", message: "no hold or guard 4"),
         Case(line: #"{"op":"unwatch","id":4}"#, error: "not-found", message: "no watch"),
     ]
 
