@@ -1,15 +1,50 @@
+import Dispatch
+
 /// Calls something once after a while, unless it is stopped or released before.
 ///
-/// The task is its only state: whoever holds the alarm owns the task.
-final class Alarm: Sendable {
-    private let task: Task<Void, Never>
+/// On the continuous clock a timer of Dispatch's rings, on a queue of its own: a task would sleep on one
+/// of Dispatch's global queues, and once there was such a task Dispatch looks at the threads of those
+/// every second until the process ends. So the time in which the whole machine sleeps does not count. On
+/// any other clock it is a task.
+///
+/// The timer or task is its only state: whoever holds the alarm owns it. `@unchecked Sendable`: a timer may
+/// be cancelled from anywhere, and is not touched otherwise once it is set.
+final class Alarm: @unchecked Sendable {
+    private enum Means {
+        case timer(any DispatchSourceTimer)
+        case task(Task<Void, Never>)
+    }
+
+    private let means: Means
 
     init(
         after duration: Duration,
         on clock: any Clock<Duration>,
         ring: @escaping @Sendable () -> Void
     ) {
-        self.task = Task {
+        self.means =
+            clock is ContinuousClock
+            ? .timer(Self.timer(after: duration, ring: ring))
+            : .task(Self.task(after: duration, on: clock, ring: ring))
+    }
+
+    private static func timer(
+        after duration: Duration,
+        ring: @escaping @Sendable () -> Void
+    ) -> any DispatchSourceTimer {
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "alarm"))
+        timer.setEventHandler(handler: ring)
+        timer.schedule(deadline: .now() + duration.interval)
+        timer.activate()
+        return timer
+    }
+
+    private static func task(
+        after duration: Duration,
+        on clock: any Clock<Duration>,
+        ring: @escaping @Sendable () -> Void
+    ) -> Task<Void, Never> {
+        Task {
             do {
                 try await clock.sleep(for: duration, tolerance: nil)
             } catch {
@@ -20,9 +55,26 @@ final class Alarm: Sendable {
         }
     }
 
-    func stop() { self.task.cancel() }
+    func stop() {
+        switch self.means {
+        case .timer(let timer): timer.cancel()
+        case .task(let task): task.cancel()
+        }
+    }
 
-    deinit { self.task.cancel() }
+    deinit { self.stop() }
+}
+
+extension Duration {
+    /// For Dispatch; what is longer than it can say is never.
+    fileprivate var interval: DispatchTimeInterval {
+        let (seconds, attoseconds) = self.components
+        let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        // A minute is left for the present moment, to which it is added.
+        guard !overflows, whole < .max - 60_000_000_000 else { return .never }
+        // Rounded up: an alarm never rings too early.
+        return .nanoseconds(max(0, Int(whole + (attoseconds + 999_999_999) / 1_000_000_000)))
+    }
 }
 
 /// A reading of how long ago the call was.

@@ -1,7 +1,7 @@
 /// A state that belongs to one machine, so that it can be read and set by its type's name.
 ///
 /// ```swift
-/// extension AppState: ApplicationState {
+/// extension AppState: @retroactive ApplicationState {
 ///     public static let machine = StateMachine<AppState>()
 /// }
 ///
@@ -9,7 +9,8 @@
 /// if AppState.state == .ready(true) { … }
 /// ```
 ///
-/// The application says which machine; this module holds none.
+/// The application says which machine; this module holds none. A state of the application's own needs no
+/// `@retroactive`; that is for one that another module declares.
 public protocol ApplicationState: MachineState {
     /// The one machine.
     static var machine: StateMachine<Self> { get }

@@ -44,6 +44,9 @@ struct Ballot<State: MachineState>: Sendable {
         self.poll.vote(vote, by: voter)
     }
 
+    /// The proposer does not want it any more: the voters say no.
+    func withdraw() { self.poll.withdraw() }
+
     /// The voter has vanished: it is waited for no longer.
     func release(_ voter: ObjectIdentifier) { self.poll.release(voter) }
 }

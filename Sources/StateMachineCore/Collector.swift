@@ -9,14 +9,10 @@ struct Collector<Value: Sendable> {
         case ring(after: Duration)
     }
 
-    private struct Held {
-        let value: Value
-        let key: AnyHashable?
-    }
-
     private let delivery: Delivery<Value>
-    private let capacity: Int
-    private var held: [Held] = []
+    private var held: BoundedBuffer<Value>
+    /// Instead, where there is a newest of each key.
+    private var newest: NewestPerKey<Value>
     private var seqs: ClosedRange<UInt64>?
     private var coalesced = 0
     private var dropped = 0
@@ -26,7 +22,8 @@ struct Collector<Value: Sendable> {
     init(_ delivery: Delivery<Value>, capacity: Int) {
         precondition(capacity > 0, "a receptionist has to have room for one value")
         self.delivery = delivery
-        self.capacity = capacity
+        self.held = BoundedBuffer(capacity: capacity)
+        self.newest = NewestPerKey(capacity: capacity)
     }
 
     mutating func received(_ value: Value, seq: UInt64) -> Action {
@@ -39,7 +36,11 @@ struct Collector<Value: Sendable> {
             self.replace(with: value)
             return .wait
         case .latestPer(let key):
-            self.replace(with: value, key: key(value))
+            switch self.newest.put(value, for: key(value)) {
+            case .added: break
+            case .replaced: self.coalesced += 1
+            case .pushedOut: self.dropped += 1
+            }
             return .wait
         case .batch(let interval, let count):
             self.hold(value)
@@ -83,37 +84,26 @@ struct Collector<Value: Sendable> {
 
     /// What is held goes now.
     mutating func deliver(thenRingAfter duration: Duration? = nil) -> Action {
-        guard !self.held.isEmpty, let seqs = self.seqs else { return .wait }
+        guard let seqs = self.seqs else { return .wait }
+        let values = self.held.takeAll() + self.newest.takeAll()
+        guard !values.isEmpty else { return .wait }
         defer {
-            self.held = []
             self.seqs = nil
             self.coalesced = 0
             self.dropped = 0
         }
         return .deliver(
-            Batch(
-                values: self.held.map(\.value),
-                seqs: seqs,
-                coalesced: self.coalesced,
-                dropped: self.dropped
-            ),
+            Batch(values: values, seqs: seqs, coalesced: self.coalesced, dropped: self.dropped),
             thenRingAfter: duration
         )
     }
 
-    private mutating func hold(_ value: Value, key: AnyHashable? = nil) {
-        if self.held.count == self.capacity {
-            self.held.removeFirst()
-            self.dropped += 1
-        }
-        self.held.append(Held(value: value, key: key))
+    private mutating func hold(_ value: Value) {
+        if self.held.append(value) != nil { self.dropped += 1 }
     }
 
-    private mutating func replace(with value: Value, key: AnyHashable? = nil) {
-        if let index = self.held.firstIndex(where: { $0.key == key }) {
-            self.held.remove(at: index)
-            self.coalesced += 1
-        }
-        self.hold(value, key: key)
+    private mutating func replace(with value: Value) {
+        if self.held.popFirst() != nil { self.coalesced += 1 }
+        self.hold(value)
     }
 }

@@ -63,8 +63,8 @@ public final class DispatchQueueContext: ExecutionContext {
     /// The queue's identity: two contexts of one queue are the same place.
     public var identity: ObjectIdentifier { ObjectIdentifier(self.queue) }
 
-    /// Whether the calling code was started by this queue; code of a queue that targets this one
-    /// was not.
+    /// Whether the calling code runs on this queue, or on one that targets it and is no context
+    /// itself.
     public var isCurrent: Bool? {
         DispatchQueue.getSpecific(key: Self.mark) == self.identity
     }

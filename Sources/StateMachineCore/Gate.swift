@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// The proposals of one machine that cannot be decided straight away, in order of arrival.
 ///
@@ -23,6 +24,8 @@ struct Gate<State: MachineState>: Sendable {
         let completion: @Sendable (Answer) -> Void
         /// Nil: it is called where it was decided.
         let place: (any CompletionPlace)?
+        /// Whether its proposer does not want it any more; set under the machine's lock.
+        let isWithdrawn = Atomic<Bool>(false)
 
         init(
             _ new: State,

@@ -28,12 +28,19 @@ extension MulticastDelegate {
     ///   - put: puts the question to one of them, on its context.
     ///   - completion: told the verdict, once, by whoever brings it; before this returns if nobody
     ///     is there to be asked.
-    public func ask<Facet>(
+    public func ask<Facet: Sendable>(
         _ facet: Facet.Type,
         _ question: Question = Question(),
         put: @escaping @Sendable (Facet, Reply) -> Void,
         completion: @escaping @Sendable (Verdict) -> Void
-    ) {
+    ) { _ = self.poll(facet, question, put: put, completion: completion) }
+
+    private func poll<Facet: Sendable>(
+        _ facet: Facet.Type,
+        _ question: Question,
+        put: @escaping @Sendable (Facet, Reply) -> Void,
+        completion: @escaping @Sendable (Verdict) -> Void
+    ) -> Poll {
         let responders = self.responders(to: facet)
         let voters = [ObjectIdentifier: Tally.Voter](
             uniqueKeysWithValues: responders.map { recipient in
@@ -46,7 +53,7 @@ extension MulticastDelegate {
         let poll = Poll(question, voters: voters, decided: completion)
         guard !responders.isEmpty else {
             poll.begin()
-            return
+            return poll
         }
         if let deadline = question.deadline {
             poll.setAlarms(voters.mapValues { _ in deadline }, on: self.clock)
@@ -61,32 +68,44 @@ extension MulticastDelegate {
                 if !isAsked { poll.release(id) }
             }
         }
+        return poll
     }
 
     /// Asks everybody who responds to `facet` and answers at once, and suspends until it is decided.
+    ///
+    /// It ends when the task is cancelled: the answer is a no of the ``Denial/withdrawn`` question then,
+    /// and later votes do not count.
     ///
     /// - Parameters:
     ///   - facet: who is asked.
     ///   - question: how votes are counted, and how long they are waited for.
     ///   - vote: one delegate's vote, on its context.
     /// - Returns: the verdict.
-    public func ask<Facet>(
+    public func ask<Facet: Sendable>(
         _ facet: Facet.Type,
         _ question: Question = Question(),
         _ vote: @escaping @Sendable (Facet) -> Vote
     ) async -> Verdict {
-        await withCheckedContinuation { continuation in
-            self.ask(
-                facet,
-                question,
-                put: { $1.vote(vote($0)) },
-                completion: { continuation.resume(returning: $0) }
-            )
+        let withdrawal = Withdrawal()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let poll = self.poll(
+                    facet,
+                    question,
+                    put: { $1.vote(vote($0)) },
+                    completion: { continuation.resume(returning: $0) }
+                )
+                withdrawal.has { poll.withdraw() }
+            }
+        } onCancel: {
+            withdrawal.withdraw()
         }
     }
 
     /// Lets everybody who responds to `facet` change `value`, one after the other in order of
     /// registration, each on its own context.
+    ///
+    /// It ends when the task is cancelled: the value is suppressed then, and nobody else is asked.
     ///
     /// - Parameters:
     ///   - facet: who is asked.
@@ -95,7 +114,7 @@ extension MulticastDelegate {
     ///     gone, changes nothing if that counts as a yes, and else suppresses the value.
     ///   - step: one delegate's change, on its context; nil suppresses the value.
     /// - Returns: the value as the last one left it; nil if it was suppressed.
-    public func amend<Facet, Value: Sendable>(
+    public func amend<Facet: Sendable, Value: Sendable>(
         _ facet: Facet.Type,
         _ value: Value,
         _ question: Question = Question(),
@@ -104,34 +123,40 @@ extension MulticastDelegate {
         var value = value
         for recipient in self.responders(to: facet) {
             let amended = await self.amend(facet, by: recipient, value, question, step)
-            guard let amended else { return nil }
+            guard let amended, !Task.isCancelled else { return nil }
             value = amended
         }
         return value
     }
 
-    private func amend<Facet, Value: Sendable>(
+    private func amend<Facet: Sendable, Value: Sendable>(
         _ facet: Facet.Type,
         by recipient: Recipient,
         _ value: Value,
         _ question: Question,
         _ step: @escaping @Sendable (Facet, Value) -> Value?
     ) async -> Value? {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-            // Holds the alarm for as long as the step is waited for.
-            let answer = Once(continuation)
-            let silent: Value? =
-                switch question.whenSilent {
-                case .yes, .abstain: value
-                case .no: nil
+        let withdrawal = Withdrawal()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
+                let answer = Once(continuation)
+                withdrawal.has { answer.give(nil) }
+                let silent: Value? =
+                    switch question.whenSilent {
+                    case .yes, .abstain: value
+                    case .no: nil
+                    }
+                // Held for as long as the step is waited for.
+                if let deadline = question.deadline {
+                    answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
                 }
-            if let deadline = question.deadline {
-                answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
+                self.post(to: [recipient]) { _, mayCall in
+                    let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
+                    if !isAsked { answer.give(value) }
+                }
             }
-            self.post(to: [recipient]) { _, mayCall in
-                let isAsked = mayCall && recipient.call(facet) { answer.give(step($0, value)) }
-                if !isAsked { answer.give(value) }
-            }
+        } onCancel: {
+            withdrawal.withdraw()
         }
     }
 }

@@ -43,6 +43,9 @@ final class Poll: Sendable {
     /// The voter has vanished: it is waited for no longer.
     func release(_ voter: ObjectIdentifier) { _ = self.vote(.abstain, by: voter) }
 
+    /// Whoever asked does not want to know any more: the answer is no, and no vote counts.
+    func withdraw() { self.end(with: self.count.withLock { $0.tally.withdrawn() }) }
+
     private func ring(for voter: ObjectIdentifier) {
         self.end(with: self.count.withLock { $0.tally.deadlinePassed(for: voter) })
     }

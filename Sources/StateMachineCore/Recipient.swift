@@ -1,16 +1,20 @@
+import Synchronization
+
 /// A delegate of a ``MulticastDelegate`` and its context.
 ///
 /// Guarded state: `claim` guards the calls; `facets` remembers behind its lock what the object has
-/// been found to respond to. `@unchecked Sendable`: `weak` is never reassigned.
-final class Recipient: @unchecked Sendable {
+/// been found to respond to; `strong` is let go of by its cancelling; `missed` is atomic.
+final class Recipient: Sendable {
     let lane: CallLane
     let label: String
+    /// Whose it is: by number only, which may be another's when the object has died.
+    let object: ObjectIdentifier
 
-    private let identifier: ObjectIdentifier
-    private let strong: (any AnyObject & Sendable)?
-    private weak var weak: (any AnyObject & Sendable)?
+    private let strong: Lock<(any AnyObject & Sendable)?>
+    private weak let weak: (any AnyObject & Sendable)?
     private let claim = Claim()
     private let facets = Lock<[ObjectIdentifier: Bool]>([:])
+    private let missed = Atomic<Int>(0)
 
     init(
         _ object: any AnyObject & Sendable,
@@ -20,37 +24,47 @@ final class Recipient: @unchecked Sendable {
     ) {
         self.lane = lane
         self.label = label
-        self.identifier = ObjectIdentifier(object)
+        self.object = ObjectIdentifier(object)
         self.weak = object
-        self.strong =
-            switch holding {
-            case .weak: nil
-            case .strong: object
-            }
+        switch holding {
+        case .weak: self.strong = Lock(nil)
+        case .strong: self.strong = Lock(object)
+        }
     }
 
     var context: ObjectIdentifier { self.lane.identity }
+    /// Asked under no lock: what it looks with may be the last that holds the object.
     var isGone: Bool { self.weak == nil }
     var isCancelled: Bool { self.claim.isCancelled }
 
     /// By number and life: a dead object's number may be another's by now.
+    ///
+    /// It lets nothing go: whoever asks holds the only object that can be found.
     func represents(_ object: AnyObject) -> Bool {
-        self.identifier == ObjectIdentifier(object) && self.weak === object
+        self.object == ObjectIdentifier(object) && self.weak === object
     }
 
-    func cancel() { self.claim.cancel() }
+    func cancel() {
+        self.claim.cancel()
+        self.letGo()
+    }
 
-    func cancel(quiet: @escaping @Sendable () -> Void) { self.claim.cancel(quiet: quiet) }
+    func cancel(quiet: @escaping @Sendable () -> Void) {
+        self.claim.cancel(quiet: quiet)
+        self.letGo()
+    }
 
-    func responds<Facet>(to facet: Facet.Type) -> Bool {
+    /// Of an object that was held strongly; after the lock, for its end may run a client's code.
+    private func letGo() { _ = self.strong.withLock { $0.take() } }
+
+    func responds<Facet: Sendable>(to facet: Facet.Type) -> Bool {
         self.responds(to: ObjectIdentifier(facet)) { $0 is Facet }
     }
 
     /// `isResponding` is asked of the object once for each facet.
     func responds(to facet: ObjectIdentifier, asking isResponding: (AnyObject) -> Bool) -> Bool {
-        guard !self.isCancelled, !self.isGone else { return false }
+        guard !self.isCancelled, let object = self.weak else { return false }
         if let known = self.facets.withLock({ $0[facet] }) { return known }
-        guard let object = self.weak else { return false }
         let responds = isResponding(object)
         self.facets.withLock { $0[facet] = responds }
         return responds
@@ -64,58 +78,24 @@ final class Recipient: @unchecked Sendable {
             return true
         }
     }
+
+    /// A call of it was not made; returns whether that is the first one that it has to be told of.
+    func misses() -> Bool {
+        self.missed.add(1, ordering: .sequentiallyConsistent).oldValue == 0
+    }
+
+    /// Tells the object how many calls it missed, if it wants to know.
+    func hearMissed() {
+        let count = self.missed.exchange(0, ordering: .sequentiallyConsistent)
+        guard count > 0 else { return }
+        _ = self.call((any MissedCallsHearing).self) { $0.callsMissed(count) }
+    }
 }
 
-/// One context's calls, in order, one at a time.
-///
-/// Guarded state, behind `calls`: what is to be called, and whether somebody is at it.
-final class CallLane: Sendable {
-    typealias Call = @Sendable (_ mayCall: Bool) -> Void
-
-    private struct Calls: Sendable {
-        var waiting: [Call] = []
-        var isScheduled = false
-    }
-
-    let identity: ObjectIdentifier
-    private let context: any ExecutionContext
-    private let calls = Lock(Calls())
-
-    init(on context: any ExecutionContext) {
-        self.context = context
-        self.identity = context.identity
-    }
-
-    /// Under the lock that orders the calls.
-    func append(_ call: @escaping Call) { self.calls.withLock { $0.waiting.append(call) } }
-
-    /// Under no lock.
-    func wake() {
-        let isOurs = self.calls.withLock { calls in
-            // Another thread's drain may have taken what this one appended.
-            guard !calls.isScheduled, !calls.waiting.isEmpty else { return false }
-            calls.isScheduled = true
-            return true
-        }
-        guard isOurs else { return }
-        if let refusing = self.context as? any RefusingContext {
-            // Nobody is called on a context that has ended, and nobody waits for it either.
-            if !refusing.accepts({ self.drain(mayCall: true) }) { self.drain(mayCall: false) }
-        } else {
-            self.context.enqueue { self.drain(mayCall: true) }
-        }
-    }
-
-    private func drain(mayCall: Bool) {
-        while true {
-            let calls = self.calls.withLock { calls in
-                let waiting = calls.waiting
-                calls.waiting = []
-                if waiting.isEmpty { calls.isScheduled = false }
-                return waiting
-            }
-            guard !calls.isEmpty else { return }
-            for call in calls { call(mayCall) }
-        }
-    }
+/// A facet of delegates that want to know when they were called for too often while their context was busy.
+public protocol MissedCallsHearing: AnyObject, Sendable {
+    /// Called on the delegate's context, before what it is called for next.
+    ///
+    /// - Parameter count: how many calls, the oldest, it will never hear of.
+    func callsMissed(_ count: Int)
 }

@@ -7,7 +7,8 @@ extension StateMachine {
     ///
     /// It commits before it returns. On a machine with a write-ahead log it waits for the log, on the
     /// calling thread, but for no voter: it goes past proposals that wait for one, and makes a
-    /// question that is open stale. Called where it would wait for itself, by what the gate calls or
+    /// question that is open stale. So on such a machine it is for threads and queues that may block;
+    /// code that may suspend has a way of its own, which `await` picks. Called where it would wait for itself, by what the gate calls or
     /// where the log works (``WriteAheadLog/isCurrent``), it throws
     /// ``TransitionError/wouldWait(current:)``.
     ///
@@ -37,6 +38,18 @@ extension StateMachine {
                 by: by
             )
         }
+        return try self.assignStraight(new, ifSeq: seq, reenter: reenter, cause: cause, by: by)
+    }
+
+    /// On a machine without a write-ahead log.
+    @inlinable
+    func assignStraight(
+        _ new: State,
+        ifSeq seq: UInt64?,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?
+    ) throws(TransitionError<State>) -> Acceptance {
         let entered = try self.enter(
             new,
             expecting: { seq == nil || $0.seq == seq },
@@ -113,7 +126,7 @@ extension StateMachine {
     /// Only what its programmer could have known ends the process: not a full disk, nor many setters.
     private func trapOrReport(_ new: State, _ error: TransitionError<State>) {
         switch error {
-        case .illegal, .conflict, .denied, .stale, .wouldWait: Self.trap(new, error)
+        case .illegal, .conflict, .denied, .stale, .wouldWait, .withdrawn: Self.trap(new, error)
         case .notCommitted, .overloaded: self.options.unassigned?(new, error)
         }
     }
@@ -123,7 +136,7 @@ extension StateMachine {
         preconditionFailure("\(new) was assigned to a machine that refuses it: \(error)")
     }
 
-    private func unasked(
+    func unasked(
         _ new: State,
         _ isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
         reenter: Bool,

@@ -4,20 +4,29 @@ extension StateMachine {
     /// It waits for as long as the slowest context takes, and so for ever for one that never runs
     /// what it is given: a stuck queue, or an adopted thread that nobody drains. One that has ended is
     /// not waited for. Where that is not certain use ``flush(atMost:)``.
-    public func flush() async {
-        await withCheckedContinuation { continuation in
-            self.mark { continuation.resume() }
-        }
-    }
+    /// It ends when the task is cancelled, too, whoever has passed by then.
+    public func flush() async { _ = await self.flush(within: nil) }
 
     /// As ``flush()``, but for no longer than `limit`, measured by the machine's clock.
     ///
     /// - Returns: whether every context has passed.
-    public func flush(atMost limit: Duration) async -> Bool {
-        await withCheckedContinuation { continuation in
-            let flush = BoundedFlush(continuation)
-            flush.ring(Alarm(after: limit, on: self.options.clock) { flush.end(hasPassed: false) })
-            self.mark { flush.end(hasPassed: true) }
+    public func flush(atMost limit: Duration) async -> Bool { await self.flush(within: limit) }
+
+    private func flush(within limit: Duration?) async -> Bool {
+        let withdrawal = Withdrawal()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let flush = Flush(continuation)
+                withdrawal.has { flush.end(hasPassed: false) }
+                if let limit {
+                    flush.ring(
+                        Alarm(after: limit, on: self.options.clock) { flush.end(hasPassed: false) }
+                    )
+                }
+                self.mark { flush.end(hasPassed: true) }
+            }
+        } onCancel: {
+            withdrawal.withdraw()
         }
     }
 
@@ -33,10 +42,10 @@ extension StateMachine {
     }
 }
 
-/// Which of the two came first: the last context or the alarm.
+/// Which came first: the last context, the alarm, or the end of the task.
 ///
-/// Guarded state, behind `waiting`: who waits, and the alarm, until either has come.
-private final class BoundedFlush: Sendable {
+/// Guarded state, behind `waiting`: who waits, and the alarm, until one has come.
+private final class Flush: Sendable {
     private struct Waiting: Sendable {
         var continuation: CheckedContinuation<Bool, Never>?
         var alarm: Alarm?

@@ -25,7 +25,7 @@ extension StateMachine {
     /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @discardableResult
-    public func propose(
+    public func proposeAtOnce(
         _ new: State,
         expecting isExpected: (Snapshot<State>) -> Bool = { _ in true },
         reenter: Bool = false,
@@ -71,6 +71,29 @@ extension StateMachine {
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
+        _ = self.begin(
+            new,
+            asking: question,
+            expecting: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            completion: completion
+        )
+    }
+
+    /// Proposes a state; returns it if it has to wait its turn.
+    @_specialize(where State == AppState)
+    func begin(
+        _ new: State,
+        asking question: Question,
+        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        reenter: Bool,
+        cause: String?,
+        by: Peer?,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) -> Gate<State>.Pending? {
         let straight = self.decideAtOnce(
             new,
             expecting: isExpected,
@@ -81,56 +104,20 @@ extension StateMachine {
         )
         if let straight {
             completion(straight)
-            return
+            return nil
         }
-        self.enqueue(
-            Gate.Pending(
-                new,
-                isExpected: isExpected,
-                reenter: reenter,
-                cause: cause,
-                by: by,
-                question: question,
-                waited: stopwatch(on: self.options.clock),
-                completion: completion
-            )
+        let pending = Gate.Pending(
+            new,
+            isExpected: isExpected,
+            reenter: reenter,
+            cause: cause,
+            by: by,
+            question: question,
+            waited: stopwatch(on: self.options.clock),
+            completion: completion
         )
-    }
-
-    /// Proposes a state and waits, without a thread, for what becomes of it.
-    ///
-    /// As ``propose(_:asking:expecting:reenter:cause:by:completion:)``. Cancelling the task does not
-    /// withdraw the proposal.
-    ///
-    /// - Parameters:
-    ///   - new: the state to enter.
-    ///   - question: how voters are asked.
-    ///   - isExpected: pure, and may be asked again.
-    ///   - reenter: makes a transition even of a state equal to the current one.
-    ///   - cause: why, carried by the transition.
-    ///   - by: who, if not the process itself.
-    /// - Returns: the transition, or where the machine was already.
-    /// - Throws: ``TransitionError``; then nothing has changed.
-    @discardableResult
-    public func propose(
-        _ new: State,
-        asking question: Question,
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool = { _ in true },
-        reenter: Bool = false,
-        cause: String? = nil,
-        by: Peer? = nil
-    ) async throws(TransitionError<State>) -> Acceptance {
-        let result = await withCheckedContinuation { continuation in
-            self.propose(
-                new,
-                asking: question,
-                expecting: isExpected,
-                reenter: reenter,
-                cause: cause,
-                by: by
-            ) { continuation.resume(returning: $0) }
-        }
-        return try result.get()
+        self.enqueue(pending)
+        return pending
     }
 
     /// Decides at once, or returns nil if that would mean to wait.

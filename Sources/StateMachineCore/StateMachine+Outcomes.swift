@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Gate.Pending {
     /// What it leads to from there.
     func transition(from base: Snapshot<State>, at time: WallTime) -> Transition<State> {
@@ -57,6 +59,9 @@ extension StateMachine.Holder {
     ) -> Step {
         guard let pending = self.gate.pending.first else { return .again }
         let base = ballot.proposal.current
+        guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
+            return self.answer(pending, .failure(.withdrawn(current: self.snapshot)))
+        }
         guard self.seq == base.seq else {
             return self.answer(pending, .failure(.stale(current: self.snapshot)))
         }

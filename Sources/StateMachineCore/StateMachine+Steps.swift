@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What the gate does next: decides under the lock, and does nothing.
 extension StateMachine.Holder {
     typealias Step = StateMachine<State>.Step
@@ -70,6 +72,9 @@ extension StateMachine.Holder {
         base: Snapshot<State>,
         ending: @escaping @Sendable (Verdict) -> Void
     ) -> Step {
+        guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
+            return self.answer(pending, .failure(.withdrawn(current: self.snapshot)))
+        }
         guard self.ahead.seq == base.seq else { return .again }
         switch decision {
         case .refuse(let error): return self.answer(pending, .failure(error))

@@ -16,6 +16,8 @@ public enum TransitionError<State: MachineState>: Error, Hashable {
     case overloaded(current: Snapshot<State>)
     /// A straight call cannot decide it: a voter, the log or an earlier proposal has to be waited for.
     case wouldWait(current: Snapshot<State>)
+    /// The task that waited for it was cancelled in time.
+    case withdrawn(current: Snapshot<State>)
 }
 
 /// One voter's no.
@@ -33,4 +35,7 @@ public struct Denial: Hashable, Sendable {
         self.peer = peer
         self.why = why
     }
+
+    /// What a question is answered with when the task that asked it has been cancelled.
+    public static let withdrawn = Denial(label: "asker", why: "withdrawn")
 }

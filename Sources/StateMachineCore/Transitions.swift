@@ -1,8 +1,14 @@
+import Dispatch
+
 /// A machine's transitions, for `for await`.
 ///
 /// Every iterator hears for itself, all of them the same, from the moment it is made. It is bounded:
 /// one that falls too far behind gets a ``Heard/missed(_:now:)`` and goes on from there. Iterating
-/// ends when the task is cancelled.
+/// ends when the task is cancelled, and, after what was committed by then, when the machine goes: neither the
+/// sequence nor an iterator keeps it.
+///
+/// The iterators of a machine are told together, on a queue of theirs: whoever sets the state wakes that one,
+/// however many there are.
 public struct Transitions<State: MachineState>: AsyncSequence, Sendable {
     /// What an iterator hears.
     public enum Heard: Hashable, Sendable {
@@ -17,25 +23,38 @@ public struct Transitions<State: MachineState>: AsyncSequence, Sendable {
     /// What an iterator hears.
     public typealias Element = Heard
 
-    let machine: StateMachine<State>
-    let start: Start
-    let capacity: Int
+    private weak let machine: StateMachine<State>?
+    private let start: Start
+    private let capacity: Int
 
-    /// An iterator, which hears what is committed from now on.
+    fileprivate init(of machine: StateMachine<State>, starting start: Start, keeping capacity: Int)
+    {
+        self.machine = machine
+        self.start = start
+        self.capacity = capacity
+    }
+
+    /// An iterator, which hears what is committed from now on; nothing if the machine is gone.
     public func makeAsyncIterator() -> Iterator {
         Iterator(TransitionReader(of: self.machine, starting: self.start, keeping: self.capacity))
     }
 
-    /// One task's way through the transitions.
-    public struct Iterator: AsyncIteratorProtocol {
+    /// One task's way through the transitions; where several share one, each element is one task's.
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
         private let reader: TransitionReader<State>
 
-        init(_ reader: TransitionReader<State>) {
+        fileprivate init(_ reader: TransitionReader<State>) {
             self.reader = reader
         }
 
-        /// The next element; nil once the task is cancelled.
-        public mutating func next() async -> Heard? { await self.reader.next() }
+        /// The next element; nil once the task is cancelled or the machine is gone.
+        public mutating func next() async -> Heard? { await self.next(isolation: #isolation) }
+
+        /// The next element, without leaving the caller's isolation; nil once the task is cancelled or
+        /// the machine is gone.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Heard? {
+            await self.reader.next(isolation: actor)
+        }
     }
 }
 
@@ -52,128 +71,80 @@ extension StateMachine {
         keeping capacity: Int = 1024
     ) -> Transitions<State> {
         precondition(capacity > 0, "an iterator has to have room for one transition")
-        return Transitions(machine: self, start: start, capacity: capacity)
+        return Transitions(of: self, starting: start, keeping: capacity)
     }
 }
 
 /// One iterator's registration, which ends with it.
-final class TransitionReader<State: MachineState>: Sendable {
-    private let member: ReaderMember<State>
-    private let registration: Registration
+///
+/// It keeps the mailbox and not the member: that goes with the machine, and says so.
+private final class TransitionReader<State: MachineState>: Sendable {
+    private let mailbox: TransitionMailbox<State>
+    private let leave: @Sendable () -> Void
 
-    init(of machine: StateMachine<State>, starting start: Start, keeping capacity: Int) {
-        self.member = ReaderMember(keeping: capacity)
-        let (_, current) = machine.register(self.member, on: InlineContext())
+    init(of machine: StateMachine<State>?, starting start: Start, keeping capacity: Int) {
+        self.mailbox = TransitionMailbox(keeping: capacity)
+        guard let machine else {
+            self.mailbox.end()
+            self.leave = {}
+            return
+        }
+        let member = ReaderMember(self.mailbox)
+        let (_, current) = machine.register(member, on: ReaderContext(of: machine))
         switch start {
         case .next: break
-        case .current: self.member.begin(with: current)
+        case .current: self.mailbox.begin(with: current)
         }
-        self.registration = machine.registration(of: self.member)
+        self.leave = { [weak machine, weak member] in
+            guard let machine, let member else { return }
+            machine.registration(of: member).cancel()
+        }
     }
 
-    deinit { self.registration.cancel() }
+    deinit { self.leave() }
 
-    func next() async -> Transitions<State>.Heard? {
-        let member = self.member
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { member.take($0) }
-        } onCancel: {
-            member.end()
-        }
+    func next(isolation actor: isolated (any Actor)?) async -> Transitions<State>.Heard? {
+        let wait = TransitionMailbox<State>.Wait()
+        return await withTaskCancellationHandler(
+            operation: {
+                await withCheckedContinuation(isolation: actor) { continuation in
+                    self.mailbox.take(continuation, as: wait)
+                }
+            },
+            onCancel: { self.mailbox.withdraw(wait) },
+            isolation: actor
+        )
     }
 }
 
-/// Takes transitions from the committing thread and hands them to the iterator.
-///
-/// Guarded state, behind `mailbox`: what waits, and the continuation of an iterator that does.
-final class ReaderMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    typealias Heard = Transitions<State>.Heard
+/// Where the iterators of one machine are told: all in one lane, since the place is the machine's.
+private final class ReaderContext: ExecutionContext {
+    private let queue = DispatchQueue(label: "transitions")
+    let identity: ObjectIdentifier
 
-    private struct Mailbox: Sendable {
-        var current: Snapshot<State>?
-        var missed: Int = 0
-        var missedTo: Snapshot<State>?
-        var changes: [Transition<State>] = []
-        var continuation: CheckedContinuation<Heard?, Never>?
-        var isEnded = false
-
-        mutating func next() -> Heard? {
-            if let current = self.current.take() { return .current(current) }
-            if let now = self.missedTo.take() {
-                defer { self.missed = 0 }
-                return .missed(self.missed, now: now)
-            }
-            return self.changes.isEmpty ? nil : .change(self.changes.removeFirst())
-        }
+    init(of machine: AnyObject) {
+        self.identity = ObjectIdentifier(machine)
     }
 
-    private let mailbox = Lock(Mailbox())
-    private let capacity: Int
+    func enqueue(_ job: @escaping @Sendable () -> Void) { self.queue.async(execute: job) }
+}
 
-    init(keeping capacity: Int) {
-        self.capacity = capacity
-    }
+/// An iterator's place in the lane; when it goes, the machine has, or nobody iterates any more.
+private final class ReaderMember<State: MachineState>: Member<State>, @unchecked Sendable {
+    private let mailbox: TransitionMailbox<State>
 
-    /// Before anybody takes: whatever has come since the registration is behind it.
-    func begin(with current: Snapshot<State>) { self.mailbox.withLock { $0.current = current } }
-
-    func take(_ continuation: CheckedContinuation<Heard?, Never>) {
-        let heard = self.mailbox.withLock { mailbox -> Heard?? in
-            if mailbox.isEnded { return .some(nil) }
-            if let heard = mailbox.next() { return heard }
-            mailbox.continuation = continuation
-            return .none
-        }
-        if let heard { continuation.resume(returning: heard) }
-    }
-
-    func end() {
-        let continuation = self.mailbox.withLock { mailbox in
-            mailbox.isEnded = true
-            return mailbox.continuation.take()
-        }
-        continuation?.resume(returning: nil)
+    init(_ mailbox: TransitionMailbox<State>) {
+        self.mailbox = mailbox
     }
 
     override func receive(_ transition: Transition<State>) -> Bool {
-        self.deliver { mailbox in
-            if mailbox.changes.count < self.capacity {
-                mailbox.changes.append(transition)
-                return []
-            }
-            // All of them, so that what is told as missed lies before what follows.
-            let lost = mailbox.changes
-            mailbox.changes = []
-            mailbox.missed += lost.count + 1
-            mailbox.missedTo = Snapshot(
-                seq: transition.seq,
-                state: transition.new,
-                at: transition.at
-            )
-            return lost
-        }
+        self.mailbox.put(transition)
         return true
     }
 
     override func receiveMissed(_ count: Int, newest: Transition<State>) {
-        self.deliver { mailbox in
-            let lost = mailbox.changes
-            mailbox.changes = []
-            mailbox.missed += lost.count + count
-            mailbox.missedTo = Snapshot(seq: newest.seq, state: newest.new, at: newest.at)
-            return lost
-        }
+        self.mailbox.lose(count, newest: newest)
     }
 
-    /// What `change` returns is let go of after the lock: with a state a client's code may run.
-    private func deliver(_ change: (inout Mailbox) -> [Transition<State>]) {
-        let (continuation, heard, _) = self.mailbox.withLock {
-            mailbox -> (CheckedContinuation<Heard?, Never>?, Heard?, [Transition<State>]) in
-            let lost = change(&mailbox)
-            guard mailbox.continuation != nil else { return (nil, nil, lost) }
-            let heard = mailbox.next()
-            return (heard == nil ? nil : mailbox.continuation.take(), heard, lost)
-        }
-        continuation?.resume(returning: heard)
-    }
+    deinit { self.mailbox.end() }
 }

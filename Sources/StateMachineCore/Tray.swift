@@ -1,48 +1,50 @@
 /// Values on their way from where they are made to a ``Desk`` on its target context.
 ///
-/// Guarded state: `contents`, behind its lock; past `capacity` the oldest value is lost and counted.
+/// Guarded state: `contents`, behind its lock; past its capacity the oldest value is lost and counted.
 final class Tray<Value: Sendable>: Sendable {
     private struct Contents: Sendable {
-        var values: [(value: Value, seq: UInt64)] = []
+        var values: BoundedBuffer<(value: Value, seq: UInt64)>
         var lost = 0
         var lostFrom: UInt64 = 0
         /// How many were numbered here.
         var numbered: UInt64 = 0
 
         /// Returns what is pushed out, to be let go of after the lock.
-        mutating func put(_ value: Value, seq: UInt64, capacity: Int) -> Value? {
-            self.values.append((value, seq))
-            guard self.values.count > capacity else { return nil }
-            let oldest = self.values.removeFirst()
+        mutating func put(_ value: Value, seq: UInt64) -> Value? {
+            guard let oldest = self.values.append((value, seq)) else { return nil }
             if self.lost == 0 { self.lostFrom = oldest.seq }
             self.lost += 1
             return oldest.value
         }
 
         mutating func take() -> Contents {
-            defer { self = Contents(numbered: self.numbered) }
+            defer {
+                self = Contents(
+                    values: BoundedBuffer(capacity: self.values.capacity),
+                    numbered: self.numbered
+                )
+            }
             return self
         }
     }
 
     private let desk: Desk<Value>
-    private let capacity: Int
-    private let contents = Lock(Contents())
+    private let contents: Lock<Contents>
 
     init(_ desk: Desk<Value>, capacity: Int) {
         self.desk = desk
-        self.capacity = capacity
+        self.contents = Lock(Contents(values: BoundedBuffer(capacity: capacity)))
     }
 
     func put(_ value: Value, seq: UInt64) {
-        _ = self.contents.withLock { $0.put(value, seq: seq, capacity: self.capacity) }
+        _ = self.contents.withLock { $0.put(value, seq: seq) }
     }
 
     /// Puts a value that has no seq: it gets the next number, 1, 2, 3 … in order of arrival.
     func put(_ value: Value) {
         _ = self.contents.withLock { contents in
             contents.numbered += 1
-            return contents.put(value, seq: contents.numbered, capacity: self.capacity)
+            return contents.put(value, seq: contents.numbered)
         }
     }
 
@@ -55,10 +57,13 @@ final class Tray<Value: Sendable>: Sendable {
 
     /// On the target context, in its turn.
     func empty() {
-        let contents = self.contents.withLock { $0.take() }
+        var contents = self.contents.withLock { $0.take() }
         if contents.lost > 0 { self.desk.lost(contents.lost, from: contents.lostFrom) }
-        for (value, seq) in contents.values { self.desk.receive(value, seq: seq) }
-        if !contents.values.isEmpty { self.desk.burstEnded() }
+        let hasValues = !contents.values.isEmpty
+        while let (value, seq) = contents.values.popFirst() {
+            self.desk.receive(value, seq: seq)
+        }
+        if hasValues { self.desk.burstEnded() }
         self.desk.nudged()
     }
 }

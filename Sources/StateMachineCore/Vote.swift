@@ -98,6 +98,13 @@ struct Tally {
         return self.verdict()
     }
 
+    /// Whoever asked does not want to know any more.
+    mutating func withdrawn() -> Verdict? {
+        guard self.isOpen else { return nil }
+        self.isOpen = false
+        return .no([.withdrawn])
+    }
+
     private mutating func count(_ vote: Vote, of voter: Voter) {
         switch vote {
         case .yes: self.consents += 1

@@ -157,6 +157,8 @@ extension Connection {
             self.refuse(id, .limit, "too many sets wait their turn", current)
         case .wouldWait:
             self.refuse(id, .internal, "could not be decided at once", current)
+        case .withdrawn:
+            self.refuse(id, .internal, "was withdrawn", current)
         }
     }
 

@@ -113,6 +113,7 @@ enum SetRefusal: Sendable {
     case notCommitted(why: String)
     case overloaded
     case wouldWait
+    case withdrawn
 }
 
 /// A question to a voter; letting go of it is consent.

@@ -38,6 +38,8 @@ extension TypedMachine {
             return .refused(.overloaded, current: self.encoded(current))
         case .wouldWait(let current):
             return .refused(.wouldWait, current: self.encoded(current))
+        case .withdrawn(let current):
+            return .refused(.withdrawn, current: self.encoded(current))
         }
     }
 

@@ -14,14 +14,39 @@ struct RestTests {
             #expect(try await daemon.ask(\.control, "set ready value=true").seq == 1)
             #expect(try await watcher.next().seq == 1)
             // Start-up leaves one that ends after a second.
-            while try !daemon.runningTimers().isEmpty {
-                try await Task.sleep(for: .milliseconds(20))
-            }
+            try await daemon.comesToRest()
+        }
+    }
+
+    /// One that is silent past its deadline, and one that votes long before it.
+    @Test
+    func afterGuardsWereAskedNoTimerRuns() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.guard("g", "ready", #""timeoutMs":50"#)
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true")
+            #expect(try await voter.next().type == "ask")
+            // Its silence is consent.
+            #expect(try await setter.next().seq == 1)
+            let patient = try daemon.connect(\.control)
+            _ = try await patient.guard("p", "authentication", #""timeoutMs":60000"#)
+            try setter.send("set authentication phase=active")
+            #expect(try await patient.vote(try await patient.next(), true).ok == true)
+            #expect(try await setter.next().seq == 2)
+            try await daemon.comesToRest()
         }
     }
 }
 
 extension DaemonProcess {
+    /// Waits until no timer runs; for ever, and so past the test's limit, if one is always set again.
+    fileprivate func comesToRest() async throws {
+        while try !self.runningTimers().isEmpty {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
     /// How each timer that is set shows its time.
     fileprivate func runningTimers() throws -> [Substring] {
         let directory = "/proc/\(self.pid)/fdinfo"

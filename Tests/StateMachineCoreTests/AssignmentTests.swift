@@ -54,7 +54,7 @@ import Testing
         let machine = StateMachine<AppState>()
         let listener = Listener()
         machine.addDelegate(listener)
-        try machine.propose(.ready(false), reenter: true)
+        try machine.proposeAtOnce(.ready(false), reenter: true)
         #expect(listener.heard.heard.map(\.old) == [.ready(false)])
         #expect(listener.heard.heard.map(\.new) == [.ready(false)])
     }
@@ -72,7 +72,7 @@ import Testing
 
     @Test func reenteringIsLegalThoughTheStateDoesNotNameItself() throws {
         let machine = StateMachine<Door>(.closed)
-        try machine.propose(.closed, reenter: true)
+        try machine.proposeAtOnce(.closed, reenter: true)
         #expect(machine.snapshot.seq == 1)
     }
 

@@ -9,12 +9,8 @@ import Testing
         .deletingLastPathComponent()
         .appending(path: "Sources/StateMachineCore/StateMachineCore.docc/Checklist.md")
 
-    @Test func everyRowOfTheChecklistNamesATestThatIsThere() throws {
-        let source = try FileManager.default
-            .contentsOfDirectory(at: Self.tests, includingPropertiesForKeys: nil)
-            .filter { $0.pathExtension == "swift" }
-            .map { try String(contentsOf: $0, encoding: .utf8) }
-            .joined()
+    @Test func everyRowOfTheChecklistNamesTestsThatAreThereAndExpectSomething() throws {
+        let tests = try Self.bodies()
         let rows = try String(contentsOf: Self.page, encoding: .utf8)
             .split(separator: "\n")
             .filter { $0.firstMatch(of: /^\| [RATFG]?\d+ \|/) != nil }
@@ -24,8 +20,29 @@ import Testing
             let named = (row.split(separator: "|").last ?? "").matches(of: /`(\w+)`/)
             #expect(!named.isEmpty, "\(row)")
             for name in named {
-                #expect(source.contains("func \(name.1)("), "no test is named \(name.1)")
+                let body = tests[String(name.1)]
+                #expect(body != nil, "no test is named \(name.1)")
+                #expect(
+                    body?.contains(/expect\(|expect<|expect\w*\(|Issue\.record\(/) != false,
+                    "\(name.1) expects nothing"
+                )
             }
         }
+    }
+
+    /// What follows each `@Test`, up to the next, by the function's name.
+    private static func bodies() throws -> [String: Substring] {
+        let sources = try FileManager.default
+            .contentsOfDirectory(at: self.tests, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "swift" }
+            .map { try String(contentsOf: $0, encoding: .utf8) }
+        var bodies: [String: Substring] = [:]
+        for source in sources {
+            for part in source.split(separator: "@Test").dropFirst() {
+                guard let name = part.firstMatch(of: /func (\w+)\(/) else { continue }
+                bodies[String(name.1)] = part
+            }
+        }
+        return bodies
     }
 }

@@ -92,6 +92,30 @@ import Testing
         )
     }
 
+    /// On its actor alone it would conform, and elsewhere be skipped without a word.
+    @Test func aConformanceThatHoldsOnOneActorOnlyDoesNotCompile() async throws {
+        let screen = "@MainActor final class Screen:"
+        try await Self.expect(
+            Self.broadcaster,
+            compilesWith: "\(screen) Watching { nonisolated func appeared(_ enemy: String) {} }",
+            butNotWith: "\(screen) @MainActor Watching { func appeared(_ enemy: String) {} }",
+            saying: "annot form main actor-isolated conformance"
+        )
+        let facet = """
+
+            protocol Seeing: AnyObject { func saw(_ enemy: String) }
+            @MainActor final class Mirror: @MainActor Seeing { func saw(_ enemy: String) {} }
+            let all = MulticastDelegate<AnyObject>()
+
+            """
+        try await Self.expect(
+            Self.broadcaster + facet,
+            compilesWith: "all.broadcast((any Watching).self) { $0.appeared(\"x\") }",
+            butNotWith: "all.broadcast((any Seeing).self) { $0.saw(\"x\") }",
+            saying: "does not conform to the 'Sendable' protocol"
+        )
+    }
+
     @Test func aDelegateOfAnotherStateDoesNotCompile() async throws {
         let other = """
 

@@ -60,9 +60,10 @@ private final class Namesake: Sendable {
 
     @Test func anObjectIsAskedOnceForEachFacet() {
         let watcher = NewWatcher()
+        let context = ImmediateContext.immediate
         let recipient = Recipient(
             watcher,
-            in: CallLane(on: .immediate),
+            in: CallLane(on: context, identity: context.identity, limit: 1),
             label: "watcher",
             holding: .weak
         )

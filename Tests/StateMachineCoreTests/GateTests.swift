@@ -64,7 +64,7 @@ private struct Bench {
     @Test func aVoterThatDoesNotMatchKeepsTheCallStraight() throws {
         let bench = Bench()
         bench.addVoter { $0.proposed.name == .authentication }
-        try bench.machine.propose(.ready(true))
+        try bench.machine.proposeAtOnce(.ready(true))
         #expect(bench.machine.state == .ready(true))
         #expect(bench.asks.heard.isEmpty)
     }
@@ -73,7 +73,7 @@ private struct Bench {
         let bench = Bench()
         bench.addVoter()
         #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
-            try bench.machine.propose(.ready(true))
+            try bench.machine.proposeAtOnce(.ready(true))
         }
         #expect(bench.machine.snapshot.seq == 0)
     }
@@ -220,7 +220,7 @@ private struct Bench {
         bench.propose(.ready(false))
         #expect(bench.outcomes.heard.isEmpty)
         #expect(throws: TransitionError<AppState>.wouldWait(current: bench.machine.snapshot)) {
-            try bench.machine.propose(.dataRetrieval(.idle))
+            try bench.machine.proposeAtOnce(.dataRetrieval(.idle))
         }
         let listener = Listener()
         bench.machine.addDelegate(listener)
@@ -263,10 +263,10 @@ private struct Bench {
             let voter = Refuser()
             bench.machine.addVoter(voter, label: "refuser", on: .immediate)
             #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
-                try bench.machine.propose(.ready(true))
+                try bench.machine.proposeAtOnce(.ready(true))
             }
         }
-        try bench.machine.propose(.ready(true))
+        try bench.machine.proposeAtOnce(.ready(true))
         #expect(bench.machine.state == .ready(true))
         #expect(!bench.machine.holdGroups())
     }
@@ -367,10 +367,10 @@ private struct Bench {
         let voter = Refuser()
         machine.addVoter(voter, label: "refuser", on: .queue(DispatchQueue(label: "v")))
         await #expect(throws: TransitionError<AppState>.self) {
-            try await machine.propose(.ready(true), asking: Question())
+            try await machine.propose(.ready(true))
         }
         #expect(machine.snapshot.seq == 0)
-        let accepted = try await machine.propose(.ready(false), asking: Question())
+        let accepted = try await machine.propose(.ready(false))
         #expect(accepted == .unchanged(machine.snapshot))
     }
 

@@ -235,15 +235,37 @@ private final class Filter: Filtering {
         let voter = Permitter(.no("busy"))
         self.delegates.add(voter, on: .queue(queue), label: "v")
         let verdicts = Recorder<Verdict>()
+        let order = Recorder<String>()
         let delegates = self.delegates
         queue.async {
             delegates.ask(
                 (any Permitting).self,
-                put: { $1.vote($0.mayQuit()) },
+                put: {
+                    order.record("asked")
+                    $1.vote($0.mayQuit())
+                },
                 completion: { verdicts.record($0) }
             )
+            order.record("the asker goes on")
         }
         #expect(await verdicts.wait(for: 1) == [.no([Denial(label: "v", why: "busy")])])
+        #expect(order.heard == ["the asker goes on", "asked"])
+    }
+
+    /// Each waits, in its vote, until the other is at its own.
+    @Test func delegatesAreAskedAtTheSameTime() async {
+        let gates = [TestSupport.Gate(), TestSupport.Gate()]
+        let voters = [Permitter(.yes), Permitter(.yes)]
+        for (index, voter) in voters.enumerated() {
+            self.delegates.add(voter, on: .queue(DispatchQueue(label: "\(index)")))
+        }
+        let verdict = await self.delegates.ask((any Permitting).self) { voter in
+            let own = voter === voters[0] ? 0 : 1
+            gates[own].open()
+            gates[1 - own].pass()
+            return voter.mayQuit()
+        }
+        #expect(verdict == .yes)
     }
 
     @Test func amendingGoesFromOneToTheNextAndNilSuppresses() async {
@@ -256,6 +278,59 @@ private final class Filter: Filtering {
         let suppressed = await self.delegates.amend((any Filtering).self, "m") { $0.outgoing($1) }
         #expect(passed == "nab")
         #expect(suppressed == nil)
+    }
+
+    @Test func aCancelledQuestionEndsAndItsVotesDoNotCount() async {
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let voters = [Permitter(.yes), Permitter(.yes)]
+        self.delegates.add(voters[0], on: .queue(queue))
+        self.delegates.add(voters[1], on: .immediate)
+        let delegates = self.delegates
+        let asked = Recorder<Void>()
+        let task = Task {
+            await delegates.ask((any Permitting).self) { voter -> Vote in
+                asked.record(())
+                return voter.mayQuit()
+            }
+        }
+        await asked.wait(for: 1)
+        task.cancel()
+        #expect(await task.value == .no([.withdrawn]))
+        gate.open()
+        // Whoever asks now is not concerned.
+        #expect(await delegates.ask((any Permitting).self) { $0.mayQuit() } == .yes)
+    }
+
+    @Test func aCancelledAmendmentEndsAndNobodyElseIsAsked() async {
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let asked = Recorder<String>()
+        let filters = ["a", "b", "c"].map { name in
+            Filter {
+                asked.record(name)
+                return $0 + name
+            }
+        }
+        self.delegates.add(filters[0], on: .immediate)
+        self.delegates.add(filters[1], on: .queue(queue))
+        self.delegates.add(filters[2], on: .immediate)
+        let delegates = self.delegates
+        let question = Question(deadline: nil)
+        let task = Task {
+            await delegates.amend((any Filtering).self, "x", question) { $0.outgoing($1) }
+        }
+        await asked.wait(for: 1)
+        task.cancel()
+        #expect(await task.value == nil)
+        gate.open()
+        #expect(
+            await delegates.amend((any Filtering).self, "y", question) { $0.outgoing($1) } == "yabc"
+        )
+        // The one that was waited for is asked when its turn comes; what it says is lost.
+        #expect(asked.heard.sorted() == ["a", "a", "b", "b", "c"])
     }
 
     @Test func addingWhatDoesNotConformTrapsWithItsType() async {

@@ -41,7 +41,7 @@ import Testing
             _ = machine.snapshot
             machine.addDelegate(added, on: context)
             machine.removeDelegate(removed)
-            _ = Result { try machine.propose(.ready(true)) }
+            _ = Result { try machine.proposeAtOnce(.ready(true)) }
         }
         machine.addDelegate(busy, on: context)
         machine.addDelegate(removed, on: context)

@@ -34,6 +34,8 @@ import Testing
         let machine = StateMachine<AppState>()
         var iterator = machine.transitions(starting: .next, keeping: 4).makeAsyncIterator()
         machine.churn(7)
+        // By then the iterator is as late as it will be.
+        await machine.flush()
         let expected = Snapshot(
             seq: 5,
             state: AppState.ready(true),

@@ -15,7 +15,7 @@ struct CommitTests {
                 troubles.record(why)
             }
             let machine = history.makeMachine()
-            try machine.assign(.ready(true))
+            try await machine.assign(.ready(true))
             let before = machine.snapshot
             try other(
                 "\(directory)/a",
@@ -49,7 +49,7 @@ struct CommitTests {
             }
             #expect(machine.snapshot == before)
             try other("\(directory)/a", "DROP TRIGGER refusal")
-            try machine.assign(.ready(false))
+            try await machine.assign(.ready(false))
             #expect(machine.snapshot.seq == 2)
             #expect(try await history.all(after: 0).map(\.seq) == [1, 2])
             await troubles.wait(for: 2)

@@ -13,7 +13,7 @@ struct LossTests {
             let first = "\(directory)/a"
             let history = try History(directory: first)
             #expect(history.loss == nil)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             let copy = try leftovers(of: first)
             let database = "\(copy)/statemachine.sqlite"
             for suffix in removed { try FileManager.default.removeItem(atPath: database + suffix) }
@@ -42,7 +42,7 @@ struct LossTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             let copy = try leftovers(of: first)
             let database = "\(copy)/statemachine.sqlite"
             let log = try Data(contentsOf: URL(filePath: "\(database)-wal"))
@@ -67,7 +67,7 @@ struct LossTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let machine = try History(directory: first).makeMachine()
-            for number in 1...1000 { try machine.assign(.ready(number % 2 == 1)) }
+            for number in 1...1000 { try await machine.assign(.ready(number % 2 == 1)) }
             let copy = try leftovers(of: first)
             try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
             let file = try FileHandle(
@@ -82,7 +82,7 @@ struct LossTests {
             #expect(history.snapshot.seq == 1000)
             await #expect(throws: HistoryFailure.self) { try await history.all(after: 0) }
             #expect(try await history.all(after: 990).count == 10)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
         }
     }
 
@@ -91,7 +91,7 @@ struct LossTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             let copy = try leftovers(of: first)
             try other(copy, "DELETE FROM meta")
             let again = try History(directory: copy)

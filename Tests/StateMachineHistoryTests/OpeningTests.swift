@@ -45,7 +45,7 @@ struct OpeningTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             let copy = try leftovers(of: first)
             try other(copy, "PRAGMA wal_checkpoint(TRUNCATE)")
             let file = try FileHandle(forUpdating: URL(filePath: "\(copy)/statemachine.sqlite"))
@@ -86,7 +86,7 @@ struct OpeningTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             let copy = try leftovers(of: first)
             try other(copy, "UPDATE change SET \(change)")
             let error = try self.error(copy)
@@ -100,7 +100,7 @@ struct OpeningTests {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             let machine = history.makeMachine()
-            try machine.assign(.ready(true), cause: "why")
+            try await machine.assign(.ready(true), cause: "why")
             let database = try DatabaseQueue(path: "\(directory)/a/statemachine.sqlite")
             let rows = try await database.read { db in
                 try String.fetchAll(db, sql: "SELECT seq || time || cause FROM history WHERE seq")

@@ -17,7 +17,7 @@ struct PruningTests {
                 told.record(why ?? "well")
             }
             let machine = history.makeMachine()
-            try machine.assign(.ready(true))
+            try await machine.assign(.ready(true))
             try other(
                 path,
                 """
@@ -25,7 +25,7 @@ struct PruningTests {
                 BEGIN SELECT RAISE(ABORT, 'it stays'); END
                 """
             )
-            for _ in 1...5 { try machine.assign(.ready(!machine.state.isReady)) }
+            for _ in 1...5 { try await machine.assign(.ready(!machine.state.isReady)) }
             // Twice, for a step is queued by the one before it.
             for _ in 1...2 { #expect(await history.settled() == nil) }
             #expect(told.heard.count == 1)
@@ -33,7 +33,7 @@ struct PruningTests {
             #expect(told.heard.first?.contains(sentence) == true)
             #expect(history.oldest == 1)
             try other(path, "DROP TRIGGER refusal")
-            try machine.assign(.ready(true))
+            try await machine.assign(.ready(true))
             while history.oldest < 6 { #expect(await history.settled() == nil) }
             #expect(told.heard.count == 2)
             #expect(told.heard.last == "well")
@@ -51,7 +51,7 @@ struct PruningTests {
                 day: 0.01
             )
             let machine = history.makeMachine()
-            for _ in 1...9 { try machine.assign(.ready(!machine.state.isReady)) }
+            for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
             #expect(await history.settled() == nil)
             #expect(history.oldest == 1)
             try other(path, "UPDATE change SET at = 0 WHERE seq < 6")
@@ -66,14 +66,14 @@ struct PruningTests {
         try await withTemporaryDirectory { directory in
             let before = try History(directory: "\(directory)/a", options: HistoryOptions())
             let first = before.makeMachine()
-            for _ in 1...9 { try first.assign(.ready(!first.state.isReady)) }
+            for _ in 1...9 { try await first.assign(.ready(!first.state.isReady)) }
             #expect(await before.settled() == nil)
             let path = try leftovers(of: "\(directory)/a")
             // All that is there was made forty days before what the clock says now.
             try other(path, "UPDATE change SET at = at - 40 * 86400 * 1000000")
             let history = try History(directory: path, options: HistoryOptions())
             let machine = history.makeMachine()
-            for _ in 1...4 { try machine.assign(.ready(!machine.state.isReady)) }
+            for _ in 1...4 { try await machine.assign(.ready(!machine.state.isReady)) }
             for _ in 1...3 { #expect(await history.settled() == nil) }
             #expect(try await history.all(after: 0).count == 13)
         }

@@ -15,14 +15,18 @@ struct RestartTests {
             let history = try History(directory: first)
             #expect(history.snapshot.seq == 0)
             let machine = history.makeMachine()
-            try machine.assign(.authentication(.active), cause: "login", by: Peer(uid: 7, pid: 8))
-            try machine.assign(.ready(true))
+            try await machine.assign(
+                .authentication(.active),
+                cause: "login",
+                by: Peer(uid: 7, pid: 8)
+            )
+            try await machine.assign(.ready(true))
             let again = try History(directory: try leftovers(of: first))
             #expect(again.epoch == history.epoch)
             #expect(again.snapshot == machine.snapshot)
             #expect(again.oldest == 1)
             let resumed = again.makeMachine()
-            try resumed.assign(.ready(false))
+            try await resumed.assign(.ready(false))
             #expect(resumed.snapshot.seq == 3)
             let past = try await again.all(after: 0)
             #expect(past.map(\.seq) == [1, 2, 3])
@@ -41,13 +45,13 @@ struct RestartTests {
             let first = "\(directory)/a"
             let history = try History(directory: first)
             let cause = "before\u{0}after"
-            try history.makeMachine().assign(.ready(true), cause: cause)
+            try await history.makeMachine().assign(.ready(true), cause: cause)
             #expect(try await history.all(after: 0).map(\.cause) == [cause])
             // The newest one, which the next run begins with, is read on its own.
             let again = try History(directory: try leftovers(of: first))
             #expect(try await again.all(after: 0).map(\.cause) == [cause])
             let machine = again.makeMachine()
-            try machine.assign(.ready(false), cause: "")
+            try await machine.assign(.ready(false), cause: "")
             #expect(try await again.all(after: 1).map(\.cause) == [""])
         }
     }
@@ -74,7 +78,7 @@ struct RestartTests {
                 options: HistoryOptions(durability),
                 boot: "1"
             )
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             if isSettled { #expect(await history.settled() == nil) }
             let second = try leftovers(of: first)
             let again = try History(directory: second, options: HistoryOptions(), boot: boot)
@@ -97,9 +101,9 @@ struct RestartTests {
             let first = "\(directory)/a"
             let history = try History(directory: first, options: HistoryOptions(), boot: "1")
             let machine = history.makeMachine()
-            try machine.assign(.ready(true))
+            try await machine.assign(.ready(true))
             #expect(await history.settled() == nil)
-            try machine.assign(.ready(false))
+            try await machine.assign(.ready(false))
             let again = try History(
                 directory: try leftovers(of: first),
                 options: HistoryOptions(),
@@ -114,7 +118,7 @@ struct RestartTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             let copy = try leftovers(of: first)
             try other(copy, #"UPDATE change SET data = '{ "value": true }' WHERE seq = 1"#)
             let again = try History(directory: copy)

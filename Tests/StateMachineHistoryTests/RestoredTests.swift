@@ -78,8 +78,8 @@ struct RestoredTests {
             let first = "\(directory)/a"
             let history = try History(directory: first)
             let machine = history.makeMachine()
-            try machine.assign(.ready(true))
-            try machine.assign(.ready(false))
+            try await machine.assign(.ready(true))
+            try await machine.assign(.ready(false))
             let second = try leftovers(of: first)
             try Data(note.replacing("EPOCH", with: history.epoch).utf8)
                 .write(to: URL(filePath: "\(second)/statemachine.lock"))

@@ -14,12 +14,12 @@ struct SettlingTests {
             let first = "\(directory)/a"
             let history = try History(directory: first)
             let machine = history.makeMachine()
-            for _ in 1...9 { try machine.assign(.ready(!machine.state.isReady)) }
+            for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
             let killed = try leftovers(of: first)
             #expect(await history.settled() == nil)
             try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/b")
             // After which it goes on.
-            try machine.assign(.ready(false))
+            try await machine.assign(.ready(false))
             #expect(await history.settled() == nil)
             try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/c")
 
@@ -47,7 +47,7 @@ struct SettlingTests {
                 patience: 90
             )
             let machine = history.makeMachine()
-            try machine.assign(.ready(true))
+            try await machine.assign(.ready(true))
             var configuration = Configuration()
             configuration.allowsUnsafeTransactions = true
             let reader = try DatabaseQueue(
@@ -57,7 +57,7 @@ struct SettlingTests {
             try await reader.writeWithoutTransaction { db in
                 try db.execute(sql: "BEGIN; SELECT * FROM change")
             }
-            try machine.assign(.ready(false))
+            try await machine.assign(.ready(false))
             #expect(await history.settled() == nil)
             #expect(try Self.log(of: first) > 0)
             try await reader.writeWithoutTransaction { db in

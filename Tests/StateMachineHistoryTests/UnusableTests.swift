@@ -46,7 +46,7 @@ struct UnusableTests {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
             let history = try History(directory: first)
-            try history.makeMachine().assign(.ready(true))
+            try await history.makeMachine().assign(.ready(true))
             #expect(await history.settled() == nil)
             let path = try leftovers(of: first)
             for name in try FileManager.default.contentsOfDirectory(atPath: path) {

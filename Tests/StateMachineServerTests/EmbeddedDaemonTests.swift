@@ -148,7 +148,7 @@ struct EmbeddedDaemonTests {
 
             // What the program proposes is held up by the same guard.
             let proposing = Task {
-                try await machine.propose(.open(degrees: 30), asking: Question())
+                try await machine.propose(.open(degrees: 30))
             }
             var question = try await client.next()
             while question.item("to")?.item("data")?.int("degrees") != 30 {

@@ -1,0 +1,78 @@
+/// One context's calls, in order, one at a time.
+///
+/// Guarded state, behind `calls`: what is to be called, who has missed something since the last turn, and
+/// whether somebody is at it. Nothing is called under that lock.
+final class CallLane: Sendable {
+    /// What several delegates on one context are called for.
+    struct Call: Sendable {
+        let members: [Recipient]
+        /// `mayCall` is false if nobody is to be called any more, and only those who wait are to be told.
+        let turn: @Sendable (_ members: [Recipient], _ mayCall: Bool) -> Void
+
+        func make(mayCall: Bool) { self.turn(self.members, mayCall) }
+    }
+
+    private struct Calls: Sendable {
+        var waiting: BoundedBuffer<Call>
+        var late: [Recipient] = []
+        var isScheduled = false
+    }
+
+    let identity: ObjectIdentifier
+    /// Whether what is called here is called by the thread that wakes the lane.
+    var isInline: Bool { self.context is any InlineRunning }
+
+    private let context: any ExecutionContext
+    private let calls: Lock<Calls>
+
+    /// At most `limit` calls wait; past it the oldest is not made.
+    init(on context: any ExecutionContext, identity: ObjectIdentifier, limit: Int) {
+        self.context = context
+        self.identity = identity
+        self.calls = Lock(Calls(waiting: BoundedBuffer(capacity: limit)))
+    }
+
+    /// Under the lock that orders the calls.
+    ///
+    /// - Returns: the call that had to go for this one; it has to be told so under no lock.
+    func append(_ call: Call) -> Call? {
+        self.calls.withLock { calls in
+            guard let missed = calls.waiting.append(call) else { return nil }
+            for recipient in missed.members where recipient.misses() {
+                calls.late.append(recipient)
+            }
+            return missed
+        }
+    }
+
+    /// Under no lock.
+    func wake() {
+        let isOurs = self.calls.withLock { calls in
+            // Another thread's drain may have taken what this one appended.
+            guard !calls.isScheduled, !calls.waiting.isEmpty else { return false }
+            calls.isScheduled = true
+            return true
+        }
+        guard isOurs else { return }
+        if let refusing = self.context as? any RefusingContext {
+            // Nobody is called on a context that has ended, and nobody waits for it either.
+            if !refusing.accepts({ self.drain(mayCall: true) }) { self.drain(mayCall: false) }
+        } else {
+            self.context.enqueue { self.drain(mayCall: true) }
+        }
+    }
+
+    private func drain(mayCall: Bool) {
+        while true {
+            let (late, call) = self.calls.withLock { calls -> ([Recipient], Call?) in
+                let late = exchange(&calls.late, with: [])
+                let call = calls.waiting.popFirst()
+                if call == nil { calls.isScheduled = false }
+                return (late, call)
+            }
+            for recipient in late where mayCall { recipient.hearMissed() }
+            guard let call else { return }
+            call.make(mayCall: mayCall)
+        }
+    }
+}

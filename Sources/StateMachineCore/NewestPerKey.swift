@@ -1,0 +1,66 @@
+/// The newest value of each key, in the order in which they came; at most so many, past that the oldest goes.
+///
+/// A value that is replaced leaves a gap, and the gaps are closed when they are as many as the values: so
+/// putting a value costs the same however many keys there are.
+struct NewestPerKey<Value> {
+    enum Put {
+        case added
+        /// The key's value before it has gone.
+        case replaced
+        /// The oldest value has gone, there being no room.
+        case pushedOut
+    }
+
+    private struct Held {
+        let key: AnyHashable
+        let value: Value
+    }
+
+    private let capacity: Int
+    private var places: [AnyHashable: Int] = [:]
+    private var slots: [Held?] = []
+    /// Before it there are gaps only.
+    private var first = 0
+
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    mutating func put(_ value: Value, for key: AnyHashable) -> Put {
+        var put = Put.added
+        if let place = self.places.removeValue(forKey: key) {
+            self.slots[place] = nil
+            put = .replaced
+        } else if self.places.count == self.capacity {
+            self.removeOldest()
+            put = .pushedOut
+        }
+        if self.slots.count > self.places.count * 2 { self.closeGaps() }
+        self.places[key] = self.slots.count
+        self.slots.append(Held(key: key, value: value))
+        return put
+    }
+
+    /// Takes all out, the one that came first first.
+    mutating func takeAll() -> [Value] {
+        let all = self.slots.compactMap { $0?.value }
+        self = NewestPerKey(capacity: self.capacity)
+        return all
+    }
+
+    private mutating func removeOldest() {
+        while self.first < self.slots.count {
+            defer { self.first += 1 }
+            guard let oldest = self.slots[self.first].take() else { continue }
+            self.places[oldest.key] = nil
+            return
+        }
+    }
+
+    private mutating func closeGaps() {
+        let held = self.slots.compactMap(\.self)
+        for (place, one) in held.enumerated() { self.places[one.key] = place }
+        self.slots = held
+        self.first = 0
+    }
+}

@@ -1,0 +1,107 @@
+// The ways in of code that may suspend: they are what `await` picks, and no thread waits.
+extension StateMachine {
+    /// Proposes a state and waits, without a thread, for what becomes of it.
+    ///
+    /// As ``propose(_:asking:expecting:reenter:cause:by:completion:)``.
+    ///
+    /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
+    /// ends with ``TransitionError/withdrawn(current:)``, and those behind it move up. Once it was judged
+    /// and is with the write-ahead log it is too late for that: then it ends with what becomes of it, so
+    /// that an error always means that nothing has changed.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - question: how voters are asked.
+    ///   - isExpected: pure, and may be asked again.
+    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    ///   - by: who, if not the process itself.
+    /// - Returns: the transition, or where the machine was already.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func propose(
+        _ new: State,
+        asking question: Question = Question(),
+        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool = { _ in true },
+        reenter: Bool = false,
+        cause: String? = nil,
+        by: Peer? = nil
+    ) async throws(TransitionError<State>) -> Acceptance {
+        try await self.outcome { completion in
+            self.begin(
+                new,
+                asking: question,
+                expecting: isExpected,
+                reenter: reenter,
+                cause: cause,
+                by: by,
+                completion: completion
+            )
+        }
+    }
+
+    /// Sets the state without asking a voter, unless that is illegal from here or the machine has
+    /// moved on; suspends where it has to wait for a write-ahead log.
+    ///
+    /// As the one that blocks, but it never throws ``TransitionError/wouldWait(current:)``. Cancelling
+    /// the task withdraws it as it does a proposal.
+    ///
+    /// - Parameters:
+    ///   - new: the state to enter.
+    ///   - seq: if given, the seq that the machine has to be at.
+    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - cause: why, carried by the transition.
+    ///   - by: who, if not the process itself.
+    /// - Returns: the transition, or where the machine was already.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func assign(
+        _ new: State,
+        ifSeq seq: UInt64? = nil,
+        reenter: Bool = false,
+        cause: String? = nil,
+        by: Peer? = nil
+    ) async throws(TransitionError<State>) -> Acceptance {
+        guard self.options.log != nil else {
+            guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
+            return try self.assignStraight(
+                new,
+                ifSeq: seq,
+                reenter: reenter,
+                cause: cause,
+                by: by
+            )
+        }
+        return try await self.outcome { completion in
+            let pending = self.unasked(
+                new,
+                { seq == nil || $0.seq == seq },
+                reenter: reenter,
+                cause: cause,
+                by: by,
+                completion: completion
+            )
+            self.enqueue(pending)
+            return pending
+        }
+    }
+
+    /// What becomes of what `begin` proposes, which returns it if it is not decided yet.
+    private func outcome(
+        of begin: (_ completion: @escaping @Sendable (Gate<State>.Answer) -> Void) -> Gate<State>
+            .Pending?
+    ) async throws(TransitionError<State>) -> Acceptance {
+        guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
+        let withdrawal = Withdrawal()
+        let answer = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let pending = begin { continuation.resume(returning: $0) }
+                guard let pending else { return }
+                withdrawal.has { self.withdraw(pending) }
+            }
+        } onCancel: {
+            withdrawal.withdraw()
+        }
+        return try answer.get()
+    }
+}

@@ -1,0 +1,112 @@
+/// What waits for an iterator's task, or the tasks that wait for it.
+///
+/// Guarded state, behind `contents`.
+final class TransitionMailbox<State: MachineState>: Sendable {
+    typealias Heard = Transitions<State>.Heard
+
+    /// One call of `next()`.
+    final class Wait: Sendable {}
+
+    private typealias Waiting = (wait: Wait, continuation: CheckedContinuation<Heard?, Never>)
+
+    private struct Contents: Sendable {
+        var current: Snapshot<State>?
+        var missed = 0
+        var missedTo: Snapshot<State>?
+        var changes: BoundedBuffer<Transition<State>>
+        /// In order of arrival; nobody waits while there is something to hear.
+        var waiting: [Waiting] = []
+        var isEnded = false
+
+        var hasSome: Bool {
+            self.current != nil || self.missedTo != nil || !self.changes.isEmpty
+        }
+
+        mutating func next() -> Heard? {
+            if let current = self.current.take() { return .current(current) }
+            if let now = self.missedTo.take() {
+                return .missed(exchange(&self.missed, with: 0), now: now)
+            }
+            return self.changes.popFirst().map { .change($0) }
+        }
+
+        /// What is put into it is somebody's who waits, if anybody does.
+        mutating func served() -> (CheckedContinuation<Heard?, Never>, Heard)? {
+            guard !self.waiting.isEmpty, let heard = self.next() else { return nil }
+            return (self.waiting.removeFirst().continuation, heard)
+        }
+
+        /// Loses all that is kept, so that what is told as missed lies before what follows.
+        mutating func lose(_ count: Int, newest: Transition<State>) -> [Transition<State>] {
+            let lost = self.changes.takeAll()
+            self.missed += lost.count + count
+            self.missedTo = Snapshot(seq: newest.seq, state: newest.new, at: newest.at)
+            return lost
+        }
+    }
+
+    private let contents: Lock<Contents>
+
+    init(keeping capacity: Int) {
+        self.contents = Lock(Contents(changes: BoundedBuffer(capacity: capacity)))
+    }
+
+    /// Before anybody takes: whatever has come since the registration is behind it.
+    func begin(with current: Snapshot<State>) { self.contents.withLock { $0.current = current } }
+
+    /// In the task that waits.
+    func take(_ continuation: CheckedContinuation<Heard?, Never>, as wait: Wait) {
+        let heard = self.contents.withLock { contents -> Heard?? in
+            // Asked under the lock: whoever is cancelled later is found among those who wait.
+            if Task.isCancelled { return .some(nil) }
+            if let heard = contents.next() { return heard }
+            if contents.isEnded { return .some(nil) }
+            contents.waiting.append((wait, continuation))
+            return .none
+        }
+        if let heard { continuation.resume(returning: heard) }
+    }
+
+    /// The task that waits was cancelled; others may go on.
+    func withdraw(_ wait: Wait) {
+        let withdrawn = self.contents.withLock { contents -> Waiting? in
+            guard let index = contents.waiting.firstIndex(where: { $0.wait === wait }) else {
+                return nil
+            }
+            return contents.waiting.remove(at: index)
+        }
+        withdrawn?.continuation.resume(returning: nil)
+    }
+
+    /// Nothing more will come; what is there is heard first.
+    func end() {
+        let waiting = self.contents.withLock { contents in
+            contents.isEnded = true
+            return exchange(&contents.waiting, with: [])
+        }
+        for waiting in waiting { waiting.continuation.resume(returning: nil) }
+    }
+
+    func put(_ transition: Transition<State>) {
+        self.change { contents in
+            guard contents.changes.count < contents.changes.capacity else {
+                return contents.lose(1, newest: transition)
+            }
+            _ = contents.changes.append(transition)
+            return []
+        }
+    }
+
+    func lose(_ count: Int, newest: Transition<State>) {
+        self.change { $0.lose(count, newest: newest) }
+    }
+
+    /// What `change` returns is let go of after the lock: with a state a client's code may run.
+    private func change(_ change: (inout Contents) -> [Transition<State>]) {
+        let (served, _) = self.contents.withLock { contents in
+            let lost = change(&contents)
+            return (contents.served(), lost)
+        }
+        if let (continuation, heard) = served { continuation.resume(returning: heard) }
+    }
+}

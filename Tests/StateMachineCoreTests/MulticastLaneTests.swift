@@ -1,0 +1,219 @@
+import Dispatch
+import Glibc
+import StateMachineCore
+import TestSupport
+import Testing
+
+private protocol Hearing: AnyObject, Sendable {
+    func hear(_ number: Int)
+}
+
+private final class Hearer: Hearing, MissedCallsHearing {
+    let heard: Recorder<String>
+    private let name: String
+    private let gate: TestSupport.Gate?
+
+    init(_ heard: Recorder<String>, name: String = "", waitingAt gate: TestSupport.Gate? = nil) {
+        self.heard = heard
+        self.name = name
+        self.gate = gate
+    }
+
+    func hear(_ number: Int) {
+        self.gate?.pass()
+        self.heard.record("\(self.name)\(number)")
+    }
+
+    func callsMissed(_ count: Int) { self.heard.record("\(self.name)missed \(count)") }
+}
+
+/// A context that writes down when it is woken, and one whose identity a client works out.
+private final class WatchedContext: ExecutionContext {
+    private let queue = DispatchQueue(label: "watched")
+    private let asked: @Sendable () -> Void
+    private let woken: @Sendable () -> Void
+
+    init(asked: @escaping @Sendable () -> Void = {}, woken: @escaping @Sendable () -> Void = {}) {
+        self.asked = asked
+        self.woken = woken
+    }
+
+    var identity: ObjectIdentifier {
+        self.asked()
+        return ObjectIdentifier(self)
+    }
+
+    func enqueue(_ job: @escaping @Sendable () -> Void) {
+        self.woken()
+        self.queue.async(execute: job)
+    }
+}
+
+/// Uses the multicast delegate when it goes.
+private final class Parting: Hearing {
+    private let delegates: MulticastDelegate<AnyObject>
+
+    init(_ delegates: MulticastDelegate<AnyObject>) {
+        self.delegates = delegates
+    }
+
+    func hear(_ number: Int) {}
+
+    deinit { _ = self.delegates.count(of: (any Hearing).self) }
+}
+
+/// A hang ends the child after so many seconds; a moment is enough otherwise.
+private let patience: UInt32 = 30
+
+/// What a multicast delegate does with the contexts of its delegates, and what it does not do meanwhile.
+@Suite(.timeLimit(.minutes(5))) struct MulticastLaneTests {
+    @Test func aContextMayUseTheDelegatesWhenItsIdentityIsAsked() async {
+        await #expect(processExitsWith: .success) {
+            alarm(patience)
+            let delegates = MulticastDelegate<AnyObject>()
+            let context = WatchedContext(asked: {
+                _ = delegates.count(of: (any Hearing).self)
+            })
+            let hearer = Hearer(Recorder())
+            delegates.add(hearer, on: context).cancel()
+            delegates.add(hearer, on: context)
+            delegates.remove(hearer, on: context)
+            _exit(0)
+        }
+    }
+
+    /// Whoever looks whether a delegate is still there may be the last that holds it.
+    @Test func aDelegateMayUseTheDelegatesWhenItGoes() async {
+        await #expect(processExitsWith: .success) {
+            alarm(patience)
+            let delegates = MulticastDelegate<AnyObject>()
+            let hearer = Hearer(Recorder())
+            await onThreads(2) { thread in
+                for _ in 0..<20_000 {
+                    if thread == 0 {
+                        delegates.add(Parting(delegates), on: .immediate)
+                    } else {
+                        delegates.add(hearer, on: .immediate).cancel()
+                    }
+                }
+            }
+            _exit(0)
+        }
+    }
+
+    @Test func contextsAreWokenInOrderOfRegistrationAndImmediateLast() {
+        let heard = Recorder<String>()
+        let delegates = MulticastDelegate<AnyObject>()
+        let hearer = Hearer(heard)
+        delegates.add(hearer, on: .immediate)
+        let contexts = (0..<16).map { number in
+            WatchedContext(woken: { heard.record("context \(number)") })
+        }
+        let others = contexts.map { _ in Hearer(Recorder()) }
+        for (context, other) in zip(contexts, others) { delegates.add(other, on: context) }
+        delegates.broadcast((any Hearing).self) { $0.hear(7) }
+        #expect(heard.heard == (0..<16).map { "context \($0)" } + ["7"])
+    }
+
+    @Test func aStuckContextKeepsSoManyCallsAndItsDelegatesAreToldWhatTheyMissed() async {
+        let heard = Recorder<String>()
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "stuck")
+        let unheard = Recorder<String>()
+        let delegates = MulticastDelegate<AnyObject>(callLimit: 3) { unheard.record($0) }
+        let early = Hearer(heard, name: "early ")
+        let late = Hearer(heard, name: "late ")
+        queue.async { gate.pass() }
+        delegates.add(early, on: .queue(queue))
+        for number in 1...4 { delegates.broadcast((any Hearing).self) { $0.hear(number) } }
+        delegates.add(late, on: .queue(queue))
+        for number in 5...8 { delegates.broadcast((any Hearing).self) { $0.hear(number) } }
+        // Those that were not made were heard by nobody.
+        #expect(unheard.heard.count == 5)
+        gate.open()
+        #expect(
+            await heard.wait(for: 8) == [
+                "early missed 5", "late missed 1",
+                "early 6", "late 6", "early 7", "late 7", "early 8", "late 8",
+            ]
+        )
+        delegates.broadcast((any Hearing).self) { $0.hear(9) }
+        #expect(await heard.wait(for: 10).suffix(2) == ["early 9", "late 9"])
+    }
+
+    /// A delegate that blocks in its callback keeps no more either.
+    @Test func aContextThatIsStuckInACallKeepsNoMore() async {
+        let heard = Recorder<String>()
+        let gate = TestSupport.Gate()
+        let begun = Recorder<Void>()
+        let delegates = MulticastDelegate<AnyObject>(callLimit: 2)
+        let hearer = Hearer(heard, waitingAt: gate)
+        delegates.add(hearer, on: .queue(DispatchQueue(label: "stuck")))
+        delegates.broadcast((any Hearing).self) {
+            begun.record(())
+            $0.hear(0)
+        }
+        await begun.wait(for: 1)
+        for number in 1...10 { delegates.broadcast((any Hearing).self) { $0.hear(number) } }
+        gate.open()
+        #expect(await heard.wait(for: 4) == ["0", "missed 8", "9", "10"])
+    }
+
+    @Test func whoIsAskedAndHasNoRoomForTheQuestionIsNotWaitedFor() async {
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let delegates = MulticastDelegate<AnyObject>(clock: ManualClock(), callLimit: 1)
+        let hearer = Hearer(Recorder())
+        delegates.add(hearer, on: .queue(queue))
+        let verdicts = Recorder<Verdict>()
+        delegates.ask(
+            (any Hearing).self,
+            Question(whenNobodyVotes: .no("nobody")),
+            put: { $1.vote(.yes) },
+            completion: { verdicts.record($0) }
+        )
+        delegates.broadcast((any Hearing).self) { $0.hear(1) }
+        #expect(verdicts.heard == [.no([Denial(label: "nobody", why: "nobody")])])
+        gate.open()
+    }
+
+    /// So many that looking at all of them for each would take longer than the test may.
+    @Test func addingAndRemovingCostTheSameHoweverManyThereAre() {
+        let delegates = MulticastDelegate<AnyObject>()
+        let hearers = (0..<40_000).map { _ in Hearer(Recorder()) }
+        let registrations = hearers.map { delegates.add($0, on: .immediate) }
+        #expect(delegates.count(of: (any Hearing).self) == hearers.count)
+        for registration in registrations.prefix(20_000).reversed() { registration.cancel() }
+        for hearer in hearers.dropFirst(20_000) { delegates.remove(hearer) }
+        #expect(delegates.count(of: (any Hearing).self) == 0)
+    }
+
+    @Test func aDelegateThatWasHeldIsLetGoOfByItsCancelling() {
+        let delegates = MulticastDelegate<AnyObject>()
+        let seen = Recorder<String>()
+        weak var held: Hearer?
+        let registration: Registration
+        do {
+            let hearer = Hearer(seen)
+            held = hearer
+            registration = delegates.add(hearer, on: .immediate, holding: .strong)
+        }
+        #expect(held != nil)
+        registration.cancel()
+        #expect(held == nil)
+    }
+
+    /// Nobody broadcasts and nobody is removed: those that are gone do not gather all the same.
+    @Test func delegatesThatAreGoneLeaveWithoutBeingCalledFor() {
+        let delegates = MulticastDelegate<AnyObject>()
+        weak var context: WatchedContext?
+        do {
+            let place = WatchedContext()
+            context = place
+            delegates.add(Hearer(Recorder()), on: place)
+        }
+        for _ in 0..<200 { delegates.add(Hearer(Recorder()), on: .immediate) }
+        #expect(context == nil)
+    }
+}

@@ -1,0 +1,264 @@
+import Dispatch
+import Glibc
+import StateMachineCore
+import TestSupport
+import Testing
+
+private protocol Appearing: AnyObject, Sendable { func appeared(_ name: String) }
+private protocol Vanishing: AnyObject, Sendable { func vanished(_ name: String) }
+
+private final class Watcher: Appearing, Vanishing {
+    private let seen: @Sendable (String) -> Void
+
+    init(_ seen: @escaping @Sendable (String) -> Void) {
+        self.seen = seen
+    }
+
+    func appeared(_ name: String) { self.seen("\(name) appeared") }
+    func vanished(_ name: String) { self.seen("\(name) vanished") }
+}
+
+/// A context that counts how often it is woken.
+private final class CountedContext: ExecutionContext {
+    let woken = Recorder<Void>()
+    private let queue = DispatchQueue(label: "counted")
+
+    func enqueue(_ job: @escaping @Sendable () -> Void) {
+        self.woken.record(())
+        self.queue.async(execute: job)
+    }
+}
+
+/// What is promised about delivery to particular threads, and on other contexts by the way.
+@Suite(.timeLimit(.minutes(5))) struct ParticularThreadTests {
+    /// The kernel's counter holds no more than this; a sender that waited for room would wait for ever.
+    @Test func aFullCounterHoldsNoSenderUp() async {
+        let heard = Recorder<Int>()
+        await onThreads(1) { _ in
+            let thread = NotificationThread.adoptingCurrentThread()
+            #expect(Self.add(.max - 1, to: thread.descriptor))
+            #expect(!Self.add(1, to: thread.descriptor) && errno == EAGAIN)
+            let sent = DispatchSemaphore(value: 0)
+            DispatchQueue(label: "sender").async {
+                thread.enqueue { heard.record(1) }
+                sent.signal()
+            }
+            sent.wait()
+            #expect(Self.isReadable(thread.descriptor))
+            thread.drain()
+        }
+        #expect(heard.heard == [1])
+    }
+
+    /// Sent when the loop has looked and not yet waited again.
+    @Test func aWakeUpBetweenTwoRunsOfAForeignLoopIsNotLost() async {
+        let heard = Recorder<Int>()
+        await onThreads(1) { _ in
+            let thread = NotificationThread.adoptingCurrentThread()
+            for run in 0..<10 {
+                thread.drain()
+                #expect(!Self.isReadable(thread.descriptor))
+                let sent = DispatchSemaphore(value: 0)
+                DispatchQueue(label: "sender").async {
+                    thread.enqueue { heard.record(run) }
+                    sent.signal()
+                }
+                sent.wait()
+                #expect(Self.isReadable(thread.descriptor))
+            }
+            thread.drain()
+        }
+        #expect(heard.heard == Array(0..<10))
+    }
+
+    /// To the kernel's counter, as a sender does.
+    private static func add(_ count: UInt64, to descriptor: CInt) -> Bool {
+        var count = count
+        return write(descriptor, &count, MemoryLayout<UInt64>.size) == MemoryLayout<UInt64>.size
+    }
+
+    private static func isReadable(_ descriptor: CInt) -> Bool {
+        var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&wait, 1, 0) == 1
+    }
+
+    @Test func oneThreadIsToldForManyObjectsInManyWays() async throws {
+        let thread = NotificationThread(name: "many")
+        let heard = Recorder<String>()
+        let strangers = Recorder<String>()
+        let note: @Sendable (String) -> Void = { what in
+            if thread.isCurrent != true { strangers.record(what) }
+            heard.record(what)
+        }
+        let machine = StateMachine<AppState>()
+        let listeners = ["a", "b"].map { name in Listener { _ in note("delegate \(name)") } }
+        for listener in listeners { machine.addDelegate(listener, on: thread) }
+        machine.addObserver(on: thread) { _ in note("observer") }
+        let receptionist = Receptionist(of: machine, on: thread) { _ in note("receptionist") }
+        machine.addVoter(label: "v", on: thread) {
+            note("voter")
+            $0.vote(.yes)
+        }
+        try await machine.propose(.ready(true))
+        let delegates = MulticastDelegate<AnyObject>()
+        let watcher = Watcher(note)
+        delegates.add(watcher, on: thread)
+        delegates.broadcast((any Appearing).self) { $0.appeared("orc") }
+        delegates.broadcast((any Vanishing).self) { $0.vanished("orc") }
+        let told = await heard.wait(for: 7)
+        #expect(
+            told == [
+                "voter", "delegate a", "delegate b", "observer", "receptionist",
+                "orc appeared", "orc vanished",
+            ]
+        )
+        #expect(strangers.heard.isEmpty)
+        receptionist.close()
+        thread.stop()
+    }
+
+    @Test func manyObserversOfOneContextWakeItOnce() async {
+        let machine = StateMachine<AppState>()
+        let context = CountedContext()
+        let order = Recorder<Int>()
+        for index in 0..<100 {
+            machine.addObserver(on: context) { _ in order.record(index) }
+        }
+        machine.churn(1)
+        #expect(context.woken.heard.count == 1)
+        #expect(await order.wait(for: 100) == Array(0..<100))
+    }
+
+    @Test func aCallbackOnAThreadMayReadSetProposeAddRemoveAndCancel() async {
+        let thread = NotificationThread(name: "busy")
+        let machine = StateMachine<AppState>()
+        let (added, removed, cancelled) = (Listener(), Listener(), Listener())
+        let registrations = Recorder<Registration>()
+        let busy = Listener { transition in
+            guard transition.seq == 1 else { return }
+            _ = machine.snapshot
+            machine.addDelegate(added, on: thread)
+            machine.removeDelegate(removed)
+            for registration in registrations.heard { registration.cancel() }
+            machine.state = .authentication(.success)
+            _ = Result { try machine.proposeAtOnce(.ready(true)) }
+        }
+        registrations.record(machine.addDelegate(busy, on: thread))
+        machine.addDelegate(removed, on: thread)
+        registrations.record(machine.addDelegate(cancelled, on: thread))
+        machine.state = .authentication(.active)
+        await added.heard.wait(for: 2)
+        #expect(busy.seqs == [1])
+        #expect(added.seqs == [2, 3])
+        #expect(removed.seqs.isEmpty && cancelled.seqs.isEmpty)
+        thread.stop()
+    }
+
+    /// The frame is gone, and what it had with it; the task has what it captured until it is closed.
+    @Test func whatTheTaskNeedsOutlivesTheFrameThatMadeIt() async {
+        let machine = StateMachine<AppState>()
+        let heard = Recorder<String>()
+        weak var needed: Watcher?
+        func takeUpPost() -> Receptionist<AppState> {
+            let watcher = Watcher { heard.record($0) }
+            needed = watcher
+            return Receptionist(of: machine, on: .queue(DispatchQueue(label: "task"))) {
+                watcher.appeared("\($0.seq)")
+            }
+        }
+        var receptionist: Receptionist? = takeUpPost()
+        await onThreads(1) { _ in machine.churn(2) }
+        #expect(await heard.wait(for: 2) == ["1 appeared", "2 appeared"])
+        #expect(needed != nil)
+        receptionist?.close()
+        receptionist = nil
+        await machine.flush()
+    }
+
+    /// The entry is the filter, the rest is the context's.
+    @Test func theEntryRunsOnTheSettingThreadAndTheTaskOnItsContext() async {
+        let machine = StateMachine<AppState>()
+        let (setter, target) = (DispatchQueue(label: "setter"), DispatchQueue(label: "target"))
+        let places = Recorder<String>()
+        let receptionist = Receptionist(
+            of: machine,
+            selecting: { transition -> UInt64 in
+                places.record(DispatchQueueContext.queue(setter).isCurrent == true ? "entry" : "?")
+                return transition.seq
+            },
+            on: .queue(target),
+            screening: .here,
+            task: { _ in
+                places.record(DispatchQueueContext.queue(target).isCurrent == true ? "task" : "?")
+            }
+        )
+        target.suspend()
+        setter.sync { machine.churn(2) }
+        #expect(places.heard == ["entry", "entry"])
+        target.resume()
+        #expect(await places.wait(for: 4) == ["entry", "entry", "task", "task"])
+        receptionist.close()
+    }
+
+    @Test func addingAPairFromManyThreadsTellsItOnce() async {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        let queue = DispatchQueue(label: "its own")
+        await onThreads(4) { _ in
+            for _ in 0..<100 { machine.addDelegate(listener, on: .queue(queue)) }
+        }
+        #expect(machine.responders(to: .ready) == 1)
+        machine.churn(1)
+        await machine.flush()
+        #expect(listener.seqs == [1])
+    }
+
+    @Test func whoIsPastTheLimitIsToldWhereTheMachineWasAfterWhatItMissed() async {
+        final class Late: StateDelegate {
+            let told = Recorder<[UInt64]>()
+            func stateChanged(_ transition: Transition<AppState>) {
+                self.told.record([transition.seq])
+            }
+            func transitionsMissed(_ count: Int, now: Snapshot<AppState>) {
+                self.told.record([UInt64(count), now.seq])
+            }
+        }
+        var options = StateMachine<AppState>.Options()
+        options.laneLimit = 10
+        let machine = StateMachine<AppState>(options: options)
+        let gate = Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let late = Late()
+        machine.addDelegate(late, on: .queue(queue))
+        machine.churn(100)
+        gate.open()
+        await machine.flush()
+        var expected: UInt64 = 0
+        for told in late.told.heard {
+            if told.count == 2 {
+                expected += told[0]
+                #expect(told[1] == expected)
+            } else {
+                expected += 1
+                #expect(told == [expected])
+            }
+        }
+        #expect(expected == 100)
+        #expect(late.told.heard.contains { $0.count == 2 })
+    }
+
+    /// A queue finds the mark of the one that it targets, unless it has one of its own.
+    @Test func aQueueThatTargetsAContextIsThatContextUnlessItIsOneItself() {
+        let queue = DispatchQueue(label: "target")
+        let context = DispatchQueueContext.queue(queue)
+        let plain = DispatchQueue(label: "plain", target: queue)
+        let marked = DispatchQueue(label: "marked", target: queue)
+        let own = DispatchQueueContext.queue(marked)
+        #expect(queue.sync { context.isCurrent } == true)
+        #expect(plain.sync { context.isCurrent } == true)
+        #expect(marked.sync { context.isCurrent } == false)
+        #expect(marked.sync { own.isCurrent } == true)
+        #expect(context.isCurrent == false)
+    }
+}

@@ -1,0 +1,192 @@
+import Dispatch
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// A log that commits in a task of its own: it needs the threads that others' tasks run on.
+private final class TaskLog: WriteAheadLog {
+    func commit(
+        _ group: [Transition<AppState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { Task { done(nil) } }
+}
+
+/// A log that commits when a test says so.
+private final class SlowLog: WriteAheadLog {
+    let groups = Recorder<@Sendable (_ failure: String?) -> Void>()
+
+    func commit(
+        _ group: [Transition<AppState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { self.groups.record(done) }
+}
+
+/// The ways in that suspend, and what becomes of them when their task is cancelled.
+///
+/// `Task.immediate` has reached the place where it waits when it returns.
+@Suite(.timeLimit(.minutes(5))) struct SuspendingTests {
+    private let asks = Recorder<Ask<AppState>>()
+
+    private func guarded(
+        _ options: StateMachine<AppState>.Options = .init()
+    ) -> StateMachine<AppState> {
+        let machine = StateMachine(options: options)
+        let asks = self.asks
+        machine.addVoter(
+            label: "v",
+            on: .immediate,
+            patience: Patience(limit: nil, whenSilent: .yes)
+        ) { asks.record($0) }
+        return machine
+    }
+
+    /// A straight call would throw: somebody has to be asked.
+    @Test func awaitPicksTheProposalThatSuspends() async throws {
+        let machine = self.guarded()
+        let task = Task.immediate { try await machine.propose(.ready(true)) }
+        #expect(machine.state == .ready(false))
+        self.asks.heard.first?.vote(.yes)
+        #expect(try await task.value.seq == 1)
+    }
+
+    /// More tasks than there are threads, each of which would wait for a task of the log.
+    @Test func tasksThatAssignTakeNoThreadFromTheLog() async throws {
+        var options = StateMachine<AppState>.Options()
+        options.log = TaskLog()
+        let machine = StateMachine(options: options)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 {
+                group.addTask { try await machine.assign(.ready(true), reenter: true) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(machine.snapshot.seq == 64)
+    }
+
+    @Test func withoutALogAnAssignmentHasHappenedAtOnce() async throws {
+        let machine = StateMachine<Door>()
+        let task = Task.immediate { try await machine.assign(.open(1), ifSeq: 0) }
+        #expect(machine.state == .open(1))
+        _ = try await task.value
+        await #expect(throws: TransitionError<Door>.conflict(current: machine.snapshot)) {
+            try await machine.assign(.closed, ifSeq: 0)
+        }
+    }
+
+    @Test func aProposalThatIsWithdrawnBeforeItsTurnDoesNotHappen() async {
+        let machine = self.guarded()
+        let outcomes = Recorder<Bool>()
+        machine.propose(.ready(true)) { outcomes.record((try? $0.get()) != nil) }
+        let task = Task.immediate { try await machine.propose(.authentication(.active)) }
+        machine.propose(.dataRetrieval(.active)) { outcomes.record((try? $0.get()) != nil) }
+        let before = machine.snapshot
+        task.cancel()
+        await #expect(throws: TransitionError<AppState>.withdrawn(current: before)) {
+            try await task.value
+        }
+        for turn in 0..<2 { self.asks.heard[turn].vote(.yes) }
+        #expect(
+            self.asks.heard.map(\.proposal.proposed) == [.ready(true), .dataRetrieval(.active)]
+        )
+        #expect(outcomes.heard == [true, true])
+    }
+
+    @Test func aProposalThatIsWithdrawnBeforeItsVotersFreesTheWay() async {
+        let machine = self.guarded()
+        let task = Task.immediate { try await machine.propose(.ready(true)) }
+        let outcomes = Recorder<Bool>()
+        machine.propose(.dataRetrieval(.active)) { outcomes.record((try? $0.get()) != nil) }
+        #expect(self.asks.heard.count == 1)
+        task.cancel()
+        await #expect(throws: TransitionError<AppState>.withdrawn(current: machine.snapshot)) {
+            try await task.value
+        }
+        #expect(self.asks.heard.count == 2)
+        #expect(self.asks.heard.first?.vote(.yes) == false)
+        #expect(self.asks.heard.last?.vote(.yes) == true)
+        #expect(outcomes.heard == [true])
+        #expect(machine.state == .dataRetrieval(.active))
+    }
+
+    @Test func whatIsWithTheLogIsNotWithdrawnAnyMore() async throws {
+        let log = SlowLog()
+        var options = StateMachine<AppState>.Options()
+        options.log = log
+        let machine = StateMachine(options: options)
+        let first = Task.immediate { try await machine.propose(.ready(true)) }
+        let second = Task.immediate { try await machine.assign(.authentication(.active)) }
+        first.cancel()
+        second.cancel()
+        for turn in 0..<2 {
+            guard let done = await log.groups.wait(for: turn + 1).last else { return }
+            done(nil)
+        }
+        #expect(try await first.value.seq == 1)
+        #expect(try await second.value.seq == 2)
+    }
+
+    @Test func aCancelledTaskProposesAndAssignsNothing() async {
+        let machine = StateMachine<AppState>()
+        let gate = Recorder<Void>()
+        let task = Task {
+            await gate.wait(for: 1)
+            let proposed = await Self.isWithdrawn { () async throws(TransitionError<AppState>) in
+                try await machine.propose(.ready(true))
+            }
+            let assigned = await Self.isWithdrawn { () async throws(TransitionError<AppState>) in
+                try await machine.assign(.ready(true))
+            }
+            return proposed && assigned
+        }
+        task.cancel()
+        gate.record(())
+        #expect(await task.value)
+        #expect(machine.snapshot.seq == 0)
+    }
+
+    private static func isWithdrawn(
+        _ body: () async throws(TransitionError<AppState>) -> StateMachine<AppState>.Acceptance
+    ) async -> Bool {
+        do {
+            _ = try await body()
+            return false
+        } catch .withdrawn {
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test func aCancelledFlushEndsAndOthersGoOn() async {
+        var options = StateMachine<AppState>.Options()
+        options.clock = ManualClock()
+        let machine = StateMachine(options: options)
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let listener = Listener()
+        machine.addDelegate(listener, on: .queue(queue))
+        machine.churn(3)
+        let endless = Task.immediate { await machine.flush() }
+        let bounded = Task.immediate { await machine.flush(atMost: .seconds(3600)) }
+        let other = Task.immediate { await machine.flush(atMost: .seconds(3600)) }
+        endless.cancel()
+        bounded.cancel()
+        await endless.value
+        #expect(await bounded.value == false)
+        #expect(listener.seqs.isEmpty)
+        gate.open()
+        #expect(await other.value)
+        #expect(listener.seqs == [1, 2, 3])
+    }
+}
+
+extension StateMachine.Acceptance {
+    /// The seq that it led to; nil if nothing happened.
+    fileprivate var seq: UInt64? {
+        switch self {
+        case .committed(let transition): transition.seq
+        case .unchanged: nil
+        }
+    }
+}
