@@ -66,7 +66,7 @@ extension Connection {
 
     /// Answers the waits and says goodbye.
     func shutDown(_ reason: ServerLine.ByeReason) {
-        self.answerWaits()
+        self.answerWaits(until: .max)
         for wait in self.waits {
             wait.timeout?.cancel()
             self.server.waits.remove(wait)

@@ -12,7 +12,7 @@ extension Connection {
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
         guard self.lifecycle.isListening, self.isAdmitted, !self.isMute else { return nil }
-        self.answerWaits()
+        self.answerWaits(until: .max)
         self.pump(isUrgent: true)
         var status = stat()
         guard !self.isMute, self.channel.isActive,
@@ -142,15 +142,20 @@ extension Connection {
             switch segment.mark {
             case .start(let index): mark = watch(index).map { .start($0) }
             case .end(let index): mark = watch(index).map { .end($0) }
-            case .history(let run): mark = HistoryRun(run).map { .history($0) }
+            case .history(let record):
+                let run = HistoryRun(record)
+                self.replyBytes += run?.request.count ?? 0
+                mark = run.map { .history($0) }
             case nil: break
             }
             self.repliesInFlight += segment.replies
+            self.replyBytes += segment.bytes.count
             self.outbox.append(
                 Segment(bytes: Array(segment.bytes), replies: segment.replies, mark: mark)
             )
         }
         self.history = record.history.flatMap { HistoryRun($0) }
+        self.replyBytes += self.history?.request.count ?? 0
     }
 
     /// Another numbering: answers that were ready go out, and watches are told.

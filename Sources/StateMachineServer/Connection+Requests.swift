@@ -132,6 +132,27 @@ extension Connection {
         }
     }
 
+    /// Refuses to keep one more request if that would be too many bytes.
+    func checkRoom(for line: [UInt8]) throws(WireError) {
+        let limits = self.server.limits
+        guard self.requestBytes + line.count <= limits.requestBytesPerConnection else {
+            throw WireError(
+                .limit,
+                "this request of \(line.count) bytes would be kept, and this connection has "
+                    + "\(self.requestBytes) such; requestBytesPerConnection is "
+                    + "\(limits.requestBytesPerConnection)"
+            )
+        }
+        guard self.user.mayKeep(line.count, within: limits) else {
+            throw WireError(
+                .limit,
+                "this request of \(line.count) bytes would be kept, and this user has "
+                    + "\(self.user.requestBytes) such; requestBytesPerUid is "
+                    + "\(limits.requestBytesPerUid)"
+            )
+        }
+    }
+
     private func watch(
         _ call: WatchCall,
         id: RequestID?,
@@ -154,6 +175,7 @@ extension Connection {
             )
         }
         try self.checkRoom("watches", watches.count, of: self.server.limits.watchesPerConnection)
+        try self.checkRoom(for: line)
         let resume = call.since.map { self.server.resumePoint($0) }
         self.begin(
             Watch(call, id: id, from: resume, head: self.server.report.seq, request: line)

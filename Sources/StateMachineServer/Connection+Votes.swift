@@ -120,6 +120,7 @@ extension Connection {
         guard !self.isMute else {
             throw WireError(.internal, "the connection is closed")
         }
+        try self.checkRoom(for: line)
         return SocketVoter(
             number: number,
             requestID: id,

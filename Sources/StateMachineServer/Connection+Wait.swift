@@ -25,6 +25,7 @@ extension Connection {
             }
         }
         guard !self.isMute else { return }
+        try self.checkRoom(for: line)
         self.waits.append(wait)
         if let past {
             wait.passed = passed
@@ -132,13 +133,18 @@ extension Connection {
         _ = self.remove(wait)
     }
 
-    /// Answers the waits that changes have ended.
-    func answerWaits() {
+    /// Answers the waits that changes have ended, while fewer than so many bytes have to be read.
+    func answerWaits(until bytes: Int) {
         self.hasEndedWaits = false
         var left: [PendingWait] = []
         for wait in self.waits {
             guard let entered = wait.entered, let verdict = wait.call.verdict(entered.state.matches)
             else {
+                left.append(wait)
+                continue
+            }
+            guard self.replyBytes < bytes else {
+                self.hasEndedWaits = true
                 left.append(wait)
                 continue
             }

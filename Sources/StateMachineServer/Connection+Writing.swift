@@ -17,7 +17,10 @@ extension Connection {
             self.outbox.append(Segment())
         }
         let last = self.outbox.count - 1
-        self.server.line.withBytes { self.outbox[last].bytes.append(contentsOf: $0) }
+        self.server.line.withBytes {
+            self.outbox[last].bytes.append(contentsOf: $0)
+            self.replyBytes += $0.count
+        }
         self.outbox[last].replies += 1
         self.outbox[last].seq = max(self.outbox[last].seq, seq)
         self.repliesInFlight += 1
@@ -27,6 +30,7 @@ extension Connection {
     func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0) {
         guard !self.isMute else { return }
         self.repliesInFlight += replies
+        self.replyBytes += line.count
         if let last = self.outbox.indices.last, self.outbox[last].mark == nil {
             self.outbox[last].bytes += line
             self.outbox[last].replies += replies
@@ -55,6 +59,8 @@ extension Connection {
 
     /// Queues an answer to `history`, which is written straight from the ring when its turn has come.
     func begin(_ run: HistoryRun) {
+        guard !self.isMute else { return }
+        self.replyBytes += run.request.count
         self.append([], replies: 1)
         self.mark(.history(run))
     }
@@ -107,10 +113,12 @@ extension Connection {
             if let run = self.history {
                 guard self.writeHistory(run) else { return }
                 self.history = nil
+                self.replyBytes -= run.request.count
                 guard self.write(self.server.summary(of: run)[...]) else { return }
             }
-            if self.hasEndedWaits, !self.isMute {
-                self.answerWaits()
+            let limit = self.server.limits.replyBytesPerConnection
+            if self.hasEndedWaits, !self.isMute, self.replyBytes < limit {
+                self.answerWaits(until: limit)
                 continue
             }
             guard let next = self.outbox.first else {
@@ -131,6 +139,7 @@ extension Connection {
             case .history(let run): self.history = run
             case nil: break
             }
+            self.replyBytes -= segment.bytes.count
             guard self.write(segment.bytes[...], replies: segment.replies) else { return }
             self.server.keepRoom(&segment.bytes)
             guard self.outbox.isEmpty || !self.mustStop() else { return }
@@ -275,6 +284,7 @@ extension Connection {
         self.isMute = true
         self.outbox = []
         self.repliesInFlight = 0
+        self.replyBytes = 0
         for wait in self.waits {
             wait.timeout?.cancel()
             self.server.waits.remove(wait)
@@ -299,6 +309,7 @@ extension Connection {
     /// Leaves to the channel what the socket did not take; until that is written nothing else is.
     func block(_ rest: ArraySlice<UInt8>, replies: Int) {
         self.isBlocked = true
+        self.replyBytes += rest.count
         let buffer = self.channel.allocator.buffer(bytes: rest)
         self.unsent = (buffer, replies)
         self.channel.writeAndFlush(buffer).assumeIsolated().whenComplete { _ in
@@ -308,6 +319,7 @@ extension Connection {
                 self.isBlocked = false
                 self.unsent = nil
                 self.repliesInFlight -= replies
+                self.replyBytes -= rest.count
                 self.count(bytes: rest.count)
                 // Who is about to lose something does not wait in line.
                 if self.isFarBehind {

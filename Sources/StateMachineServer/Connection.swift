@@ -44,9 +44,12 @@ final class Connection: ChannelInboundHandler {
         didSet {
             let change = self.watches.count - oldValue.count
             if change != 0 { self.server.watches += change }
+            self.countRequests()
         }
     }
-    var waits: [PendingWait] = []
+    var waits: [PendingWait] = [] {
+        didSet { self.countRequests() }
+    }
     /// Whether changes have ended some of them that were not answered.
     @exclusivity(unchecked) var hasEndedWaits = false
     /// Whether changes before the ring are being held against some of them.
@@ -56,8 +59,16 @@ final class Connection: ChannelInboundHandler {
     var orderedSets = 0
     /// A request that is to be answered after these.
     var kept: [UInt8]?
-    var holds: [SocketVoter] = []
-    var guards: [SocketVoter] = []
+    var holds: [SocketVoter] = [] {
+        didSet { self.countRequests() }
+    }
+    var guards: [SocketVoter] = [] {
+        didSet { self.countRequests() }
+    }
+    /// Bytes of the requests that these are kept with.
+    private(set) var requestBytes = 0 {
+        didSet { self.user.requestBytes += self.requestBytes - oldValue }
+    }
 
     /// The answer to `history` that is being written; nothing queued goes before its end.
     var history: HistoryRun?
@@ -69,6 +80,12 @@ final class Connection: ChannelInboundHandler {
     /// sent yet, the channel's part included.
     @exclusivity(unchecked) var outbox: [Segment] = []
     @exclusivity(unchecked) var repliesInFlight = 0
+
+    /// Bytes of what the client has not been sent: the lines in `outbox`, the requests that `history` is
+    /// answered from, and the channel's part.
+    @exclusivity(unchecked) var replyBytes = 0 {
+        didSet { self.user.replyBytes += self.replyBytes - oldValue }
+    }
 
     /// Whether the channel holds bytes that the socket did not take; nothing is written meanwhile.
     var isBlocked = false
@@ -349,8 +366,27 @@ final class Connection: ChannelInboundHandler {
         let limits = self.server.limits
         return (self.kept == nil || self.orderedSets == 0)
             && (self.repliesInFlight < limits.repliesInFlight || self.mayGather)
+            && self.mayOwe
             && self.sets.count < limits.setsPerConnection
             && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
+    }
+
+    /// Whether more may be waiting for the client to read it.
+    ///
+    /// Who has read all is not kept waiting by the user's other clients.
+    private var mayOwe: Bool {
+        let limits = self.server.limits
+        return self.replyBytes == 0
+            || self.replyBytes < limits.replyBytesPerConnection && self.user.mayOwe(within: limits)
+    }
+
+    private func countRequests() {
+        var bytes = 0
+        for watch in self.watches { bytes += watch.request.count }
+        for wait in self.waits { bytes += wait.request.count }
+        for hold in self.holds { bytes += hold.request.count }
+        for voter in self.guards { bytes += voter.request.count }
+        self.requestBytes = bytes
     }
 
     /// Whether what has been answered may wait for the answers to come, and be offered to the socket with

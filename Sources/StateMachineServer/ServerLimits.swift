@@ -44,8 +44,31 @@ public struct ServerLimits: Hashable, Sendable {
     /// Guards that one connection may have.
     public var guardsPerConnection = 8
 
+    /// Bytes of the requests that a connection's watches, waits, holds and guards are kept with, for the
+    /// next process.
+    ///
+    /// 128 KiB: two of the longest, or 2 KiB for each that it may have. Not tuned.
+    public var requestBytesPerConnection = 128 << 10
+
+    /// The same of all connections of any user but root and the daemon's own.
+    ///
+    /// 1 MiB: 16 KiB for each connection. Not tuned.
+    public var requestBytesPerUid = 1 << 20
+
     /// Replies that may be waiting for a client to read them; past it the client is not read.
     public var repliesInFlight = 32
+
+    /// Bytes that may be waiting for it to read them, beside what its socket holds; past it the client is
+    /// not read, so one reply may go beyond.
+    ///
+    /// 64 KiB: the longest state. Not tuned.
+    public var replyBytesPerConnection = 64 << 10
+
+    /// The same for all clients of any user but root and the daemon's own; past it those that have any
+    /// are not read.
+    ///
+    /// 1 MiB: 16 KiB for each connection. Not tuned.
+    public var replyBytesPerUid = 1 << 20
 
     /// Sets of one connection that may be undecided; past it the client is not read.
     ///
@@ -101,7 +124,11 @@ public struct ServerLimits: Hashable, Sendable {
             ("waitsPerConnection", self.waitsPerConnection),
             ("holdsPerConnection", self.holdsPerConnection),
             ("guardsPerConnection", self.guardsPerConnection),
+            ("requestBytesPerConnection", self.requestBytesPerConnection),
+            ("requestBytesPerUid", self.requestBytesPerUid),
             ("repliesInFlight", self.repliesInFlight),
+            ("replyBytesPerConnection", self.replyBytesPerConnection),
+            ("replyBytesPerUid", self.replyBytesPerUid),
             ("setsPerConnection", self.setsPerConnection),
             ("undecidedSets", self.undecidedSets),
         ]

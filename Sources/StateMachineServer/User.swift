@@ -15,13 +15,23 @@ final class User {
     /// What time its turns have taken, in nanoseconds.
     var used: Int64 = 0
 
-    /// Bytes of the requests that are kept for it.
-    var keptBytes = 0
-    /// Bytes that its connections have to be sent.
-    @exclusivity(unchecked) var unsentBytes = 0
+    /// Bytes of the requests that are kept for its connections.
+    var requestBytes = 0
+    /// Bytes that its clients have been answered and not been sent.
+    @exclusivity(unchecked) var replyBytes = 0
 
     init(_ uid: UInt32, isLimited: Bool) {
         self.uid = uid
         self.isLimited = isLimited
+    }
+
+    /// Whether a request of so many bytes may be kept beside the others.
+    func mayKeep(_ bytes: Int, within limits: ServerLimits) -> Bool {
+        !self.isLimited || self.requestBytes + bytes <= limits.requestBytesPerUid
+    }
+
+    /// Whether a client may be answered before it has read what it was answered.
+    func mayOwe(within limits: ServerLimits) -> Bool {
+        !self.isLimited || self.replyBytes < limits.replyBytesPerUid
     }
 }

@@ -1,0 +1,123 @@
+import TestSupport
+import Testing
+
+/// What it costs the daemon's memory when clients send long requests, or do not read.
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct MemoryTests {
+    private static let clients = AttackSize.count(8, full: 64)
+
+    /// The protocol's `lineBytes`, `requestBytesPerConnection`, `replyBytesPerConnection` and `repliesInFlight`.
+    private static let lineBytes = 65_536
+    private static let requestBytes = 131_072
+    private static let replyBytes = 65_536
+    private static let repliesInFlight = 32
+
+    private static let watches = 8
+    private static let waits = AttackSize.count(16, full: 32)
+
+    /// What the daemon may grow by that does not depend on how much it is sent, in KiB.
+    private static let allowance = 4 << 10
+
+    /// A request of the greatest length, most of which says nothing.
+    private static func padded(_ request: String) -> String {
+        let spaces = Self.lineBytes - request.utf8.count
+        return request.dropLast() + String(repeating: " ", count: spaces) + "}"
+    }
+
+    private static func wait(_ id: Int) -> String {
+        Self.padded(#"{"op":"wait","id":\#(id),"until":["authentication"]}"#)
+    }
+
+    private static func watch(_ id: Int) -> String {
+        Self.padded(#"{"op":"watch","id":\#(id)}"#)
+    }
+
+    @Test
+    func aRequestThatWouldHaveTooMuchKeptIsRefused() async throws {
+        try await DaemonProcess.run { daemon in
+            let client = try daemon.connect(\.control)
+            try client.send(Self.wait(1))
+            #expect(try await client.ask(Self.watch(2)).type == "state")
+            let voting = #""before":["dataRetrieval"]}"#
+            for request in [
+                Self.wait(3), Self.watch(4), Self.padded(#"{"op":"hold",\#(voting)"#),
+                Self.padded(#"{"op":"guard",\#(voting)"#), #"{"op":"watch"}"#,
+            ] {
+                let refusal = try await client.ask(request)
+                #expect(refusal.error == "limit")
+                #expect(
+                    refusal.string("message")?.contains("requestBytesPerConnection") == true
+                )
+            }
+            // Nothing of it stays: there is no hold that denies.
+            try client.send("set dataRetrieval phase=active")
+            #expect(try await client.next().type == "change")
+            #expect(try await client.next().ok == true)
+            // What ends makes room.
+            #expect(try await client.ask(#"{"op":"unwatch","id":2}"#).ok == true)
+            #expect(try await client.ask(Self.padded(#"{"op":"hold",\#(voting)"#)).ok == true)
+            #expect(try await client.ask(#"{"op":"watch"}"#).error == "limit")
+            try client.send("set authentication phase=active")
+            #expect(
+                Set([try await client.next(), try await client.next()].compactMap { $0.int("id") })
+                    == [1]
+            )
+            #expect(try await client.ask(#"{"op":"watch"}"#).type == "state")
+        }
+    }
+
+    @Test
+    func keptRequestsCostNoMoreThanTheirLimit() async throws {
+        try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
+            let clients = try (0..<Self.clients).map { _ in try daemon.connect(\.control) }
+            for client in clients { _ = try await client.ask("ping") }
+            let start = try daemon.residentKiB()
+            for client in clients {
+                let requests = Self.watches + Self.waits
+                for id in 0..<Self.watches { try client.send(Self.watch(id)) }
+                for id in Self.watches..<requests { try client.send(Self.wait(id)) }
+                try client.send("ping")
+                var refused = 0
+                while true {
+                    let line = try await client.next()
+                    if line.type == "reply", line.ok == true { break }
+                    if line.error == "limit" { refused += 1 }
+                }
+                #expect(refused == requests - Self.requestBytes / Self.lineBytes)
+            }
+            let end = try daemon.residentKiB()
+            // What is read is one more line, and what it lies in.
+            let share = (Self.requestBytes + 2 * Self.lineBytes) >> 10
+            #expect(end - start <= Self.clients * share + Self.allowance, "\(start) became \(end)")
+            print("kept requests: \(Self.clients) clients; \(start) KiB, then \(end)")
+        }
+    }
+
+    @Test
+    func unreadRepliesCostNoMoreThanTheirLimit() async throws {
+        try await DaemonProcess.run("--max-connections-per-uid", "500") { daemon in
+            // Each is a row of `stats`.
+            let crowd = try (0..<400).map { _ in try daemon.connect(\.events) }
+            let clients = try (0..<Self.clients).map { _ in try daemon.connect(\.control) }
+            for client in clients { _ = try await client.ask("ping") }
+            let other = try daemon.connect(\.control)
+            let size = try await other.ask("stats").description.utf8.count
+            let start = try daemon.residentKiB()
+            for client in clients {
+                try client.send(raw: String(repeating: "stats\n", count: Self.repliesInFlight))
+            }
+            // Each is answered after everybody else had a turn.
+            for _ in 0..<4 * Self.repliesInFlight { _ = try await other.ask("ping") }
+            let end = try daemon.residentKiB()
+            // Room is made for twice what is in it, and one reply goes beyond.
+            let share = 2 * (Self.replyBytes + size) >> 10
+            #expect(end - start <= Self.clients * share + Self.allowance, "\(start) became \(end)")
+            print("unread replies: \(Self.clients) clients; \(start) KiB, then \(end)")
+            // Who reads is answered all.
+            for client in clients {
+                for _ in 0..<Self.repliesInFlight { #expect(try await client.next().ok == true) }
+            }
+            for client in crowd { #expect(try await client.next().type == "state") }
+        }
+    }
+}
