@@ -19,7 +19,7 @@ extension Connection {
     func set(_ state: EncodedState, _ call: SetCall?, cause: String?, id: RequestID?) {
         let machine = self.server.machine
         self.hasSet = true
-        self.server.turns.setCame()
+        self.server.turns.setCame(from: self.user)
         if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
             self.answer(outcome, to: call, of: state, id: id)
         } else {

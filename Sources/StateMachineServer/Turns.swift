@@ -16,6 +16,13 @@ final class Turns {
     /// what has arrived.
     private static let slice = TimeAmount.microseconds(25)
 
+    /// How many times as long as a slice took for others than who sets the loop does nothing but look for
+    /// what has arrived, if somebody has set since the slice before.
+    ///
+    /// 2: so that those who set have two thirds of the time, of which reading what the others send takes
+    /// some.
+    private static let restFactor: Int64 = 2
+
     /// How long a slice takes while there is one user, and nobody sets.
     ///
     /// A millisecond: the loop's own work does not show, and nobody notices who comes then.
@@ -39,12 +46,14 @@ final class Turns {
     private var isOpen = false
     /// Whether there was a slice since the loop last looked for what has arrived.
     private var hasSliced = false
-    /// Whether the loop's time belongs to those who set, since a slice took too long.
+    /// Whether the loop's time belongs to those who set, after a slice that they may have waited for.
     private var isResting = false
 
     /// Whether somebody has set since that was last looked at, and for how long in this turn of the loop.
     @exclusivity(unchecked) private var sets: (came: Bool, time: TimeAmount) = (false, .zero)
     private var lastSet: NIODeadline?
+    /// Who has set last.
+    private var setter: User?
     private var lastUser: User?
     private var lastChange: NIODeadline?
 
@@ -67,8 +76,11 @@ final class Turns {
     /// Something has arrived, so the loop has looked for it.
     func arrived() { self.hasSliced = false }
 
-    /// Somebody has set.
-    func setCame() { self.sets.came = true }
+    /// A user has set.
+    func setCame(from user: User) {
+        self.sets.came = true
+        if self.setter !== user { self.setter = user }
+    }
 
     /// Carrying out sets has taken so long.
     func setsTook(_ time: TimeAmount) { self.sets.time = self.sets.time + time }
@@ -122,13 +134,17 @@ final class Turns {
 
     /// Does what there is time for.
     func slice() {
-        guard !self.users.isEmpty, !self.isResting, self.current == nil else { return }
+        guard !self.users.isEmpty, !self.isResting || self.isHurried, self.current == nil else {
+            return
+        }
         guard !self.hasSliced else { return self.bell.ring() }
         self.hasSliced = true
         let start = NIODeadline.now()
+        let setCame = self.sets.came
         let length = self.length(at: start)
         self.end = start + length
         var now = start
+        var others = TimeAmount.zero
         while now < self.end, let user = self.next(at: now) {
             let connection = user.waiting.removeFirst()
             if user.waiting.isEmpty { self.users.removeAll { $0 === user } }
@@ -138,14 +154,19 @@ final class Turns {
             self.current = nil
             let then = NIODeadline.now()
             user.used += (then - now).nanoseconds
+            if user !== self.setter { others = others + (then - now) }
             now = then
         }
         guard !self.users.isEmpty else { return }
+        guard !self.isHurried, self.hasSetters(at: now) else { return self.bell.ring() }
         let overtime = (now - start) - length
-        guard self.isContested(at: now), overtime > length else { return self.bell.ring() }
-        // What it took too long is left to the others.
+        let rest = max(
+            setCame ? Self.restFactor * others : .zero,
+            overtime > length ? overtime : .zero
+        )
+        guard rest > .zero else { return self.bell.ring() }
         self.isResting = true
-        self.loop.assumeIsolated().scheduleTask(in: overtime) {
+        self.loop.assumeIsolated().scheduleTask(in: rest) {
             self.isResting = false
             self.hasSliced = false
             self.slice()
@@ -174,8 +195,10 @@ final class Turns {
 
     /// Whether anybody would wait for who has a slice.
     private func isContested(at now: NIODeadline) -> Bool {
-        [self.lastSet, self.lastChange].contains { time in
-            time.map { $0 + Self.memory > now } ?? false
-        }
+        self.hasSetters(at: now) || self.lastChange.map { $0 + Self.memory > now } ?? false
+    }
+
+    private func hasSetters(at now: NIODeadline) -> Bool {
+        self.lastSet.map { $0 + Self.memory > now } ?? false
     }
 }
