@@ -44,23 +44,29 @@ extension Connection {
         }
     }
 
-    /// Writes the newest change that the watch wants, with the number of those that it stands for.
+    /// Writes the newest change that the watch wants, with the number of those that it stands for, when all
+    /// have been looked at; until then it looks at some more.
     private func writeNewest(of watch: Watch) -> Bool {
-        let ring = (watch.cursor + 1)...self.server.ring.head
-        let wanted = ring.reversed().filter { self.server.isWanted($0, watch.only) }
-        guard let newest = wanted.first else {
-            watch.cursor = ring.upperBound
+        var newest = watch.newest.examined(after: watch.cursor)
+        let end = self.server.endOfPiece(after: newest.seq, patterns: watch.only?.count ?? 0)
+        while newest.seq < end {
+            newest.seq += 1
+            guard self.server.isWanted(newest.seq, watch.only) else { continue }
+            newest.wanted = newest.seq
+            newest.count += 1
+        }
+        watch.newest = newest
+        guard end == self.server.ring.head else { return true }
+        guard let wanted = newest.wanted else {
+            watch.cursor = end
             return true
         }
-        let change = self.server.ring[newest]
-        let tail = ChangeLine.tail(
-            skipped: UInt64(wanted.count - 1),
-            isReplayed: watch.isReplaying
-        )
+        let change = self.server.ring[wanted]
+        let tail = ChangeLine.tail(skipped: newest.count - 1, isReplayed: watch.isReplaying)
         return tail.withUnsafeBytes { tail in
             self.server.vectors.removeAll(keepingCapacity: true)
             let length = self.gather(change, head: watch.head, tail: tail)
-            return self.write((ring.upperBound, [(newest, length)]), of: watch)
+            return self.write((end, [(wanted, length)]), of: watch)
         }
     }
 
@@ -77,7 +83,10 @@ extension Connection {
                 guard self.writePast(past, of: run) == .wrote else { return false }
                 continue
             }
-            guard run.left > 0 else { return true }
+            guard run.left > 0 else {
+                if self.hasComeToNext(of: run) { return true }
+                continue
+            }
             let (examined, lines) = self.gather(
                 after: run.cursor,
                 through: run.end,
@@ -106,7 +115,19 @@ extension Connection {
         return true
     }
 
-    /// Sets up the vectors for as many lines as one write takes.
+    /// Has an answer that may show no more come to the next change that it would show, to say whether there
+    /// is one; false if that is farther than there is time for at once.
+    private func hasComeToNext(of run: HistoryRun) -> Bool {
+        let patterns = run.only?.count ?? 0
+        let end = min(run.end, self.server.endOfPiece(after: run.cursor, patterns: patterns))
+        while run.cursor < end {
+            guard !self.server.isWanted(run.cursor + 1, run.only) else { return true }
+            run.cursor += 1
+        }
+        return run.isDone
+    }
+
+    /// Sets up the vectors for as many lines as one write takes, of as many changes as there is time for.
     private func gather(
         after cursor: UInt64,
         through end: UInt64,
@@ -118,11 +139,17 @@ extension Connection {
         let tail = isReplayed ? ChangeLine.replayTail.buffer : nil
         var lines: [Line] = []
         var seq = cursor
+        let patterns = only?.count ?? 0
+        var pause = self.server.endOfPiece(after: seq, patterns: patterns)
         self.server.vectors.removeAll(keepingCapacity: true)
         // A line takes four vectors: its head, the shared part that may wrap around, its tail.
         while seq < end, lines.count < limit,
             self.server.vectors.count + 4 <= SocketWriter.vectorLimit
         {
+            if seq == pause {
+                guard !self.mustStop() else { break }
+                pause = self.server.endOfPiece(after: seq, patterns: patterns)
+            }
             seq += 1
             guard self.server.isWanted(seq, only) else { continue }
             lines.append((seq, self.gather(self.server.ring[seq], head: head, tail: tail)))

@@ -19,17 +19,16 @@ extension Connection {
         let past = self.server.ring.reaches(back: passed) ? nil : self.server.past
         if past == nil {
             if self.judge(wait, after: passed) { return }
-            if call.timeoutMs == 0 {
-                self.timeOut(wait)
-                return
-            }
+        } else {
+            wait.passed = passed
         }
         guard !self.isMute else { return }
         try self.checkRoom(for: line)
         self.waits.append(wait)
         if let past {
-            wait.passed = passed
             self.search(past)
+        } else if wait.isSearching {
+            self.server.turns.want(self)
         } else {
             self.server.waits.add(wait)
         }
@@ -45,11 +44,21 @@ extension Connection {
         }
     }
 
-    /// Answers a wait if a change after `seq`, which the ring has to have, or the current state decides
-    /// it.
+    /// Holds the changes after `seq`, which the ring has to have, and then the current state against a wait;
+    /// returns whether that has answered it.
+    ///
+    /// If there is no time for all of them it is still searching afterwards.
     private func judge(_ wait: PendingWait, after seq: UInt64) -> Bool {
         var passed = seq
+        var pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
         while passed < self.server.ring.head {
+            if passed == pause {
+                guard self.isUrgent || !self.server.turns.isOver else {
+                    wait.passed = passed
+                    return false
+                }
+                pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
+            }
             passed += 1
             let entered = self.server.ring[passed].entered
             if let verdict = wait.call.verdict(entered.state.matches) {
@@ -57,9 +66,55 @@ extension Connection {
                 return true
             }
         }
-        guard let verdict = wait.call.verdict(self.server.isCurrent) else { return false }
-        self.answer(wait, verdict, self.server.report)
+        wait.passed = nil
+        if let verdict = wait.call.verdict(self.server.isCurrent) {
+            self.answer(wait, verdict, self.server.report)
+            return true
+        }
+        guard wait.call.timeoutMs == 0 else { return false }
+        self.timeOut(wait)
         return true
+    }
+
+    /// Goes on with the waits that there was no time for; returns whether that has answered one.
+    func judgeWaits() -> Bool {
+        guard !self.waits.isEmpty else { return false }
+        var isFirst = true
+        for wait in self.waits {
+            guard let seq = wait.passed, !self.isBeforeRing(wait) || self.server.past == nil else {
+                continue
+            }
+            guard exchange(&isFirst, with: false) || !self.mustStop() else { return false }
+            if self.isBeforeRing(wait) {
+                self.skip(wait)
+            } else {
+                self.goOn(wait, after: seq)
+            }
+            guard wait.isSearching else { return true }
+            guard !self.mustStop() else { return false }
+        }
+        if let past = self.server.past { self.search(past) }
+        return false
+    }
+
+    /// Goes on with a wait after `seq`, which the ring has to have.
+    private func goOn(_ wait: PendingWait, after seq: UInt64) {
+        if self.judge(wait, after: seq) {
+            wait.timeout?.cancel()
+            _ = self.remove(wait)
+        } else if !wait.isSearching {
+            self.server.waits.add(wait)
+        }
+    }
+
+    /// Goes on with a wait from the current state: what follows its place is not to be had.
+    private func skip(_ wait: PendingWait) {
+        wait.resync = .evicted
+        self.goOn(wait, after: self.server.ring.head)
+    }
+
+    private func isBeforeRing(_ wait: PendingWait) -> Bool {
+        wait.passed.map { !self.server.ring.reaches(back: $0) } ?? false
     }
 
     /// Holds changes before the ring against the waits that have not come so far, a few at a time and with
@@ -93,7 +148,7 @@ extension Connection {
 
     /// Those that have come least far, as many as one look may be for.
     private func nextToSearch() -> [PendingWait] {
-        let waits = self.waits.filter(\.isSearching)
+        let waits = self.waits.filter(self.isBeforeRing)
             .sorted { ($0.passed ?? 0) < ($1.passed ?? 0) }
         var patterns = 0
         let count = waits.prefix { wait in
@@ -106,31 +161,17 @@ extension Connection {
     /// Files what a look into the past has said to a wait; nil: what follows is not to be had.
     private func searched(_ wait: PendingWait, _ verdict: PastSearch.Verdict?) {
         guard self.waits.contains(where: { $0 === wait }) else { return }
-        let isAnswered: Bool
         switch verdict {
         case .decided(let verdict, let report):
             self.answer(wait, verdict, report)
-            isAnswered = true
+            wait.timeout?.cancel()
+            _ = self.remove(wait)
         case .examined(let seq):
-            guard self.server.ring.reaches(back: seq) else {
-                wait.passed = seq
-                return
-            }
-            isAnswered = self.judge(wait, after: seq)
+            // Once the ring has come into reach it goes on in the connection's turn.
+            wait.passed = seq
         case nil:
-            wait.resync = .evicted
-            isAnswered = self.judge(wait, after: self.server.ring.head)
+            self.skip(wait)
         }
-        wait.passed = nil
-        if !isAnswered {
-            guard wait.call.timeoutMs == 0 else {
-                self.server.waits.add(wait)
-                return
-            }
-            self.timeOut(wait)
-        }
-        wait.timeout?.cancel()
-        _ = self.remove(wait)
     }
 
     /// Answers the waits that changes have ended, while fewer than so many bytes have to be read.

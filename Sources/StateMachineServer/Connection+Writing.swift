@@ -122,6 +122,7 @@ extension Connection {
                 continue
             }
             guard let next = self.outbox.first else {
+                if !self.isMute, self.judgeWaits() { continue }
                 self.writeQuestions()
                 return
             }

@@ -11,7 +11,7 @@ final class PendingWait {
     let request: [UInt8]
     /// Set if its cursor could not be used; it was judged from the current state on.
     var resync: ServerLine.Resync?
-    /// The last change before the ring that it was held against; nil if it is held against what happens.
+    /// The last change of before it began that it was held against; nil if it is held against what happens.
     var passed: UInt64?
     var timeout: Scheduled<Void>?
     unowned let connection: Connection
@@ -48,6 +48,8 @@ final class PendingWait {
 }
 
 extension WaitCall {
+    var patterns: Int { self.until.count + self.fail.count }
+
     /// What the wait says to a state; nil if it goes on.
     func verdict(_ matches: (Pattern) -> Bool) -> PendingWait.Verdict? {
         if let pattern = self.fail.first(where: matches) { return .failed(pattern) }

@@ -4,13 +4,13 @@ import StateMachineWire
 extension StateServer {
     /// What `stats` answers: who is subscribed, how far behind, what was dropped.
     func stats(id: RequestID?) -> [UInt8] {
-        let rows = self.clients.map { JSONValue.object($0.row(head: self.ring.head)) }
+        let head = self.ring.head
         return ServerLine.reply(
             id: id,
             own: { writer in
                 writer.number("uptimeMs", self.uptimeMs)
                 writer.json("counters", self.counters.json)
-                writer.json("connections", .array(rows))
+                writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
                 writer.number("seq", self.report.seq)
             }
         )
@@ -42,20 +42,19 @@ extension StateServer {
 
 extension Connection {
     /// One row of `stats`.
-    fileprivate func row(head: UInt64) -> [JSONMember] {
-        let lag = self.watches.map { head - $0.cursor }.max() ?? 0
-        return [
-            JSONMember("uid", .count(self.peer.uid)),
-            JSONMember("pid", .count(self.peer.pid)),
-            JSONMember("door", .string(self.door.rawValue)),
-            JSONMember("watches", .count(self.watches.count)),
-            JSONMember("waits", .count(self.waits.count)),
-            JSONMember("holds", .count(self.holds.count)),
-            JSONMember("guards", .count(self.guards.count)),
-            JSONMember("sets", .count(self.sets.count)),
-            JSONMember("lag", .count(lag)),
-            JSONMember("resyncs", .count(self.counts.resyncs)),
-            JSONMember("bytes", .count(self.counts.bytes)),
-        ]
+    fileprivate func writeRow(to writer: inout LineWriter, head: UInt64) {
+        var lag: UInt64 = 0
+        for watch in self.watches { lag = max(lag, head - watch.cursor) }
+        writer.number("uid", self.peer.uid)
+        writer.number("pid", self.peer.pid)
+        writer.string("door", self.door.rawValue)
+        writer.number("watches", self.watches.count)
+        writer.number("waits", self.waits.count)
+        writer.number("holds", self.holds.count)
+        writer.number("guards", self.guards.count)
+        writer.number("sets", self.sets.count)
+        writer.number("lag", lag)
+        writer.number("resyncs", self.counts.resyncs)
+        writer.number("bytes", self.counts.bytes)
     }
 }

@@ -184,13 +184,17 @@ final class StateServer: @unchecked Sendable {
         return only.contains(where: state.matches)
     }
 
-    /// Whether there is more of what was asked for than the answer has shown.
-    func hasMore(_ run: HistoryRun) -> Bool {
-        guard run.cursor < run.end else { return false }
-        // Of what lies before the ring it is not known what is wanted; that can be asked.
-        guard self.ring.reaches(back: run.cursor) else { return true }
-        return (run.cursor + 1...run.end).contains { self.isWanted($0, run.only) }
+    /// How far changes are held against patterns before it is asked whether there is time for more: as many
+    /// changes as make so many comparisons.
+    ///
+    /// 256: some 25 µs if each takes as long as it can.
+    func endOfPiece(after seq: UInt64, patterns: Int) -> UInt64 {
+        min(self.ring.head, seq + max(1, 256 / UInt64(max(1, patterns))))
     }
+
+    /// Whether there is more of what was asked for than the answer has shown, which has come to the next
+    /// that is wanted.
+    func hasMore(_ run: HistoryRun) -> Bool { run.cursor < run.end }
 
     /// Whether the newest state matches.
     func isCurrent(_ pattern: Pattern) -> Bool { self.snapshot.state.matches(pattern) }

@@ -43,6 +43,9 @@ final class Watch {
     /// What it is being sent from before the ring.
     var past = PastReading()
 
+    /// What it has found so far of what it wants, if that is the newest change alone.
+    var newest = Newest()
+
     /// The last seq that it has been sent or that did not concern it.
     var cursor: UInt64
 
@@ -131,6 +134,26 @@ final class Watch {
         switch self.phase {
         case .replaying, .live: true
         case .queued: false
+        }
+    }
+
+    /// The newest of the changes that were looked at and that is wanted.
+    struct Newest {
+        /// After which change they begin.
+        private var cursor: UInt64 = 0
+        /// The last that was looked at.
+        var seq: UInt64 = 0
+        var wanted: UInt64?
+        /// How many of them are wanted.
+        var count: UInt64 = 0
+
+        /// As it is, unless the watch has gone on since.
+        func examined(after cursor: UInt64) -> Newest {
+            guard cursor != self.cursor || self.seq < cursor else { return self }
+            var new = Newest()
+            new.cursor = cursor
+            new.seq = cursor
+            return new
         }
     }
 }

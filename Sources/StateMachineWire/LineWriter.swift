@@ -102,6 +102,26 @@ package struct LineWriter: ~Copyable {
         self.text("}")
     }
 
+    /// An array of objects, each with the members that `members` writes, one at the least.
+    package mutating func objects<Element>(
+        _ name: StaticString,
+        _ elements: some Sequence<Element>,
+        members: (inout LineWriter, Element) -> Void
+    ) {
+        self.key(name)
+        self.text("[")
+        let first = self.end
+        for element in elements {
+            if self.end > first { self.text(",") }
+            let start = self.end
+            members(&self, element)
+            // The first member's comma.
+            self.memory[start] = UInt8(ascii: "{")
+            self.text("}")
+        }
+        self.text("]")
+    }
+
     package mutating func peer(_ name: StaticString, _ peer: Peer) {
         self.key(name)
         self.text("{\"uid\":")
