@@ -8,10 +8,31 @@ struct ReaderFloodTests {
     private static let flooders = AttackSize.count(16, full: 64)
     private static let requests = 1000
 
+    struct Load: CustomTestStringConvertible, Sendable {
+        let line: String
+        let requests: Int
+
+        var testDescription: String { String(self.line.prefix(40)) }
+    }
+
+    private static let loads: [Load] = [
+        Load(line: "get", requests: Self.requests),
+        Load(line: "ping", requests: Self.requests),
+        Load(line: "stats", requests: Self.requests / 20),
+        Load(
+            line: #"{"op":"wait","until":[\#(Self.patterns)],"timeoutMs":0}"#,
+            requests: Self.requests / 20
+        ),
+    ]
+
+    /// As many as there may be, of which none is the state.
+    private static let patterns = Array(repeating: #""dataRetrieval:phase=failure""#, count: 32)
+        .joined(separator: ",")
+
     /// Who sets was last to send, and is first to be answered: what the others were answered by then,
     /// their replies say themselves.
-    @Test
-    func aSetDoesNotWaitForRequestsThatChangeNothing() async throws {
+    @Test(arguments: Self.loads)
+    func aSetDoesNotWaitForRequestsThatChangeNothing(load: Load) async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
             let setter = try daemon.connect(\.control)
             #expect(try await setter.ask("ping").ok == true)
@@ -19,14 +40,14 @@ struct ReaderFloodTests {
             for flooder in flooders { #expect(try await flooder.next().seq == 0) }
             try daemon.send(.suspend)
             for flooder in flooders {
-                try flooder.send(raw: String(repeating: "get\n", count: Self.requests))
+                try flooder.send(raw: String(repeating: load.line + "\n", count: load.requests))
             }
             try setter.send("set ready value=true")
             try daemon.send(.resume)
             #expect(try await setter.next().seq == 1)
             var before = 0
             for flooder in flooders {
-                var left = Self.requests
+                var left = load.requests
                 while left > 0 {
                     let line = try await flooder.next()
                     guard line.type == "reply" else { continue }
@@ -34,7 +55,7 @@ struct ReaderFloodTests {
                     if line.seq == 0 { before += 1 }
                 }
             }
-            #expect(before <= Self.flooders * Self.requests / 4)
+            #expect(before <= Self.flooders * load.requests / 4)
         }
     }
 
@@ -60,6 +81,70 @@ struct ReaderFloodTests {
             // A connection may have been served before it was seen to be gone.
             let served = try #require(stats.item("counters")?.int("requests"))
             #expect(served <= Self.flooders * Self.requests)
+        }
+    }
+
+    /// A wait that looks back over all that is kept is answered in its turn with what it looks for, and
+    /// looked at in pieces, so the last of the waits that came before a set knows of it.
+    @Test
+    func waitsThatLookBackDoNotKeepASetWaiting() async throws {
+        try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
+            let setter = try daemon.connect(\.control)
+            let changes = AttackSize.count(200, full: 4000)
+            for change in 1...changes {
+                let phase = change.isMultiple(of: 2) ? "active" : "success"
+                _ = try await setter.ask("set dataRetrieval phase=\(phase)")
+            }
+            let flooders = try (0..<Self.flooders).map { _ in try daemon.connect(\.events) }
+            var cursor = ""
+            for flooder in flooders { cursor = try await flooder.next().string("cursor") ?? "" }
+            let epoch = try #require(cursor.split(separator: ":").first)
+            try daemon.send(.suspend)
+            for flooder in flooders {
+                for id in 0..<8 {
+                    try flooder.send(
+                        #"{"op":"wait","id":\#(id),"since":"\#(epoch):0","until":[\#(Self.patterns)],"timeoutMs":0}"#
+                    )
+                }
+            }
+            try setter.send("set ready value=true")
+            try daemon.send(.resume)
+            #expect(try await setter.next().seq == changes + 1)
+            var before = 0
+            for flooder in flooders {
+                var left = 8
+                while left > 0 {
+                    let line = try await flooder.next()
+                    guard line.type == "reply" else { continue }
+                    left -= 1
+                    #expect(line.error == "timeout")
+                    if line.seq == changes { before += 1 }
+                }
+            }
+            #expect(before <= Self.flooders * 8 / 4)
+        }
+    }
+
+    /// The daemon is told to end before it is let go on: what it was sent by then, it does not work off first.
+    @Test(arguments: ["ping", "stats"])
+    func aBacklogDoesNotKeepTheDaemonFromEnding(request: String) async throws {
+        try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
+            let flooders = try (0..<Self.flooders).map { _ in try daemon.connect(\.events) }
+            for flooder in flooders { #expect(try await flooder.next().seq == 0) }
+            let requests = request == "ping" ? Self.requests : Self.requests / 25
+            try daemon.send(.suspend)
+            for flooder in flooders {
+                try flooder.send(raw: String(repeating: request + "\n", count: requests))
+            }
+            try daemon.send(.terminate)
+            try daemon.send(.resume)
+            var answered = 0
+            for flooder in flooders {
+                let lines = try await flooder.rest()
+                #expect(lines.last?.type == "bye")
+                answered += lines.count { $0.type == "reply" }
+            }
+            #expect(answered < Self.flooders * requests)
         }
     }
 }
