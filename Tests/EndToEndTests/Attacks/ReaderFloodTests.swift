@@ -68,6 +68,8 @@ struct ReaderFloodTests {
             let comers = try (0..<Self.flooders).map { _ in
                 try daemon.connect(maySet ? \.control : \.events)
             }
+            // A door's queue is none of the connections.
+            while try await other.ask("stats").items("connections")?.count != Self.flooders + 1 {}
             try daemon.send(.suspend)
             for comer in comers {
                 let lines = String(repeating: "stats\n", count: 5 * Self.requests)
