@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the completion scripts ask statectl, which asks the daemon.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct CompletionTests {
     /// A command line, of which the last word is to be completed, and what is offered.
     struct Case: Sendable, CustomTestStringConvertible {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What was, and who is there.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct HistoryTests {
     struct Case: Sendable {
         let keys: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl's commands that read: history, stats, wait.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct StatectlReadingTests {
     @Test
     func historyIsInOrderAndSaysWhereItGoesOn() async throws {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Waits for a state.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct WaitTests {
     @Test
     func aWaitJudgesEveryChangeSinceThenTheCurrentState() async throws {

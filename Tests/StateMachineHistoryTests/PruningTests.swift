@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Rows that need not be kept, when all is not well or nobody commits.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct PruningTests {
     @Test
     func failingToRemoveIsToldOnceAndSoIsItsEnd() async throws {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// An older copy of the database, put back: what clients have seen after it has other numbers.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct RestoredTests {
     @Test
     func aCopyThatEndsBeforeACleanStopBeginsAnEpoch() async throws {

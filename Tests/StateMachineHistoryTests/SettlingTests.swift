@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What a clean stop leaves.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SettlingTests {
     @Test
     func theFileOfTheDatabaseAloneIsWhole() async throws {

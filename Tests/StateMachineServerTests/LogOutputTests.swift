@@ -5,7 +5,7 @@ import Testing
 @testable import StateMachineServer
 
 /// The log as its readers see it, and who does not read it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LogOutputTests {
     @Test func nobodyWaitsForAReaderAndWhatIsLeftOutIsSaid() {
         var ends: [CInt] = [-1, -1]

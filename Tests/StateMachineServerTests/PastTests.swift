@@ -7,7 +7,7 @@ import Testing
 
 @testable import StateMachineServer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PastTests {
     /// The loop may end then: what arrives there later is an error of the program's.
     @Test
