@@ -10,7 +10,7 @@ import NIOCore
 ///
 /// Belongs to the event loop.
 final class Turns {
-    /// How long a slice takes while others set or wait for their turn.
+    /// How long a slice takes while other users set or wait for their turn.
     ///
     /// 25 µs: a third of the way of a set from its client and back, and ten times what it takes to look for
     /// what has arrived.
@@ -23,7 +23,7 @@ final class Turns {
     /// some.
     private static let restFactor: Int64 = 2
 
-    /// How long a slice takes while there is one user, and nobody sets.
+    /// How long a slice takes while nobody else sets or waits for a turn than the user whose it is.
     ///
     /// A millisecond: the loop's own work does not show, and nobody notices who comes then.
     private static let longSlice = TimeAmount.milliseconds(1)
@@ -49,8 +49,14 @@ final class Turns {
     /// Whether the loop's time belongs to those who set, after a slice that they may have waited for.
     private var isResting = false
 
-    /// Whether somebody has set since that was last looked at, and for how long in this turn of the loop.
-    @exclusivity(unchecked) private var sets: (came: Bool, time: TimeAmount) = (false, .zero)
+    /// Whether somebody has set since that was last looked at, whether several users have, and for how long
+    /// in this turn of the loop.
+    @exclusivity(unchecked) private var sets = Sets()
+    private struct Sets {
+        var came = false
+        var areOfSeveral = false
+        var time = TimeAmount.zero
+    }
     private var lastSet: NIODeadline?
     /// Who has set last.
     private var setter: User?
@@ -79,7 +85,9 @@ final class Turns {
     /// A user has set.
     func setCame(from user: User) {
         self.sets.came = true
-        if self.setter !== user { self.setter = user }
+        guard self.setter !== user else { return }
+        self.sets.areOfSeveral = self.setter != nil
+        self.setter = user
     }
 
     /// Carrying out sets has taken so long.
@@ -98,7 +106,7 @@ final class Turns {
         guard self.isOpen else {
             self.isOpen = true
             let now = NIODeadline.now()
-            self.end = now + self.length(at: now)
+            self.end = now + self.length(at: now, for: connection.user)
             self.loop.assumeIsolated().execute { self.isOpen = false }
             return true
         }
@@ -186,16 +194,23 @@ final class Turns {
 
     // MARK: - How long
 
-    private func length(at now: NIODeadline) -> TimeAmount {
-        let sets = exchange(&self.sets, with: (false, .zero))
+    /// Of a slice for those in line, and for a user who is not.
+    private func length(at now: NIODeadline, for user: User? = nil) -> TimeAmount {
+        let sets = exchange(&self.sets, with: Sets())
         if sets.came { self.lastSet = now }
-        guard !self.isHurried, self.isContested(at: now) else { return Self.longSlice }
+        if sets.areOfSeveral { self.lastChange = now }
+        guard !self.isHurried, self.isContested(at: now, by: user) else {
+            return Self.longSlice
+        }
         return max(Self.slice, min(sets.time, Self.longSlice))
     }
 
-    /// Whether anybody would wait for who has a slice.
-    private func isContested(at now: NIODeadline) -> Bool {
-        self.hasSetters(at: now) || self.lastChange.map { $0 + Self.memory > now } ?? false
+    /// Whether another user would wait for who has a slice: not one whose own readers keep its sets waiting.
+    private func isContested(at now: NIODeadline, by user: User?) -> Bool {
+        let isOthers =
+            user.map { $0 !== self.setter } ?? false || self.users.contains { $0 !== self.setter }
+        return isOthers && self.hasSetters(at: now)
+            || self.lastChange.map { $0 + Self.memory > now } ?? false
     }
 
     private func hasSetters(at now: NIODeadline) -> Bool {
