@@ -343,11 +343,16 @@ final class Connection: ChannelInboundHandler {
         } else {
             self.flush()
         }
-        if self.isCutShort, !self.isForgotten {
-            self.server.turns.lineUp(self)
-        } else {
-            self.server.tookTurn(self)
-        }
+        let isToGoOn = self.isCutShort && !self.isForgotten
+        if isToGoOn { self.server.turns.lineUp(self) }
+        // What it has asked for besides keeps nobody waiting who sets.
+        if !isToGoOn || !self.hasChangesToWrite { self.server.tookTurn(self) }
+    }
+
+    /// Whether there are changes that its socket would take.
+    private var hasChangesToWrite: Bool {
+        let head = self.server.ring.head
+        return !self.isBlocked && self.watches.contains { $0.isRunning && $0.cursor < head }
     }
 
     /// Everybody has been written to.
