@@ -54,6 +54,24 @@ struct PatternTableTests {
         #expect(table.items(for: TypedState(AppState.ready(true), StateCoding())) == [2])
     }
 
+    private enum Note: MachineState {
+        case text(String)
+
+        enum Name: String, CaseIterable { case text }
+
+        static var initial: Note { .text("") }
+    }
+
+    /// Unicode takes them for the same text, patterns do not: a wait that is found is one that has ended.
+    @Test
+    func whatOnlyLooksTheSameIsNotFound() throws {
+        var table = PatternTable<Int>()
+        table.update(try Pattern(text: "text:value=\u{E9}")) { $0 = 1 }
+        let coding = StateCoding<Note>()
+        #expect(table.items(for: TypedState(Note.text("\u{E9}"), coding)) == [1])
+        #expect(table.items(for: TypedState(Note.text("e\u{301}"), coding)).isEmpty)
+    }
+
     @Test
     func aPatternOfAPartHasNoPlace() throws {
         var table = PatternTable<Int>()
