@@ -8,8 +8,8 @@ extension StateMachine {
     /// It commits before it returns. On a machine with a write-ahead log it waits for the log, on the
     /// calling thread, but for no voter: it goes past proposals that wait for one, and makes a
     /// question that is open stale. So on such a machine it is for threads and queues that may block;
-    /// code that may suspend has a way of its own, which `await` picks. Called where it would wait for itself, by what the gate calls or
-    /// where the log works (``WriteAheadLog/isCurrent``), it throws
+    /// code that may suspend has a way of its own, which `await` picks. Called where it would wait for
+    /// itself, by what the gate calls or where the log works (``WriteAheadLog/isCurrent``), it throws
     /// ``TransitionError/wouldWait(current:)``.
     ///
     /// - Parameters:

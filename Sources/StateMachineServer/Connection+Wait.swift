@@ -152,7 +152,7 @@ extension Connection {
             .sorted { ($0.passed ?? 0) < ($1.passed ?? 0) }
         var patterns = 0
         let count = waits.prefix { wait in
-            patterns += wait.call.until.count + wait.call.fail.count
+            patterns += wait.call.patterns
             return patterns <= PastSearch.patterns
         }.count
         return Array(waits.prefix(max(count, 1)))

@@ -2,7 +2,8 @@ import NIOCore
 
 /// Whose turn it is to read the past: decides, reads nothing.
 ///
-/// One read at a time, users one after the other, each user's in the order in which they came. Bounded by the connections and what each may have.
+/// One read at a time, users one after the other, each user's in the order in which they came. Bounded by
+/// the connections and what each may have.
 struct PastTurns<Read> {
     private var isReading = false
     private var waiting: [UInt32: CircularBuffer<Read>] = [:]

@@ -312,7 +312,6 @@ final class StateServer: @unchecked Sendable {
         for connection in self.connections where connection.hasOutput {
             connection.pump(isUrgent: true)
         }
-        for connection in self.connections where connection.hasOutput { connection.pump() }
         self.tellLog()
     }
 
