@@ -139,7 +139,7 @@ extension MulticastDelegate {
         let withdrawal = Withdrawal()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-                let answer = Once(continuation)
+                let answer = Once<Value?>(continuation)
                 withdrawal.has { answer.give(nil) }
                 let silent: Value? =
                     switch question.whenSilent {
@@ -158,37 +158,5 @@ extension MulticastDelegate {
         } onCancel: {
             withdrawal.withdraw()
         }
-    }
-}
-
-/// The first of several answers, and the alarm that would give another.
-///
-/// Guarded state, behind `pending`: both, until the answer has been given.
-private final class Once<Value: Sendable>: Sendable {
-    private struct Pending: Sendable {
-        var continuation: CheckedContinuation<Value?, Never>?
-        var alarm: Alarm?
-    }
-
-    private let pending: Lock<Pending>
-
-    init(_ continuation: CheckedContinuation<Value?, Never>) {
-        self.pending = Lock(Pending(continuation: continuation))
-    }
-
-    func keep(_ alarm: Alarm) {
-        self.pending.withLock { pending in
-            if pending.continuation != nil { pending.alarm = alarm }
-        }
-    }
-
-    func give(_ value: Value?) {
-        let given = self.pending.withLock { pending in
-            let given = pending
-            pending = Pending()
-            return given
-        }
-        given.alarm?.stop()
-        given.continuation?.resume(returning: value)
     }
 }

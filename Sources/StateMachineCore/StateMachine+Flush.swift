@@ -4,6 +4,7 @@ extension StateMachine {
     /// It waits for as long as the slowest context takes, and so for ever for one that never runs
     /// what it is given: a stuck queue, or an adopted thread that nobody drains. One that has ended is
     /// not waited for. Where that is not certain use ``flush(atMost:)``.
+    ///
     /// It ends when the task is cancelled, too, whoever has passed by then.
     public func flush() async { _ = await self.flush(within: nil) }
 
@@ -16,14 +17,14 @@ extension StateMachine {
         let withdrawal = Withdrawal()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let flush = Flush(continuation)
-                withdrawal.has { flush.end(hasPassed: false) }
+                let hasPassed = Once<Bool>(continuation)
+                withdrawal.has { hasPassed.give(false) }
                 if let limit {
-                    flush.ring(
-                        Alarm(after: limit, on: self.options.clock) { flush.end(hasPassed: false) }
+                    hasPassed.keep(
+                        Alarm(after: limit, on: self.options.clock) { hasPassed.give(false) }
                     )
                 }
-                self.mark { flush.end(hasPassed: true) }
+                self.mark { hasPassed.give(true) }
             }
         } onCancel: {
             withdrawal.withdraw()
@@ -39,37 +40,5 @@ extension StateMachine {
             return holder.appended(since: before)
         }
         self.announce(appended)
-    }
-}
-
-/// Which came first: the last context, the alarm, or the end of the task.
-///
-/// Guarded state, behind `waiting`: who waits, and the alarm, until one has come.
-private final class Flush: Sendable {
-    private struct Waiting: Sendable {
-        var continuation: CheckedContinuation<Bool, Never>?
-        var alarm: Alarm?
-    }
-
-    private let waiting: Lock<Waiting>
-
-    init(_ continuation: CheckedContinuation<Bool, Never>) {
-        self.waiting = Lock(Waiting(continuation: continuation))
-    }
-
-    func ring(_ alarm: Alarm) {
-        self.waiting.withLock { waiting in
-            if waiting.continuation != nil { waiting.alarm = alarm }
-        }
-    }
-
-    func end(hasPassed: Bool) {
-        let ended = self.waiting.withLock { waiting in
-            let ended = waiting
-            waiting = Waiting()
-            return ended
-        }
-        ended.alarm?.stop()
-        ended.continuation?.resume(returning: hasPassed)
     }
 }
