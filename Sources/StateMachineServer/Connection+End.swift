@@ -68,8 +68,7 @@ extension Connection {
     func shutDown(_ reason: ServerLine.ByeReason) {
         self.answerWaits(until: .max)
         for wait in self.waits {
-            wait.timeout?.cancel()
-            self.server.waits.remove(wait)
+            wait.end()
             self.refuse(wait, .shuttingDown)
         }
         self.waits = []

@@ -22,7 +22,7 @@ extension Connection {
         let copy = fcntl(self.writer.descriptor, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { return nil }
         let record = self.record(socket: UInt64(status.st_ino))
-        for wait in self.waits { wait.timeout?.cancel() }
+        for wait in self.waits { wait.end() }
         for watch in self.watches { watch.timer?.task.cancel() }
         // What a hold keeps from happening is not to happen in the last moment.
         self.server.keep(self.holds + self.guards)

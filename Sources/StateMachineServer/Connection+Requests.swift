@@ -212,9 +212,7 @@ extension Connection {
         if let watch = self.watches.first(where: { $0.id == id && !$0.isEnding }) {
             self.end(watch)
         } else if id != nil, let index = self.waits.firstIndex(where: { $0.id == id }) {
-            let wait = self.waits.remove(at: index)
-            wait.timeout?.cancel()
-            self.server.waits.remove(wait)
+            self.waits.remove(at: index).end()
         } else {
             throw WireError(
                 .notFound,

@@ -36,6 +36,7 @@ extension Connection {
             wait.timeout = self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .bounded(milliseconds: timeoutMs)
             ) { [weak self] in
+                wait.timeout = nil
                 guard let self, wait.entered == nil, self.remove(wait) else { return }
                 self.server.catchUp()
                 self.timeOut(wait)
@@ -100,7 +101,6 @@ extension Connection {
     /// Goes on with a wait after `seq`, which the ring has to have.
     private func goOn(_ wait: PendingWait, after seq: UInt64) {
         if self.judge(wait, after: seq) {
-            wait.timeout?.cancel()
             _ = self.remove(wait)
         } else if !wait.isSearching {
             self.server.waits.add(wait)
@@ -164,7 +164,6 @@ extension Connection {
         switch verdict {
         case .decided(let verdict, let report):
             self.answer(wait, verdict, report)
-            wait.timeout?.cancel()
             _ = self.remove(wait)
         case .examined(let seq):
             // Once the ring has come into reach it goes on in the connection's turn.
@@ -189,7 +188,7 @@ extension Connection {
                 left.append(wait)
                 continue
             }
-            wait.timeout?.cancel()
+            wait.end()
             self.answer(wait, verdict, self.server.report(of: entered))
         }
         self.waits = left
@@ -197,8 +196,7 @@ extension Connection {
 
     private func remove(_ wait: PendingWait) -> Bool {
         guard let index = self.waits.firstIndex(where: { $0 === wait }) else { return false }
-        self.waits.remove(at: index)
-        self.server.waits.remove(wait)
+        self.waits.remove(at: index).end()
         return true
     }
 

@@ -286,10 +286,7 @@ extension Connection {
         self.outbox = []
         self.repliesInFlight = 0
         self.replyBytes = 0
-        for wait in self.waits {
-            wait.timeout?.cancel()
-            self.server.waits.remove(wait)
-        }
+        for wait in self.waits { wait.end() }
         self.hasEndedWaits = false
         for watch in self.watches { watch.timer?.task.cancel() }
         self.watches = []

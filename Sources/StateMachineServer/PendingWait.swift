@@ -40,6 +40,13 @@ final class PendingWait {
     /// Whether changes of before it began have yet to be looked at.
     var isSearching: Bool { self.passed != nil }
 
+    /// Neither a change nor the time ends it from here on.
+    func end() {
+        self.timeout?.cancel()
+        self.timeout = nil
+        self.connection.server.waits.remove(self)
+    }
+
     /// How a state ends the wait.
     enum Verdict: Sendable {
         case reached(Pattern)
