@@ -39,15 +39,15 @@ final class Connection: ChannelInboundHandler {
     /// Where the server keeps it.
     var place = 0
 
-    var lifecycle = ConnectionLifecycle()
-    var watches: [Watch] = [] {
+    @exclusivity(unchecked) var lifecycle = ConnectionLifecycle()
+    @exclusivity(unchecked) var watches: [Watch] = [] {
         didSet {
             let change = self.watches.count - oldValue.count
             if change != 0 { self.server.watches += change }
             self.countRequests()
         }
     }
-    var waits: [PendingWait] = [] {
+    @exclusivity(unchecked) var waits: [PendingWait] = [] {
         didSet { self.countRequests() }
     }
     /// Whether changes have ended some of them that were not answered.
@@ -58,11 +58,11 @@ final class Connection: ChannelInboundHandler {
     /// How many of them are answered in the order of their requests.
     var orderedSets = 0
     /// A request that is to be answered after these.
-    var kept: [UInt8]?
-    var holds: [SocketVoter] = [] {
+    @exclusivity(unchecked) var kept: [UInt8]?
+    @exclusivity(unchecked) var holds: [SocketVoter] = [] {
         didSet { self.countRequests() }
     }
-    var guards: [SocketVoter] = [] {
+    @exclusivity(unchecked) var guards: [SocketVoter] = [] {
         didSet { self.countRequests() }
     }
     /// Bytes of the requests that these are kept with.
@@ -71,10 +71,10 @@ final class Connection: ChannelInboundHandler {
     }
 
     /// The answer to `history` that is being written; nothing queued goes before its end.
-    var history: HistoryRun?
+    @exclusivity(unchecked) var history: HistoryRun?
 
     /// For `stats`.
-    var counts: (resyncs: UInt64, bytes: UInt64) = (0, 0)
+    @exclusivity(unchecked) var counts: (resyncs: UInt64, bytes: UInt64) = (0, 0)
 
     /// What has been answered and not written; `repliesInFlight` counts what the client has not been
     /// sent yet, the channel's part included.
@@ -88,13 +88,13 @@ final class Connection: ChannelInboundHandler {
     }
 
     /// Whether the channel holds bytes that the socket did not take; nothing is written meanwhile.
-    var isBlocked = false
+    @exclusivity(unchecked) var isBlocked = false
 
     /// What the channel was given, and how many replies are in it; it may have written some of it.
     var unsent: (bytes: ByteBuffer, replies: Int)?
 
     /// Whether the client reads no more; what is for it is dropped.
-    var isMute = false
+    @exclusivity(unchecked) var isMute = false
 
     @exclusivity(unchecked) var inbound = InboundLines()
     private(set) var isReading = true
@@ -108,15 +108,15 @@ final class Connection: ChannelInboundHandler {
     private var isForgotten = false
 
     /// Whether it waits for its turn, see ``Turns``.
-    var isInLine = false
+    @exclusivity(unchecked) var isInLine = false
     /// Whether there was no time for all that it has to do.
-    var isCutShort = false
+    @exclusivity(unchecked) var isCutShort = false
     /// Whether what is being written does not wait for its turn.
     @exclusivity(unchecked) var isUrgent = false
     /// Whether everybody has been written to only when it has had its turn.
-    var isInRound = false
+    @exclusivity(unchecked) var isInRound = false
     /// Whether it is listed as one whose set was answered.
-    var isAnswered = false
+    @exclusivity(unchecked) var isAnswered = false
     /// Whether a set was carried out since it was last written to.
     @exclusivity(unchecked) var hasSet = false
 
@@ -217,13 +217,23 @@ final class Connection: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.isHungUp else { return self.channel.close(promise: nil) }
         guard self.lifecycle.isListening else { return }
         self.server.turns.arrived()
         self.inbound.append(self.unwrapInboundIn(data))
-        guard self.door.takes(.set) else { return self.serve() }
+        guard self.door.takes(.set), self.server.users.count > 1 else { return self.serve() }
         let start = NIODeadline.now()
         self.serve()
         self.server.turns.setsTook(NIODeadline.now() - start)
+    }
+
+    /// Whether the client has gone and nothing would be carried out of what is still read from it: a channel
+    /// reads all that there is once the other end is closed, be it to be read or not.
+    private var isHungUp: Bool {
+        guard !self.lifecycle.isListening || !self.isReading && !self.door.takes(.set) else {
+            return false
+        }
+        return self.writer.isHungUp
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

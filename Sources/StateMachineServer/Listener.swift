@@ -21,7 +21,7 @@ struct Listener: Sendable {
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptPause())
+                    try channel.pipeline.syncOperations.addHandler(AcceptPause(turns: server.turns))
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)

@@ -19,6 +19,12 @@ struct SocketWriter {
         case gone
     }
 
+    /// Whether the peer has closed its end, and not only said that it sends no more.
+    var isHungUp: Bool {
+        var poll = pollfd(fd: self.descriptor, events: 0, revents: 0)
+        return Glibc.poll(&poll, 1, 0) == 1 && poll.revents & Int16(POLLHUP) != 0
+    }
+
     func write(_ vectors: inout [iovec]) -> Outcome {
         vectors.withUnsafeMutableBufferPointer { buffer in
             // The common case, which the kernel has less to copy for.

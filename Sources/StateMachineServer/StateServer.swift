@@ -117,8 +117,9 @@ final class StateServer: @unchecked Sendable {
             bytes: limits.ringBytes,
             after: start.seq
         )
-        // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circle.
+        // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
+        self.turns.outOfPatience = { self.leaveBehind() }
     }
 
     // MARK: - Changes
@@ -240,6 +241,17 @@ final class StateServer: @unchecked Sendable {
         if self.round.left == 0 { self.endRound() }
     }
 
+    /// Has those who set wait no longer for readers of other users who are held to limits: what the ring loses
+    /// before they have been written to, they are told of in a `resync` line.
+    private func leaveBehind() {
+        let setters = self.paused.map(\.user)
+        for connection in self.connections where connection.isInRound {
+            let user = connection.user
+            guard user.isLimited, !setters.contains(where: { $0 === user }) else { continue }
+            self.tookTurn(connection)
+        }
+    }
+
     private func endRound() {
         self.flushed = max(self.flushed, self.round.head)
         if self.isRoundDue {
@@ -248,7 +260,7 @@ final class StateServer: @unchecked Sendable {
         }
         guard !self.paused.isEmpty else { return }
         let paused = exchange(&self.paused, with: [])
-        self.turns.isHurried = false
+        self.turns.calm()
         self.loop.assumeIsolated().execute { for connection in paused { connection.goOn() } }
     }
 
@@ -318,7 +330,7 @@ final class StateServer: @unchecked Sendable {
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection) {
         self.paused.append(connection)
-        self.turns.isHurried = true
+        self.turns.hurry()
         self.scheduleFlush()
     }
 }

@@ -8,7 +8,7 @@ import NIOCore
 /// taken the least time, and one connection of a user after the other. So neither many readers nor many
 /// requests keep a set from being read, and no user keeps another from being answered.
 ///
-/// Belongs to the event loop.
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Turns {
     /// How long a slice takes while other users set or wait for their turn.
     ///
@@ -19,9 +19,14 @@ final class Turns {
     /// How many times as long as a slice took for others than who sets the loop does nothing but look for
     /// what has arrived, if somebody has set since the slice before.
     ///
-    /// 2: so that those who set have two thirds of the time, of which reading what the others send takes
+    /// 3: so that those who set have three quarters of the time, of which reading what the others send takes
     /// some.
-    private static let restFactor: Int64 = 2
+    private static let restFactor: Int64 = 3
+
+    /// What part of the time since they last did those who set wait until everybody has been written to.
+    ///
+    /// A quarter.
+    private static let patienceDivisor: Int64 = 4
 
     /// How long a slice takes while nobody else sets or waits for a turn than the user whose it is.
     ///
@@ -35,19 +40,21 @@ final class Turns {
 
     private let loop: any EventLoop
     private let bell: PollBell
+    /// Called when those who set wait for as long as they may be kept waiting by who is held to limits.
+    var outOfPatience: () -> Void = {}
 
     /// The users who have connections in line.
-    private var users: [User] = []
+    @exclusivity(unchecked) private var users: [User] = []
     /// Whose turn it is, and whether it has been served anything in it.
-    private var current: (connection: Connection, isServed: Bool)?
+    @exclusivity(unchecked) private var current: (connection: Connection, isServed: Bool)?
     /// When the slice is over.
-    private var end = NIODeadline.uptimeNanoseconds(0)
+    @exclusivity(unchecked) private var end = NIODeadline.uptimeNanoseconds(0)
     /// Whether requests are being carried out as they are read, for as long as the slice is not over.
-    private var isOpen = false
+    @exclusivity(unchecked) private var isOpen = false
     /// Whether there was a slice since the loop last looked for what has arrived.
-    private var hasSliced = false
+    @exclusivity(unchecked) private var hasSliced = false
     /// Whether the loop's time belongs to those who set, after a slice that they may have waited for.
-    private var isResting = false
+    @exclusivity(unchecked) private var isResting = false
 
     /// Whether somebody has set since that was last looked at, whether several users have, and for how long
     /// in this turn of the loop.
@@ -57,11 +64,20 @@ final class Turns {
         var areOfSeveral = false
         var time = TimeAmount.zero
     }
-    private var lastSet: NIODeadline?
+    /// Whether those who set wait until everybody has been written to, until when at most for who is held to
+    /// limits, and until when they did so last.
+    @exclusivity(unchecked) private var isHurried = false
+    @exclusivity(unchecked) private var patienceEnd: NIODeadline?
+    private var hurriedLast = NIODeadline.now()
+
+    /// How long accepting has taken since it last rested.
+    private var accepts = TimeAmount.zero
+
+    @exclusivity(unchecked) private var lastSet: NIODeadline?
     /// Who has set last.
-    private var setter: User?
-    private var lastUser: User?
-    private var lastChange: NIODeadline?
+    @exclusivity(unchecked) private var setter: User?
+    @exclusivity(unchecked) private var lastUser: User?
+    @exclusivity(unchecked) private var lastChange: NIODeadline?
 
     init(on loop: any EventLoop, bell: PollBell) {
         self.loop = loop
@@ -72,12 +88,28 @@ final class Turns {
         }
     }
 
-    func stop() { self.bell.close() }
+    func stop() {
+        self.bell.close()
+        self.outOfPatience = {}
+    }
 
     // MARK: - What is told
 
-    /// Whether those who set wait until everybody has been written to.
-    var isHurried = false
+    /// Those who set wait until everybody has been written to.
+    func hurry() {
+        guard !self.isHurried else { return }
+        self.isHurried = true
+        let now = NIODeadline.now()
+        let had = (now - self.hurriedLast).nanoseconds
+        self.patienceEnd = now + max(.nanoseconds(had / Self.patienceDivisor), Self.longSlice)
+    }
+
+    /// They wait no longer.
+    func calm() {
+        self.isHurried = false
+        self.patienceEnd = nil
+        self.hurriedLast = .now()
+    }
 
     /// Something has arrived, so the loop has looked for it.
     func arrived() { self.hasSliced = false }
@@ -92,6 +124,20 @@ final class Turns {
 
     /// Carrying out sets has taken so long.
     func setsTook(_ time: TimeAmount) { self.sets.time = self.sets.time + time }
+
+    /// A connection has been accepted; returns how long nobody is to be accepted now, if somebody sets: so
+    /// that those who come and go have a quarter of the time too.
+    func accepted(since start: NIODeadline) -> TimeAmount? {
+        let now = NIODeadline.now()
+        // Its beginning and its end take three times as long again (measured).
+        self.accepts = self.accepts + 4 * (now - start)
+        guard self.sets.came || self.hasSetters(at: now) else {
+            self.accepts = .zero
+            return nil
+        }
+        guard self.accepts >= Self.longSlice else { return nil }
+        return Self.restFactor * exchange(&self.accepts, with: .zero)
+    }
 
     // MARK: - Who may
 
@@ -154,6 +200,10 @@ final class Turns {
         var now = start
         var others = TimeAmount.zero
         while now < self.end, let user = self.next(at: now) {
+            if let patienceEnd = self.patienceEnd, now >= patienceEnd {
+                self.patienceEnd = nil
+                self.outOfPatience()
+            }
             let connection = user.waiting.removeFirst()
             if user.waiting.isEmpty { self.users.removeAll { $0 === user } }
             connection.isInLine = false
@@ -184,6 +234,7 @@ final class Turns {
     /// The user who has taken the least time.
     private func next(at now: NIODeadline) -> User? {
         guard var least = self.users.first else { return nil }
+        if self.users.count == 1, least === self.lastUser { return least }
         for user in self.users where user.used < least.used { least = user }
         if least !== self.lastUser {
             self.lastUser = least

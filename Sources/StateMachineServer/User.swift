@@ -2,7 +2,7 @@ import NIOCore
 
 /// What the connections of one user take together.
 ///
-/// Belongs to the event loop.
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class User {
     let uid: UInt32
     /// Whether it is held to what a user may take: root and the daemon's own user are not.
@@ -11,9 +11,9 @@ final class User {
     var connections = 0
 
     /// Those of its connections that wait for their turn.
-    var waiting = CircularBuffer<Connection>()
+    @exclusivity(unchecked) var waiting = CircularBuffer<Connection>()
     /// What time its turns have taken, in nanoseconds.
-    var used: Int64 = 0
+    @exclusivity(unchecked) var used: Int64 = 0
 
     /// Bytes of the requests that are kept for its connections.
     var requestBytes = 0

@@ -3,7 +3,7 @@ import StateMachineWire
 
 /// One subscription of a connection: what it wants and how far it has come.
 ///
-/// Belongs to the event loop.
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Watch {
     /// What the watch is sent.
     enum Phase: String, Codable {
@@ -24,13 +24,13 @@ final class Watch {
     /// What its change lines begin with.
     let head: LineHead
 
-    private(set) var phase = Phase.queued
+    @exclusivity(unchecked) private(set) var phase = Phase.queued
 
     /// Whether its end is queued: it goes on until what was before that has been written.
     var isEnding = false
 
     /// When it may be sent something, and when it has to be.
-    var pace: WatchPace
+    @exclusivity(unchecked) var pace: WatchPace
 
     /// Set while its next line or beat waits for its time.
     var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
@@ -41,16 +41,16 @@ final class Watch {
     let request: [UInt8]
 
     /// What it is being sent from before the ring.
-    var past = PastReading()
+    @exclusivity(unchecked) var past = PastReading()
 
     /// What it has found so far of what it wants, if that is the newest change alone.
     var newest = Newest()
 
     /// The last seq that it has been sent or that did not concern it.
-    var cursor: UInt64
+    @exclusivity(unchecked) var cursor: UInt64
 
     /// The seq of the last line that it was sent, or of the cursor that it began with.
-    var reported: UInt64
+    @exclusivity(unchecked) var reported: UInt64
 
     /// A watch that begins at `head`, or where `resume` says.
     init(

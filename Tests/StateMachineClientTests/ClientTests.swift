@@ -80,11 +80,19 @@ import Testing
             answered + [.send(Self.yes + "\n")]
         )
         try await ScriptedDaemon.with(control: control) { daemon in
-            let reply = try await daemon.client.wait(until: ["a"], clock: InstantClock())
+            // With a time of its own, which bounds what it waits for a script that is kept from running.
+            let reply = try await daemon.client.wait(
+                until: ["a"],
+                timeout: .seconds(300),
+                clock: InstantClock()
+            )
             #expect(reply.text == Self.yes)
-            let wait = #"{"op":"wait","until":["a"],"since":"e:4"}"#
-            let get = #"{"op":"get"}"#
-            #expect(control.requests == [get, wait, get, wait, get, wait])
+            let asked = try control.requests.map { try #require(JSON(parsing: $0)) }
+            let operations = asked.map { $0["op"]?.string }
+            #expect(operations == ["get", "wait", "get", "wait", "get", "wait"])
+            for wait in asked where wait["op"]?.string == "wait" {
+                #expect(wait["since"]?.string == "e:4")
+            }
         }
     }
 
