@@ -62,11 +62,11 @@ struct ImpostorTests {
         of program: String,
         at directory: String
     ) async throws -> [String] {
-        let completions = URL(filePath: #filePath)
-            .appending(path: "../../../contrib/completions/statectl.bash").standardized
+        let harden = URL(filePath: #filePath)
+            .appending(path: "../../../contrib/completions/harden").standardized
         let script = """
-            source "$1" || exit
-            shift
+            source <("$1" --generate-completion-script bash | "$2") || exit
+            shift 2
             COMP_WORDS=("$@")
             COMP_CWORD=$(($# - 1))
             COMP_LINE="$*"
@@ -77,7 +77,8 @@ struct ImpostorTests {
             """
         let (output, _, _) = try await runTool(
             .name("bash"),
-            ["--norc", "-c", script, "bash", completions.path, program] + words,
+            ["--norc", "-c", script, "bash", BuiltProduct.statectl.path, harden.path, program]
+                + words,
             environment: ["RUNTIME_DIRECTORY": directory]
         )
         return output.split(separator: "\n").map(String.init)
