@@ -67,12 +67,12 @@ import Testing
     }
 
     @Test func aFullCollectorTakesAValueForTheCostOfOne() {
-        var collector = Collector<Int>(
+        var coalescer = Coalescer<Int>(
             .batch(every: .seconds(1), atMost: .max),
             capacity: Self.capacity
         )
-        for value in 1...Self.count { _ = collector.received(value, seq: UInt64(value)) }
-        guard case .deliver(let batch, _) = collector.rang() else {
+        for value in 1...Self.count { _ = coalescer.received(value, seq: UInt64(value)) }
+        guard case .deliver(let batch, _) = coalescer.rang() else {
             Issue.record("nothing is held")
             return
         }
@@ -82,16 +82,16 @@ import Testing
 
     /// As many keys as there is room for, each with a new value three times, and then one key more each time.
     @Test func aValueOfManyKeysCostsTheSame() {
-        var collector = Collector<Int>(
+        var coalescer = Coalescer<Int>(
             .latestPer { AnyHashable($0 % (3 * Self.capacity)) },
             capacity: Self.capacity
         )
         let keys = 0..<Self.capacity
         for _ in 0..<3 {
-            for key in keys { _ = collector.received(key, seq: 1) }
+            for key in keys { _ = coalescer.received(key, seq: 1) }
         }
-        for key in Self.capacity..<(2 * Self.capacity) { _ = collector.received(key, seq: 2) }
-        guard case .deliver(let batch, _) = collector.burstEnded() else {
+        for key in Self.capacity..<(2 * Self.capacity) { _ = coalescer.received(key, seq: 2) }
+        guard case .deliver(let batch, _) = coalescer.burstEnded() else {
             Issue.record("nothing is held")
             return
         }

@@ -79,8 +79,8 @@ extension Lane {
                 }
             case .question: self.ask(entry)
             }
-            if let passage = entry.passage {
-                self.pass(passage, at: entry.position, hearing: isHeard)
+            if let deliveryCount = entry.deliveryCount {
+                self.pass(deliveryCount, at: entry.position, hearing: isHeard)
             }
         }
         self.owesBurstEnd = hasDelivered
@@ -150,14 +150,14 @@ extension Lane {
             let ballot = self.ballot(of: entry)
             for member in self.allMembers() { ballot.release(ObjectIdentifier(member)) }
         }
-        guard let passage = entry.passage else { return }
-        self.pass(passage, at: entry.position, hearing: false)
+        guard let deliveryCount = entry.deliveryCount else { return }
+        self.pass(deliveryCount, at: entry.position, hearing: false)
     }
 
     @usableFromInline
-    func pass(_ passage: Passage, at position: UInt64, hearing isHeard: Bool) {
+    func pass(_ deliveryCount: DeliveryCount, at position: UInt64, hearing isHeard: Bool) {
         guard position <= self.end.load(ordering: .sequentiallyConsistent) else { return }
-        passage.pass(hearing: isHeard)
+        deliveryCount.pass(hearing: isHeard)
     }
 
     @usableFromInline

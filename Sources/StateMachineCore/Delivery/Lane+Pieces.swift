@@ -14,7 +14,7 @@ private struct Piece<State: MachineState> {
 
     let content: Content
     let position: UInt64
-    let passage: Passage?
+    let deliveryCount: DeliveryCount?
 }
 
 extension Lane {
@@ -40,8 +40,8 @@ extension Lane {
                 self.tell(transition, at: piece.position, &isHeard, &hasGone)
             case .question(let ballot): self.ask(ballot, at: piece.position)
             }
-            if let passage = piece.passage {
-                self.pass(passage, at: piece.position, hearing: isHeard)
+            if let deliveryCount = piece.deliveryCount {
+                self.pass(deliveryCount, at: piece.position, hearing: isHeard)
             }
         }
         self.owesBurstEnd = hasDelivered
@@ -52,7 +52,7 @@ extension Lane {
 
     private func takePiece() -> Piece<State>? {
         let (entry, missed) = self.take()
-        if let missed { return Piece(content: .missed(missed), position: 0, passage: nil) }
+        if let missed { return Piece(content: .missed(missed), position: 0, deliveryCount: nil) }
         guard let entry else { return nil }
         let content: Piece<State>.Content =
             switch entry.kind {
@@ -60,6 +60,6 @@ extension Lane {
             case .transition: .transition(self.transition(of: entry))
             case .question: .question(self.ballot(of: entry))
             }
-        return Piece(content: content, position: entry.position, passage: entry.passage)
+        return Piece(content: content, position: entry.position, deliveryCount: entry.deliveryCount)
     }
 }

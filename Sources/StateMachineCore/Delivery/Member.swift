@@ -7,7 +7,7 @@ import Synchronization
 ///   member.
 /// - `slot`: the lane's, behind the machine's lock.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
-/// - `claim`: taken for every call, by the lane, one call at a time.
+/// - `callGuard`: taken for every call, by the lane, one call at a time.
 /// - `hasLetGo`: whether it is cancelled, and what it holds has been let go of.
 @usableFromInline
 class Member<State: MachineState>: @unchecked Sendable {
@@ -25,7 +25,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     @exclusivity(unchecked) private final var beginning: Snapshot<State>?
     @exclusivity(unchecked) @usableFromInline final var isBeginning = false
 
-    @usableFromInline final let claim = Claim()
+    @usableFromInline final let callGuard = CallGuard()
 
     /// The states whose transitions it is told of; nil: all.
     @usableFromInline final let names: Set<State.Name>?
@@ -78,13 +78,13 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
     final func cancel(quiet: @escaping @Sendable () -> Void) {
-        self.claim.cancel {
+        self.callGuard.cancel {
             if !self.hasLetGo.exchange(true, ordering: .sequentiallyConsistent) { self.letGo() }
             quiet()
         }
     }
 
-    final var isCancelled: Bool { self.claim.isCancelled }
+    final var isCancelled: Bool { self.callGuard.isCancelled }
 
     /// Returns whether anything was told.
     @inlinable
@@ -96,14 +96,14 @@ class Member<State: MachineState>: @unchecked Sendable {
     @inlinable
     final func hearNext(_ transition: Transition<State>) -> Bool {
         if let names = self.names, !names.contains(transition.new.name) { return false }
-        return self.claim.run { self.receive(transition) }
+        return self.callGuard.run { self.receive(transition) }
     }
 
     /// As ``hear(_:)``, for who knows the new state's name; nil if no member of the lane asks for it.
     final func hear(_ transition: Transition<State>, into name: State.Name?) -> Bool {
         if self.isBeginning { self.hearBeginning() }
         if let names = self.names, let name, !names.contains(name) { return false }
-        return self.claim.run { self.receive(transition) }
+        return self.callGuard.run { self.receive(transition) }
     }
 
     /// The state that was current at the registration, as if it had just been entered from itself.
@@ -126,7 +126,7 @@ class Member<State: MachineState>: @unchecked Sendable {
         self.hearBeginning()
         let first = max(missed.first, self.sinceSeq + 1)
         guard first <= missed.newest.seq else { return }
-        _ = self.claim.run {
+        _ = self.callGuard.run {
             self.receiveMissed(Int(missed.newest.seq - first + 1), newest: missed.newest)
             return true
         }
@@ -134,7 +134,7 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     @usableFromInline
     final func endBurst() {
-        _ = self.claim.run {
+        _ = self.callGuard.run {
             self.burstEnded()
             return true
         }
@@ -145,7 +145,7 @@ class Member<State: MachineState>: @unchecked Sendable {
             self.hearBeginning()
             if self.hearsBurstEnds { self.endBurst() }
         }
-        _ = self.claim.run {
+        _ = self.callGuard.run {
             self.nudged()
             return true
         }
@@ -154,7 +154,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Asks, if this is a voter; a cancelled one has been released from the ballot by its cancelling.
     @usableFromInline
     final func answer(_ ballot: Ballot<State>) {
-        _ = self.claim.run {
+        _ = self.callGuard.run {
             self.receive(ballot)
             return true
         }

@@ -52,7 +52,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         self.init(refused: refused, ended: DispatchSemaphore(value: 0))
         let start = ThreadStart(name: name) {
             self.mail.withLock { $0.thread = pthread_self() }
-            ThreadSeat.take(self)
+            ThreadLocalContext.take(self)
             self.run()
             self.ended?.signal()
         }
@@ -81,12 +81,12 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     public static func adoptingCurrentThread(
         refused: @escaping @Sendable (Int) -> Void = { _ in }
     ) -> NotificationThread {
-        if let present = ThreadSeat.taken, !present.mail.withLock({ $0.isStopped }) {
+        if let present = ThreadLocalContext.taken, !present.mail.withLock({ $0.isStopped }) {
             return present
         }
         let context = NotificationThread(refused: refused, ended: nil)
         context.mail.withLock { $0.thread = pthread_self() }
-        ThreadSeat.take(context)
+        ThreadLocalContext.take(context)
         return context
     }
 

@@ -30,12 +30,12 @@ class LogEntry: @unchecked Sendable {
     @exclusivity(unchecked) @usableFromInline final var position: UInt64 = 0
     @usableFromInline final let link = Atomic<Unmanaged<LogEntry>?>(nil)
     /// Who is told when every lane has passed; nil if nobody asked.
-    @usableFromInline final let passage: Passage?
+    @usableFromInline final let deliveryCount: DeliveryCount?
 
     @usableFromInline
-    init(_ kind: Kind, passage: Passage? = nil) {
+    init(_ kind: Kind, deliveryCount: DeliveryCount? = nil) {
         self.kind = kind
-        self.passage = passage
+        self.deliveryCount = deliveryCount
     }
 
     @inlinable final var next: LogEntry? {
@@ -75,14 +75,14 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
     @usableFromInline let new: State
 
     @inlinable
-    init(_ transition: Transition<State>, passage: Passage? = nil) {
+    init(_ transition: Transition<State>, deliveryCount: DeliveryCount? = nil) {
         self.seq = transition.seq
         self.at = transition.at
         self.cause = transition.cause
         self.by = transition.by
         self.old = transition.old
         self.new = transition.new
-        super.init(.transition, passage: passage)
+        super.init(.transition, deliveryCount: deliveryCount)
     }
 
     @inlinable var transition: Transition<State> {
@@ -110,7 +110,7 @@ final class QuestionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
 /// Counts the lanes that have yet to pass an entry; the last one calls `completed`, once, on its
 /// own context and under no lock.
 @usableFromInline
-final class Passage: Sendable {
+final class DeliveryCount: Sendable {
     private let left: Atomic<Int>
     private let wasHeard = Atomic<Bool>(false)
     private let completed: @Sendable (_ wasHeard: Bool) -> Void

@@ -157,7 +157,7 @@ extension StateMachine {
             case .enter:
                 let transition = pending.transition(from: base, at: now)
                 fate = .entering(
-                    TransitionEntry(transition, passage: self.passage(of: transition))
+                    TransitionEntry(transition, deliveryCount: self.deliveryCount(of: transition))
                 )
                 base = Snapshot(seq: transition.seq, state: transition.new, at: now)
             }

@@ -89,7 +89,7 @@ extension StateMachine {
     ) -> (lanes: [Lane<State>], position: UInt64)? {
         let entry = TransitionEntry(
             transition,
-            passage: self.options.unheard == nil ? nil : self.passage(of: transition)
+            deliveryCount: self.options.unheard == nil ? nil : self.deliveryCount(of: transition)
         )
         let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
             guard holder.seq == base.seq, isStill(holder) else { return nil }
@@ -114,9 +114,9 @@ extension StateMachine {
 
     /// Reports the transition when every lane has passed it and nobody heard it.
     @usableFromInline
-    func passage(of transition: Transition<State>) -> Passage? {
+    func deliveryCount(of transition: Transition<State>) -> DeliveryCount? {
         self.options.unheard.map { unheard in
-            Passage { wasHeard in if !wasHeard { unheard(transition) } }
+            DeliveryCount { wasHeard in if !wasHeard { unheard(transition) } }
         }
     }
 
@@ -134,7 +134,8 @@ extension StateMachine {
             if lane.isTooFarBehind(appended.tail.position) { lane.skip(to: appended.tail) }
             if lane.hasTurns { lane.wake() } else { isHeardHere = true }
         }
-        if appended.lanes.isEmpty, self.options.unheard != nil || appended.tail.passage != nil {
+        if appended.lanes.isEmpty, self.options.unheard != nil || appended.tail.deliveryCount != nil
+        {
             self.completeUnheard(appended)
         }
         return isHeardHere
@@ -150,7 +151,7 @@ extension StateMachine {
     func completeUnheard(_ appended: Appended) {
         var entry = appended.before
         while let next = entry.next, next.position <= appended.tail.position {
-            next.passage?.completeUnheard()
+            next.deliveryCount?.completeUnheard()
             entry = next
         }
     }

@@ -33,7 +33,7 @@ extension StateMachine {
 
     /// Calls `passed`, once, when every context has passed what has been committed so far.
     private func mark(_ passed: @escaping @Sendable () -> Void) {
-        let entry = LogEntry(.mark, passage: Passage { _ in passed() })
+        let entry = LogEntry(.mark, deliveryCount: DeliveryCount { _ in passed() })
         let appended = self.holder.withLock { holder -> Appended in
             let before = holder.tail
             holder.append(entry)

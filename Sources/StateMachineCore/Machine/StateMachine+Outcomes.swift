@@ -33,10 +33,10 @@ extension StateMachine.Holder {
     mutating func enter(_ pending: Gate<State>.Pending, from base: Snapshot<State>) -> Step {
         self.gate.pending.removeFirst()
         let transition = pending.transition(from: base, at: .now)
-        let passage = self.unheard.map { unheard in
-            Passage { wasHeard in if !wasHeard { unheard(transition) } }
+        let deliveryCount = self.unheard.map { unheard in
+            DeliveryCount { wasHeard in if !wasHeard { unheard(transition) } }
         }
-        let entry = TransitionEntry(transition, passage: passage)
+        let entry = TransitionEntry(transition, deliveryCount: deliveryCount)
         let judged = Gate.Judged(pending: pending, fate: .entering(entry))
         guard self.hasLog else {
             return .tell(self.appended(since: self.enter(entry)), [judged])

@@ -38,7 +38,7 @@ public final class StateMachine<State: MachineState>: Sendable {
 
         @inlinable
         mutating func append(_ entry: LogEntry) {
-            entry.passage?.expect(lanes: self.lanes.count)
+            entry.deliveryCount?.expect(lanes: self.lanes.count)
             exchange(&self.tail, with: entry).append(entry)
         }
 

@@ -130,7 +130,7 @@ public final class MulticastDelegate<D>: Sendable {
             return 0
         }
         let groups = Self.groups(of: responders)
-        let passage = Passage(lanes: groups.count) { wasHeard in
+        let deliveryCount = DeliveryCount(lanes: groups.count) { wasHeard in
             if !wasHeard { unheard("\(facet)") }
         }
         self.post(to: groups) { members, mayCall in
@@ -138,7 +138,7 @@ public final class MulticastDelegate<D>: Sendable {
             for recipient in members where mayCall {
                 if recipient.call(facet, call) { isHeard = true }
             }
-            passage.pass(hearing: isHeard)
+            deliveryCount.pass(hearing: isHeard)
         }
         return responders.count
     }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// A delegate of a ``MulticastDelegate`` and its context.
 ///
-/// Guarded state: `claim` guards the calls; `facets` remembers behind its lock what the object has
+/// Guarded state: `callGuard` guards the calls; `facets` remembers behind its lock what the object has
 /// been found to respond to; `strong` is let go of by its cancelling; `missed` is atomic.
 final class Recipient: Sendable {
     let lane: CallLane
@@ -12,7 +12,7 @@ final class Recipient: Sendable {
 
     private let strong: Lock<(any AnyObject & Sendable)?>
     private weak let weak: (any AnyObject & Sendable)?
-    private let claim = Claim()
+    private let callGuard = CallGuard()
     private let facets = Lock<[ObjectIdentifier: Bool]>([:])
     private let missed = Atomic<Int>(0)
 
@@ -35,7 +35,7 @@ final class Recipient: Sendable {
     var context: ObjectIdentifier { self.lane.identity }
     /// Asked under no lock: what it looks with may be the last that holds the object.
     var isGone: Bool { self.weak == nil }
-    var isCancelled: Bool { self.claim.isCancelled }
+    var isCancelled: Bool { self.callGuard.isCancelled }
 
     /// By number and life: a dead object's number may be another's by now.
     ///
@@ -45,12 +45,12 @@ final class Recipient: Sendable {
     }
 
     func cancel() {
-        self.claim.cancel()
+        self.callGuard.cancel()
         self.letGo()
     }
 
     func cancel(quiet: @escaping @Sendable () -> Void) {
-        self.claim.cancel(quiet: quiet)
+        self.callGuard.cancel(quiet: quiet)
         self.letGo()
     }
 
@@ -72,7 +72,7 @@ final class Recipient: Sendable {
 
     /// Calls the object, on its own context and in its lane's turn; returns whether it did.
     func call<Facet>(_ facet: Facet.Type, _ body: (Facet) -> Void) -> Bool {
-        self.claim.run {
+        self.callGuard.run {
             guard let object = self.weak as? Facet else { return false }
             body(object)
             return true

@@ -14,9 +14,9 @@
 /// at a time, on whatever context. It stops when it is closed or released, and what it has collected
 /// by then goes nowhere.
 public final class EventReceptionist<Event: Sendable>: Sendable {
-    private let desk: Desk<Event>
-    private let tray: Tray<Event>
-    private let outlet: Outlet
+    private let scheduler: DeliveryScheduler<Event>
+    private let inbox: Inbox<Event>
+    private let serialTurn: SerialTurn
 
     /// Takes up its post.
     ///
@@ -34,11 +34,11 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
         clock: any Clock<Duration> = ContinuousClock(),
         task: @escaping @Sendable (Batch<Event>) -> Void
     ) {
-        let desk = Desk(delivery, capacity: capacity, clock: clock, task: task)
-        let tray = Tray(desk, capacity: capacity)
-        let outlet = Outlet(on: context) { tray.empty() }
-        desk.onNeed { [weak outlet] in outlet?.ask() }
-        (self.desk, self.tray, self.outlet) = (desk, tray, outlet)
+        let scheduler = DeliveryScheduler(delivery, capacity: capacity, clock: clock, task: task)
+        let inbox = Inbox(scheduler, capacity: capacity)
+        let serialTurn = SerialTurn(on: context) { inbox.empty() }
+        scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
+        (self.scheduler, self.inbox, self.serialTurn) = (scheduler, inbox, serialTurn)
     }
 
     /// Takes an event in and returns; the task hears of it on its own context.
@@ -47,16 +47,16 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
     /// another thread is at the task at that moment, which then gives it this one too. Once closed,
     /// nothing is taken in.
     public func receive(_ event: Event) {
-        guard !self.outlet.isClosed else { return }
-        self.tray.put(event)
-        self.outlet.ask()
+        guard !self.serialTurn.isClosed else { return }
+        self.inbox.put(event)
+        self.serialTurn.ask()
     }
 
     /// Gives the task, soon and on its context, what is collected, however long it would have waited.
-    public func flush() { self.desk.flush() }
+    public func flush() { self.scheduler.flush() }
 
     /// Ends it: no call of the task begins after this returns.
-    public func close() { self.outlet.close() }
+    public func close() { self.serialTurn.close() }
 
     deinit { self.close() }
 }

@@ -4,53 +4,53 @@
 final class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
     @unchecked Sendable
 {
-    private let desk: Desk<Value>
+    private let scheduler: DeliveryScheduler<Value>
     private let select: @Sendable (Transition<State>) -> Value?
 
     init(
-        _ desk: Desk<Value>,
+        _ scheduler: DeliveryScheduler<Value>,
         select: @escaping @Sendable (Transition<State>) -> Value?,
         starting start: Start
     ) {
-        self.desk = desk
+        self.scheduler = scheduler
         self.select = select
         super.init(starting: start, hearingBurstEnds: true)
     }
 
     override func receive(_ transition: Transition<State>) -> Bool {
         guard let value = self.select(transition) else { return false }
-        self.desk.receive(value, seq: transition.seq)
+        self.scheduler.receive(value, seq: transition.seq)
         return true
     }
 
     override func receiveMissed(_ count: Int, newest: Transition<State>) {
-        self.desk.lost(count - 1, from: newest.seq - UInt64(count - 1))
+        self.scheduler.lost(count - 1, from: newest.seq - UInt64(count - 1))
         _ = self.receive(newest)
     }
 
-    override func burstEnded() { self.desk.burstEnded() }
+    override func burstEnded() { self.scheduler.burstEnded() }
 
-    override func nudged() { self.desk.nudged() }
+    override func nudged() { self.scheduler.nudged() }
 }
 
 /// A receptionist's place at the source: the filter runs on the committing thread, after the lock,
-/// and what it lets through waits in a tray for the target context.
+/// and what it lets through waits in an inbox for the target context.
 ///
 /// `@unchecked Sendable`: its fields never change.
 final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>,
     @unchecked Sendable
 {
-    private let tray: Tray<Value>
+    private let inbox: Inbox<Value>
     private let select: @Sendable (Transition<State>) -> Value?
     private let askForTurn: @Sendable () -> Void
 
     init(
-        _ tray: Tray<Value>,
+        _ inbox: Inbox<Value>,
         select: @escaping @Sendable (Transition<State>) -> Value?,
         starting start: Start,
         askForTurn: @escaping @Sendable () -> Void
     ) {
-        self.tray = tray
+        self.inbox = inbox
         self.select = select
         self.askForTurn = askForTurn
         super.init(starting: start)
@@ -58,13 +58,13 @@ final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>
 
     override func receive(_ transition: Transition<State>) -> Bool {
         guard let value = self.select(transition) else { return false }
-        self.tray.put(value, seq: transition.seq)
+        self.inbox.put(value, seq: transition.seq)
         self.askForTurn()
         return true
     }
 
     override func receiveMissed(_ count: Int, newest: Transition<State>) {
-        self.tray.lost(count - 1, from: newest.seq - UInt64(count - 1))
+        self.inbox.lost(count - 1, from: newest.seq - UInt64(count - 1))
         _ = self.receive(newest)
     }
 }

@@ -56,32 +56,32 @@ public final class Receptionist<State: MachineState>: Sendable {
         clock: any Clock<Duration> = ContinuousClock(),
         task: @escaping @Sendable (Batch<Value>) -> Void
     ) {
-        let desk = Desk(delivery, capacity: capacity, clock: clock, task: task)
+        let scheduler = DeliveryScheduler(delivery, capacity: capacity, clock: clock, task: task)
         switch screening {
         case .there:
-            let member = ReceivingMember(desk, select: select, starting: beginning)
+            let member = ReceivingMember(scheduler, select: select, starting: beginning)
             let (lane, start) = machine.register(member, on: context)
-            desk.onNeed { [weak lane] in lane?.nudge() }
+            scheduler.onNeed { [weak lane] in lane?.nudge() }
             (self.lane, self.start) = (lane, start)
             let registration = machine.registration(of: member)
             self.closing = { registration.cancel() }
         case .here:
-            let tray = Tray(desk, capacity: capacity)
-            let outlet = Outlet(on: context) { tray.empty() }
-            desk.onNeed { [weak outlet] in outlet?.ask() }
+            let inbox = Inbox(scheduler, capacity: capacity)
+            let serialTurn = SerialTurn(on: context) { inbox.empty() }
+            scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
             let member = ScreeningMember(
-                tray,
+                inbox,
                 select: select,
                 starting: beginning
-            ) { outlet.ask() }
+            ) { serialTurn.ask() }
             (self.lane, self.start) = machine.register(member, on: InlineContext())
             let registration = machine.registration(of: member)
             self.closing = {
                 registration.cancel()
-                outlet.close()
+                serialTurn.close()
             }
         }
-        self.flushing = { desk.flush() }
+        self.flushing = { scheduler.flush() }
     }
 
     /// Takes up its post: the task is given what is at `path`, when it has changed.

@@ -16,7 +16,7 @@ final class Past: @unchecked Sendable {
     private let onTrouble: @Sendable (HistoryFailure?) -> Void
     /// What is being read, or waits its turn.
     private let reads = DispatchGroup()
-    private let turns = NIOLockedValueBox(PastTurns<@Sendable () -> Void>())
+    private let turns = NIOLockedValueBox(HistoryTurns<@Sendable () -> Void>())
     /// After which change it could not be read, and whether that is being tried again; nil if all that
     /// was asked for could be.
     private let trouble = NIOLockedValueBox<(place: UInt64, isTried: Bool)?>(nil)
@@ -49,7 +49,7 @@ final class Past: @unchecked Sendable {
         after seq: UInt64,
         for uid: UInt32,
         making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
-        done: @escaping @Sendable (PastFinding<Wanted>) -> Void
+        done: @escaping @Sendable (HistoryChunk<Wanted>) -> Void
     ) {
         self.reads.enter()
         let read: @Sendable () -> Void = { self.read(after: seq, making: make, done: done) }
@@ -59,10 +59,10 @@ final class Past: @unchecked Sendable {
     private func read<Wanted: Sendable>(
         after seq: UInt64,
         making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
-        done: @escaping @Sendable (PastFinding<Wanted>) -> Void
+        done: @escaping @Sendable (HistoryChunk<Wanted>) -> Void
     ) {
         self.history.read(after: seq) { result in
-            let finding: PastFinding<Wanted>
+            let finding: HistoryChunk<Wanted>
             switch result {
             case .success(let transitions):
                 if let first = transitions.first?.seq {

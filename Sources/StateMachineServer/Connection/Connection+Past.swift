@@ -22,7 +22,7 @@ extension Connection {
         switch watch.past.next() {
         case .wait: return .waiting
         case .ask:
-            let wish = PastChanges.Wish(
+            let wish = HistoryLines.Wish(
                 head: Array(watch.head.bytes),
                 only: watch.only,
                 mode: watch.mode,
@@ -48,7 +48,7 @@ extension Connection {
         switch run.past.next() {
         case .wait: return .waiting
         case .ask:
-            let wish = PastChanges.Wish(
+            let wish = HistoryLines.Wish(
                 head: Array(run.head.bytes),
                 only: run.only,
                 end: run.end,
@@ -89,14 +89,14 @@ extension Connection {
     private func ask(
         _ past: Past,
         after seq: UInt64,
-        _ wish: PastChanges.Wish,
-        arrived: @escaping (Connection, PastFinding<PastChanges>) -> Void
+        _ wish: HistoryLines.Wish,
+        arrived: @escaping (Connection, HistoryChunk<HistoryLines>) -> Void
     ) {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.channel.eventLoop)
         past.read(
             after: seq,
             for: self.peer.uid,
-            making: { PastChanges($0, wish, in: past.epoch) },
+            making: { HistoryLines($0, wish, in: past.epoch) },
             done: { finding in
                 let (connection, arrived) = reader.value
                 arrived(connection, finding)
@@ -108,7 +108,7 @@ extension Connection {
     /// Writes the lines; what the socket does not take of the line in which it stops is left to the
     /// channel, and the rest is forgotten.
     private func write(
-        _ changes: PastChanges
+        _ changes: HistoryLines
     ) -> (isDone: Bool, last: (seq: UInt64, count: Int)?) {
         let all = changes.lines.last.map { (seq: $0.seq, count: changes.lines.count) }
         guard !changes.bytes.isEmpty else { return (true, nil) }

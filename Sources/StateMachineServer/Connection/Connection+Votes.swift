@@ -117,7 +117,7 @@ extension Connection {
         why: String?,
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
-        guard !self.isMute else {
+        guard !self.isOutputClosed else {
             throw WireError(.internal, "the connection is closed")
         }
         try self.checkRoom(for: line)

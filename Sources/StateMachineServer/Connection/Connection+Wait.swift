@@ -22,7 +22,7 @@ extension Connection {
         } else {
             wait.passed = passed
         }
-        guard !self.isMute else { return }
+        guard !self.isOutputClosed else { return }
         try self.checkRoom(for: line)
         self.waits.append(wait)
         if let past {
@@ -124,7 +124,7 @@ extension Connection {
         let waits = self.nextToSearch()
         guard !self.isSearching, let seq = waits.first?.passed else { return }
         self.isSearching = true
-        let search = PastSearch(
+        let search = HistorySearch(
             waits: waits.map { (call: $0.call, passed: $0.passed ?? seq) },
             head: self.server.ring.head
         )
@@ -153,13 +153,13 @@ extension Connection {
         var patterns = 0
         let count = waits.prefix { wait in
             patterns += wait.call.patterns
-            return patterns <= PastSearch.patterns
+            return patterns <= HistorySearch.patterns
         }.count
         return Array(waits.prefix(max(count, 1)))
     }
 
     /// Files what a look into the past has said to a wait; nil: what follows is not to be had.
-    private func searched(_ wait: PendingWait, _ verdict: PastSearch.Verdict?) {
+    private func searched(_ wait: PendingWait, _ verdict: HistorySearch.Verdict?) {
         guard self.waits.contains(where: { $0 === wait }) else { return }
         switch verdict {
         case .decided(let verdict, let report):

@@ -10,7 +10,7 @@ extension Connection {
 
     /// The same with the line that the server has put together.
     func replyWithLine(after seq: UInt64) {
-        guard !self.isMute else { return }
+        guard !self.isOutputClosed else { return }
         if self.outbox.isEmpty {
             self.outbox.append(Segment(bytes: exchange(&self.server.replies, with: [])))
         } else if self.outbox[self.outbox.count - 1].mark != nil {
@@ -28,7 +28,7 @@ extension Connection {
 
     /// Queues a line; `replies` is 1 if it counts as a reply in flight.
     func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0) {
-        guard !self.isMute else { return }
+        guard !self.isOutputClosed else { return }
         self.repliesInFlight += replies
         self.replyBytes += line.count
         if let last = self.outbox.indices.last, self.outbox[last].mark == nil {
@@ -44,7 +44,7 @@ extension Connection {
     ///
     /// Its first line shows the state as it is now; changes follow when the lines before are written.
     func begin(_ watch: Watch) {
-        guard !self.isMute else { return }
+        guard !self.isOutputClosed else { return }
         self.watches.append(watch)
         self.append(watch.firstLine(self.server.report) ?? [], replies: 1)
         self.mark(.start(watch))
@@ -59,7 +59,7 @@ extension Connection {
 
     /// Queues an answer to `history`, which is written straight from the ring when its turn has come.
     func begin(_ run: HistoryRun) {
-        guard !self.isMute else { return }
+        guard !self.isOutputClosed else { return }
         self.replyBytes += run.request.count
         self.append([], replies: 1)
         self.mark(.history(run))
@@ -117,12 +117,12 @@ extension Connection {
                 guard self.write(self.server.summary(of: run)[...]) else { return }
             }
             let limit = self.server.limits.replyBytesPerConnection
-            if self.hasEndedWaits, !self.isMute, self.replyBytes < limit {
+            if self.hasEndedWaits, !self.isOutputClosed, self.replyBytes < limit {
                 self.answerWaits(until: limit)
                 continue
             }
             guard let next = self.outbox.first else {
-                if !self.isMute, self.judgeWaits() { continue }
+                if !self.isOutputClosed, self.judgeWaits() { continue }
                 self.writeQuestions()
                 return
             }
@@ -158,7 +158,9 @@ extension Connection {
         let head = self.server.ring.head
         let now = watch.pace.isTimed ? NIODeadline.now() : .distantPast
         defer {
-            if watch.pace.isTimed, !self.isMute, !self.isBlocked { self.setTimer(for: watch) }
+            if watch.pace.isTimed, !self.isOutputClosed, !self.isBlocked {
+                self.setTimer(for: watch)
+            }
         }
         if watch.cursor < head, !watch.isReplaying, watch.pace.wait(at: now) != nil {
             return self.writeBeat(of: watch, ifDueAt: now)
@@ -282,7 +284,7 @@ extension Connection {
     /// The connection is not closed here: what the client has sent is still to be dealt with, and its
     /// end is still to be seen.
     func dropOutput() {
-        self.isMute = true
+        self.isOutputClosed = true
         self.outbox = []
         self.repliesInFlight = 0
         self.replyBytes = 0

@@ -94,7 +94,7 @@ final class Connection: ChannelInboundHandler {
     var unsent: (bytes: ByteBuffer, replies: Int)?
 
     /// Whether the client reads no more; what is for it is dropped.
-    @exclusivity(unchecked) var isMute = false
+    @exclusivity(unchecked) var isOutputClosed = false
 
     @exclusivity(unchecked) var inbound = InboundLines()
     private(set) var isReading = true
@@ -206,7 +206,7 @@ final class Connection: ChannelInboundHandler {
 
     /// Begins to serve the client.
     private func open() {
-        guard self.lifecycle.isListening, !self.isMute else { return }
+        guard self.lifecycle.isListening, !self.isOutputClosed else { return }
         self.isOpen = true
         if self.door.isWatchImplied {
             self.server.catchUp()

@@ -33,7 +33,7 @@ final class HistoryRun {
     var isDone: Bool { self.isStopped || self.cursor >= self.end }
 
     /// What it is being sent from before the ring.
-    var past = PastReading()
+    var past = HistoryReading()
 
     /// What its lines begin with.
     let head: LineHead

@@ -41,7 +41,7 @@ final class Watch {
     let request: [UInt8]
 
     /// What it is being sent from before the ring.
-    @exclusivity(unchecked) var past = PastReading()
+    @exclusivity(unchecked) var past = HistoryReading()
 
     /// What it has found so far of what it wants, if that is the newest change alone.
     var newest = Newest()

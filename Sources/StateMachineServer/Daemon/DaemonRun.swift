@@ -57,7 +57,7 @@ struct DaemonRun<State: MachineState>: Sendable {
         do {
             try await self.serve(
                 at: doors,
-                goingOnWith: TakenConnections(handed, logger: self.logger),
+                goingOnWith: InheritedConnections(handed, logger: self.logger),
                 on: group,
                 heeding: signals
             )
@@ -70,7 +70,7 @@ struct DaemonRun<State: MachineState>: Sendable {
 
     private func serve(
         at doors: OpenDoors,
-        goingOnWith taken: TakenConnections,
+        goingOnWith taken: InheritedConnections,
         on group: MultiThreadedEventLoopGroup,
         heeding signals: UnixSignalsSequence?
     ) async throws {
@@ -106,7 +106,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     private func serve(
         _ server: StateServer,
         at doors: OpenDoors,
-        goingOnWith taken: TakenConnections,
+        goingOnWith taken: InheritedConnections,
         on group: MultiThreadedEventLoopGroup,
         heeding signals: UnixSignalsSequence?
     ) async throws {

@@ -11,11 +11,11 @@ extension Connection {
     /// - Returns: what belongs to it, and the duplicate; nil if it is on its way out, or the descriptor
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
-        guard self.lifecycle.isListening, self.isAdmitted, !self.isMute else { return nil }
+        guard self.lifecycle.isListening, self.isAdmitted, !self.isOutputClosed else { return nil }
         self.answerWaits(until: .max)
         self.pump(isUrgent: true)
         var status = stat()
-        guard !self.isMute, self.channel.isActive,
+        guard !self.isOutputClosed, self.channel.isActive,
             fstat(self.writer.descriptor, &status) == 0
         else { return nil }
         // Past the numbers that the next program on this one's place expects to be free.

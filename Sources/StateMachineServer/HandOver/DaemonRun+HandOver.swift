@@ -6,7 +6,7 @@ import Systemd
 extension DaemonRun {
     /// Goes on with what the last process left with the service manager.
     func take(
-        _ taken: TakenConnections,
+        _ taken: InheritedConnections,
         to server: StateServer,
         on group: any EventLoopGroup
     ) async throws {
@@ -26,7 +26,7 @@ extension DaemonRun {
     func leaveConnections(of server: StateServer) async throws {
         let left = try await server.loop.flatSubmit { server.leaveConnections() }.get()
         guard !left.descriptors.isEmpty else { return }
-        let isStored = await self.manager.ask("connections", for: LeftConnections.patience) {
+        let isStored = await self.manager.ask("connections", for: OutgoingConnections.patience) {
             try left.store($0)
         }
         if isStored == true {
@@ -36,7 +36,7 @@ extension DaemonRun {
                 metadata: ["connections": "\(left.descriptors.count)"]
             )
         } else {
-            await self.manager.tell("withdrawal") { try LeftConnections.withdraw($0) }
+            await self.manager.tell("withdrawal") { try OutgoingConnections.withdraw($0) }
             left.sayGoodbye()
             self.logger.notice(
                 "the service manager does not keep connections, clients were told to come back",

@@ -11,9 +11,9 @@ extension StateServer {
     /// Sets that are not decided are refused, as at any end; nothing is decided any more.
     ///
     /// - Returns: what is to be left, once all others are gone.
-    func leaveConnections() -> EventLoopFuture<LeftConnections> {
+    func leaveConnections() -> EventLoopFuture<OutgoingConnections> {
         self.loop.preconditionInEventLoop()
-        let promise = self.loop.makePromise(of: LeftConnections.self)
+        let promise = self.loop.makePromise(of: OutgoingConnections.self)
         self.stopDeciding {
             var records: [HandOverRecord.Connection] = []
             var descriptors: [CInt] = []
@@ -23,7 +23,7 @@ extension StateServer {
                     descriptors.append(descriptor)
                 }
             }
-            let left = LeftConnections(
+            let left = OutgoingConnections(
                 record: HandOverRecord(
                     epoch: self.epoch,
                     seq: self.ring.head,

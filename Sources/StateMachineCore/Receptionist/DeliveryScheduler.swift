@@ -2,18 +2,18 @@ import Synchronization
 
 /// Where a receptionist's values arrive: collects them and calls the task.
 ///
-/// Guarded state: `collector`, `alarm` and `alarmNumber` belong to whoever has the turn on the target
-/// context; a lane or an ``Outlet`` gives one turn at a time. `rung` is the number of the last alarm
+/// Guarded state: `coalescer`, `alarm` and `alarmNumber` belong to whoever has the turn on the target
+/// context; a lane or a ``SerialTurn`` gives one turn at a time. `rung` is the number of the last alarm
 /// that rang, `isFlushing` whether what is held shall go at the next turn; both are atomic.
 ///
-/// `@unchecked Sendable`: turns are handed on by the lane's or outlet's flag, which orders them.
-final class Desk<Value: Sendable>: @unchecked Sendable {
+/// `@unchecked Sendable`: turns are handed on by the lane's flag or the serial turn's, which orders them.
+final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     private let clock: any Clock<Duration>
     private let task: @Sendable (Batch<Value>) -> Void
     private let rung = Atomic<UInt64>(0)
     private let isFlushing = Atomic<Bool>(false)
 
-    private var collector: Collector<Value>
+    private var coalescer: Coalescer<Value>
     private var alarm: Alarm?
     private var alarmNumber: UInt64 = 0
 
@@ -31,12 +31,12 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
         clock: any Clock<Duration>,
         task: @escaping @Sendable (Batch<Value>) -> Void
     ) {
-        self.collector = Collector(delivery, capacity: capacity)
+        self.coalescer = Coalescer(delivery, capacity: capacity)
         self.clock = clock
         self.task = task
     }
 
-    /// Set once, since the desk is there before the place in front of which it stands.
+    /// Set once, since the scheduler is there before the place in front of which it stands.
     func onNeed(_ ask: @escaping @Sendable () -> Void) {
         let isOwed = self.turn.withLock { turn in
             turn.ask = ask
@@ -60,12 +60,12 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
     }
 
     func receive(_ value: Value, seq: UInt64) {
-        self.perform(self.collector.received(value, seq: seq))
+        self.perform(self.coalescer.received(value, seq: seq))
     }
 
-    func lost(_ count: Int, from seq: UInt64) { self.collector.lost(count, from: seq) }
+    func lost(_ count: Int, from seq: UInt64) { self.coalescer.lost(count, from: seq) }
 
-    func burstEnded() { self.perform(self.collector.burstEnded()) }
+    func burstEnded() { self.perform(self.coalescer.burstEnded()) }
 
     /// An alarm has rung, or what is held shall go.
     func nudged() {
@@ -73,14 +73,14 @@ final class Desk<Value: Sendable>: @unchecked Sendable {
             self.rung.load(ordering: .sequentiallyConsistent) == self.alarmNumber
         {
             self.alarm = nil
-            self.perform(self.collector.rang())
+            self.perform(self.coalescer.rang())
         }
         if self.isFlushing.exchange(false, ordering: .sequentiallyConsistent) {
-            self.perform(self.collector.deliver())
+            self.perform(self.coalescer.deliver())
         }
     }
 
-    private func perform(_ action: Collector<Value>.Action) {
+    private func perform(_ action: Coalescer<Value>.Action) {
         switch action {
         case .wait: break
         case .deliver(let batch, let interval):

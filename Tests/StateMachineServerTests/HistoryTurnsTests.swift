@@ -3,11 +3,11 @@ import Testing
 @testable import StateMachineServer
 
 /// Whose read is next.
-struct PastTurnsTests {
+struct HistoryTurnsTests {
     /// An honest reader asks for the next piece when it has the last one.
     @Test
     func whoAsksForMuchWaitsForItselfAlone() {
-        var turns = PastTurns<String>()
+        var turns = HistoryTurns<String>()
         #expect(turns.asked("greedy 0", by: 1000) == "greedy 0")
         for number in 1..<2048 { #expect(turns.asked("greedy \(number)", by: 1000) == nil) }
         var read: [String] = []
@@ -25,7 +25,7 @@ struct PastTurnsTests {
 
     @Test
     func aUsersReadsAreMadeInOrderAndEachOnce() {
-        var turns = PastTurns<Int>()
+        var turns = HistoryTurns<Int>()
         var made = [turns.asked(0, by: 7)].compactMap(\.self)
         for number in 1..<10 { #expect(turns.asked(number, by: 7) == nil) }
         while let next = turns.ended() { made.append(next) }
@@ -36,7 +36,7 @@ struct PastTurnsTests {
 
     @Test
     func afterTheEndOnlyWhatIsUnderWayIsMade() {
-        var turns = PastTurns<Int>()
+        var turns = HistoryTurns<Int>()
         _ = turns.asked(1, by: 7)
         _ = turns.asked(2, by: 7)
         _ = turns.asked(3, by: 8)

@@ -6,7 +6,7 @@ import Systemd
 /// Connections that were taken off their channels, to be left with the service manager.
 ///
 /// Its descriptors are closed by ``close()``, or by ``sayGoodbye()``.
-struct LeftConnections: Sendable {
+struct OutgoingConnections: Sendable {
     let record: HandOverRecord
     /// In the order of the record's connections.
     let descriptors: [CInt]

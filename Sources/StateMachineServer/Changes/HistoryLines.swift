@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineWire
 
 /// A few old changes as lines for one reader, ready to be sent.
-struct PastChanges: Sendable {
+struct HistoryLines: Sendable {
     private(set) var lines: [(seq: UInt64, length: Int)] = []
     private(set) var bytes: [UInt8] = []
     /// The last change that was looked at.

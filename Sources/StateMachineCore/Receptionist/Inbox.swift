@@ -1,7 +1,7 @@
-/// Values on their way from where they are made to a ``Desk`` on its target context.
+/// Values on their way from where they are made to a ``DeliveryScheduler`` on its target context.
 ///
 /// Guarded state: `contents`, behind its lock; past its capacity the oldest value is lost and counted.
-final class Tray<Value: Sendable>: Sendable {
+final class Inbox<Value: Sendable>: Sendable {
     private struct Contents: Sendable {
         var values: BoundedBuffer<(value: Value, seq: UInt64)>
         var lost = 0
@@ -28,11 +28,11 @@ final class Tray<Value: Sendable>: Sendable {
         }
     }
 
-    private let desk: Desk<Value>
+    private let scheduler: DeliveryScheduler<Value>
     private let contents: Lock<Contents>
 
-    init(_ desk: Desk<Value>, capacity: Int) {
-        self.desk = desk
+    init(_ scheduler: DeliveryScheduler<Value>, capacity: Int) {
+        self.scheduler = scheduler
         self.contents = Lock(Contents(values: BoundedBuffer(capacity: capacity)))
     }
 
@@ -58,12 +58,12 @@ final class Tray<Value: Sendable>: Sendable {
     /// On the target context, in its turn.
     func empty() {
         var contents = self.contents.withLock { $0.take() }
-        if contents.lost > 0 { self.desk.lost(contents.lost, from: contents.lostFrom) }
+        if contents.lost > 0 { self.scheduler.lost(contents.lost, from: contents.lostFrom) }
         let hasValues = !contents.values.isEmpty
         while let (value, seq) = contents.values.popFirst() {
-            self.desk.receive(value, seq: seq)
+            self.scheduler.receive(value, seq: seq)
         }
-        if hasValues { self.desk.burstEnded() }
-        self.desk.nudged()
+        if hasValues { self.scheduler.burstEnded() }
+        self.scheduler.nudged()
     }
 }

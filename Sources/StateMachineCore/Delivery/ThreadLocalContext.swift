@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Kept with the thread and not in a table, since the kernel gives a thread's identity to another one
 /// later.
-final class ThreadSeat {
+final class ThreadLocalContext {
     private weak var context: NotificationThread?
 
     private init() {}
@@ -15,14 +15,14 @@ final class ThreadSeat {
         var key = pthread_key_t()
         let error = pthread_key_create(&key) { seat in
             guard let seat else { return }
-            Unmanaged<ThreadSeat>.fromOpaque(seat).release()
+            Unmanaged<ThreadLocalContext>.fromOpaque(seat).release()
         }
         return error == 0 ? key : nil
     }()
 
-    private static var own: ThreadSeat? {
+    private static var own: ThreadLocalContext? {
         guard let key, let seat = pthread_getspecific(key) else { return nil }
-        return Unmanaged<ThreadSeat>.fromOpaque(seat).takeUnretainedValue()
+        return Unmanaged<ThreadLocalContext>.fromOpaque(seat).takeUnretainedValue()
     }
 
     /// The calling thread's context, if it has one.
@@ -35,7 +35,7 @@ final class ThreadSeat {
             return
         }
         guard let key else { return }
-        let seat = ThreadSeat()
+        let seat = ThreadLocalContext()
         seat.context = context
         let kept = Unmanaged.passRetained(seat)
         if pthread_setspecific(key, kept.toOpaque()) != 0 { kept.release() }

@@ -5,7 +5,7 @@ import NIOPosix
 import Systemd
 
 /// What the last process left with the service manager, as far as anything can be made of it.
-struct TakenConnections: Sendable {
+struct InheritedConnections: Sendable {
     private let connections: [(descriptor: CInt, inheritance: Connection.Inheritance)]
 
     /// No number up to this is given out again.

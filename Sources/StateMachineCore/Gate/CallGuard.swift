@@ -7,7 +7,7 @@ public import Synchronization
 ///
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
 @usableFromInline
-struct Claim: ~Copyable, Sendable {
+struct CallGuard: ~Copyable, Sendable {
     @usableFromInline let state = Atomic<UInt8>(0)
     let waiters = Lock<[@Sendable () -> Void]>([])
 

@@ -2,20 +2,20 @@
 ///
 /// There is one request at a time, and what it brings is kept only until it is written: a reader whose
 /// socket is full has its cursor and nothing else.
-struct PastReading {
+struct HistoryReading {
     enum Step {
         /// The changes have to be asked for.
         case ask
         /// They have been asked for.
         case wait
         /// They, or why there are none, are there.
-        case take(PastFinding<PastChanges>)
+        case take(HistoryChunk<HistoryLines>)
     }
 
     private enum State {
         case idle
         case asked
-        case arrived(PastFinding<PastChanges>)
+        case arrived(HistoryChunk<HistoryLines>)
     }
 
     private var state = State.idle
@@ -42,7 +42,7 @@ struct PastReading {
     }
 
     /// The answer is there; whoever cannot write it now asks again.
-    mutating func arrived(_ finding: PastFinding<PastChanges>, canWrite: Bool) {
+    mutating func arrived(_ finding: HistoryChunk<HistoryLines>, canWrite: Bool) {
         self.state = canWrite ? .arrived(finding) : .idle
     }
 }

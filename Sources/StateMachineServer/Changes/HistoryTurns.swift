@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// One read at a time, users one after the other, each user's in the order in which they came. Bounded by
 /// the connections and what each may have.
-struct PastTurns<Read> {
+struct HistoryTurns<Read> {
     private var isReading = false
     private var waiting: [UInt32: CircularBuffer<Read>] = [:]
     /// The users who have reads waiting, in the order of their turns.

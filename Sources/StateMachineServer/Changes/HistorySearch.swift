@@ -3,7 +3,7 @@ import StateMachineWire
 
 /// A look for the states that several waits of one connection wait for, among the next few changes before the
 /// ring.
-struct PastSearch: Sendable {
+struct HistorySearch: Sendable {
     /// A wait, and the last change that it has been held against.
     typealias Wait = (call: WaitCall, passed: UInt64)
 
@@ -42,7 +42,7 @@ struct PastSearch: Sendable {
     }
 
     /// What a read has said to each wait; nil to one for which what follows is not to be had.
-    func verdicts(in finding: PastFinding<[Verdict]>, after seq: UInt64) -> [Verdict?] {
+    func verdicts(in finding: HistoryChunk<[Verdict]>, after seq: UInt64) -> [Verdict?] {
         switch finding {
         case .found(let verdicts, let first):
             zip(self.waits, verdicts).map { wait, verdict in

@@ -1,6 +1,6 @@
 /// Decides what becomes of the values that a receptionist receives: a mechanism's state machine,
 /// told what happened and answering with what is to be done.
-struct Collector<Value: Sendable> {
+struct Coalescer<Value: Sendable> {
     enum Action {
         case wait
         /// Give the task what is held; then, if there is a duration, ring after it.

@@ -1,7 +1,7 @@
 import StateMachineCore
 
 /// What a look into the past has brought.
-enum PastFinding<Wanted: Sendable>: Sendable {
+enum HistoryChunk<Wanted: Sendable>: Sendable {
     /// What was made of the next few changes that are kept, and the first of these: where some are
     /// missing it is not the one after the place that was asked for.
     case found(Wanted, first: UInt64)

@@ -3,12 +3,12 @@ import Synchronization
 /// Gives one turn at a time on a context to what is not in a machine's log.
 ///
 /// Guarded state: `isScheduled` is up for as long as somebody has the turn or has asked for it;
-/// `claim` is taken for every turn, so that none begins after ``close()``.
-final class Outlet: Sendable {
+/// `callGuard` is taken for every turn, so that none begins after ``close()``.
+final class SerialTurn: Sendable {
     private let context: any ExecutionContext
     private let isScheduled = Atomic<Bool>(false)
     private let isAsked = Atomic<Bool>(false)
-    private let claim = Claim()
+    private let callGuard = CallGuard()
     private let turn: @Sendable () -> Void
 
     init(on context: any ExecutionContext, turn: @escaping @Sendable () -> Void) {
@@ -17,9 +17,9 @@ final class Outlet: Sendable {
     }
 
     /// No turn begins after this returns.
-    func close() { self.claim.cancel() }
+    func close() { self.callGuard.cancel() }
 
-    var isClosed: Bool { self.claim.isCancelled }
+    var isClosed: Bool { self.callGuard.isCancelled }
 
     func ask() {
         self.isAsked.store(true, ordering: .sequentiallyConsistent)
@@ -40,7 +40,7 @@ final class Outlet: Sendable {
     private func run() {
         repeat {
             while self.isAsked.exchange(false, ordering: .sequentiallyConsistent) {
-                _ = self.claim.run {
+                _ = self.callGuard.run {
                     self.turn()
                     return true
                 }
