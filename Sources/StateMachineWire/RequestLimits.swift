@@ -18,9 +18,9 @@ package enum RequestLimits {
 
     /// JSON values in a request, those inside others counted.
     ///
-    /// 4096: far beyond any state, and few enough that reading them takes less than 2 ms, in which nobody
+    /// 2048: far beyond any state, and few enough that reading them takes less than 2 ms, in which nobody
     /// else is served.
-    package static let values = 4096
+    package static let values = 2048
 
     /// Words in a request that is no object.
     ///

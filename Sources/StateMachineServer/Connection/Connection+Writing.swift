@@ -321,13 +321,9 @@ extension Connection {
                 self.repliesInFlight -= replies
                 self.replyBytes -= rest.count
                 self.count(bytes: rest.count)
-                // Who is about to lose something does not wait in line, unless held to limits: who has many
-                // readers would keep the others waiting with them.
-                if !self.user.isLimited, self.isFarBehind {
-                    self.flush(isUrgent: true)
-                } else {
-                    self.server.turns.want(self)
-                }
+                // Who is about to lose something does not wait in line.
+                if self.isFarBehind, self.user.urgently({ self.flush(isUrgent: true) }) { return }
+                self.server.turns.want(self)
             }
         }
     }

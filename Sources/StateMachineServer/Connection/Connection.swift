@@ -308,7 +308,7 @@ final class Connection: ChannelInboundHandler {
         guard self.isOpen, !self.isPaused, !self.isGone else { return }
         repeat {
             var step = Step.handled
-            while self.lifecycle.isListening, self.mayRead, !self.server.isAheadOfReaders,
+            while self.lifecycle.isListening, self.mayRead, !self.mustWaitForReaders,
                 step == .handled
             {
                 step = self.handleNextLine()
@@ -325,7 +325,7 @@ final class Connection: ChannelInboundHandler {
                 self.read(false)
                 return
             }
-            if self.lifecycle.isListening, self.server.isAheadOfReaders,
+            if self.lifecycle.isListening, self.mustWaitForReaders,
                 self.kept != nil || self.inbound.hasUnseen
             {
                 self.isPaused = true
@@ -336,6 +336,11 @@ final class Connection: ChannelInboundHandler {
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
+    }
+
+    /// Whether a set would have readers lose changes that they have had no time for.
+    private var mustWaitForReaders: Bool {
+        self.server.isAheadOfReaders && self.door.takes(.set)
     }
 
     /// What a client may send while it waits for its turn, in bytes; past it it is not read.

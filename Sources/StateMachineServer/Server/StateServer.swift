@@ -318,11 +318,11 @@ final class StateServer: @unchecked Sendable {
         self.replies = exchange(&bytes, with: [])
     }
 
-    /// Writes to everybody in the middle of a turn.
+    /// Writes to everybody in the middle of a turn; who is held to limits may have to wait, and lose something.
     private func writeToReaders() {
         self.flushed = self.ring.head
         for connection in self.connections where connection.hasOutput {
-            connection.pump(isUrgent: true)
+            _ = connection.user.urgently { connection.pump(isUrgent: true) }
         }
         self.tellLog()
     }

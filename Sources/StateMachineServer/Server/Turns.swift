@@ -19,12 +19,12 @@ final class Turns {
     /// How many times as long as a slice took for others than who sets the loop does nothing but look for
     /// what has arrived, if somebody has set since the slice before.
     ///
-    /// 3: so that those who set have three quarters of the time, of which reading what the others send takes
+    /// 4: so that those who set have four fifths of the time, of which reading what the others send takes
     /// some.
-    private static let restFactor: Int64 = 3
+    private static let restFactor: Int64 = 4
 
     /// How many connections of a user have their turns before it is seen how long they took, if no other user
-    /// is in line.
+    /// is in line and they have nothing to do but to tell of changes.
     ///
     /// 8: looking takes a tenth of what telling a reader of a change takes. A turn that takes long ends by
     /// itself.
@@ -32,8 +32,9 @@ final class Turns {
 
     /// What part of the time since they last did those who set wait until everybody has been written to.
     ///
-    /// A quarter.
+    /// A quarter, and 20 ms at most.
     private static let patienceDivisor: Int64 = 4
+    private static let longestPatience = TimeAmount.milliseconds(20)
 
     /// How long a slice takes while nobody else sets or waits for a turn than the user whose it is.
     ///
@@ -107,8 +108,10 @@ final class Turns {
         guard !self.isHurried else { return }
         self.isHurried = true
         let now = NIODeadline.now()
-        let had = (now - self.hurriedLast).nanoseconds
-        self.patienceEnd = now + max(.nanoseconds(had / Self.patienceDivisor), Self.longSlice)
+        let part = TimeAmount.nanoseconds(
+            (now - self.hurriedLast).nanoseconds / Self.patienceDivisor
+        )
+        self.patienceEnd = now + max(min(part, Self.longestPatience), Self.longSlice)
     }
 
     /// They wait no longer.
@@ -214,10 +217,12 @@ final class Turns {
             let count = self.users.count == 1 ? Self.unwatchedTurns : 1
             for _ in 0..<min(count, user.waiting.count) {
                 let connection = user.waiting.removeFirst()
+                let isReader = !connection.hasUnserved
                 if user.waiting.isEmpty { self.users.removeAll { $0 === user } }
                 connection.isInLine = false
                 self.current = (connection, false)
                 connection.takeTurn()
+                guard isReader else { break }
             }
             self.current = nil
             let then = NIODeadline.now()
@@ -226,7 +231,10 @@ final class Turns {
             now = then
         }
         guard !self.users.isEmpty else { return }
-        guard !self.isHurried, self.hasSetters(at: now) else { return self.bell.ring() }
+        // However long the slice was: who would have set waits for its end.
+        guard !self.isHurried, setCame || self.hasSetters(at: start) else {
+            return self.bell.ring()
+        }
         let overtime = (now - start) - length
         let rest = max(
             setCame ? Self.restFactor * others : .zero,

@@ -1,8 +1,8 @@
 // Root's sets beside what other users do at events.sock, within the limits that they are given.
 //
-//     attack DIRECTORY OTHER LOAD USERS SECONDS
+//     attack DIRECTORY OTHER LOAD USERS DEPTH SECONDS
 //
-// Prints the rate of sets alone, the rate beside the load, and the longest pause of each, in microseconds.
+// Prints the rate of sets, DEPTH of them unanswered, alone, the rate beside the load, and the longest pause of each, in microseconds.
 // Both are measured in turn, a second each, the load being stopped in between, and alone is at a daemon of
 // its own in OTHER: processors are shared with others, and what these take has to be in both. Every user has 64 connections, which is all that the
 // defaults allow. The one who sets runs on the last
@@ -60,7 +60,7 @@ struct load {
     const char *name;
     void (*first)(char *into);
     void (*line)(char *into);
-    enum { flood, silent, deaf, vanish, storm } manner;
+    enum { flood, silent, mixed, deaf, vanish, storm } manner;
 };
 
 static void add(char *into, const char *format, ...) {
@@ -109,7 +109,21 @@ static void beats(char *into) {
 }
 static void paces(char *into) {
     for (int i = 1; i < 8; i++)
-        add(into, "{\"op\":\"watch\",\"id\":%d,\"mode\":\"latest\",\"minIntervalMs\":1}\n", i);
+        add(into, "{\"op\":\"watch\",\"id\":%d,\"mode\":\"latest\",\"everyMs\":10}\n", i);
+}
+// Watches that match nothing, which costs as much as those that do and takes no reading.
+static void vainWatches(char *into) {
+    for (int i = 1; i < 8; i++) {
+        add(into, "{\"op\":\"watch\",\"id\":%d,\"only\":[", i);
+        patterns(into, 32);
+        add(into, "]}\n");
+    }
+}
+// As much to be read as fits, for nothing.
+static void keys(char *into) {
+    add(into, "{\"op\":\"get\"");
+    for (int i = 0; i < 2000; i++) add(into, ",\"\\u0061%x\":0", i);
+    add(into, "}\n");
 }
 static void nothing(char *into) { (void)into; }
 
@@ -121,6 +135,8 @@ static const struct load loads[] = {
     {"short-waits", nothing, shortWait, flood},
     {"history", nothing, history, flood},
     {"history-only", nothing, historyOnly, flood},
+    {"keys", nothing, keys, flood},
+    {"mixed", vainWatches, stats, mixed},
     {"idle-waits", waits, nothing, silent},
     {"watches", watches, nothing, silent},
     {"beats", beats, nothing, silent},
@@ -177,9 +193,12 @@ static void attack(const char *directory, const struct load *load, uid_t user) {
     for (int i = 0; i < connections; i++) clients[i].socket = -1;
     for (;;) {
         for (int i = 0; i < connections; i++) {
-            if (clients[i].socket < 0) begin(&clients[i], directory, first);
+            // Of a mixed load one in eight floods, and the others do what they do silently.
+            bool isSilent = load->manner == mixed && i % 8 != 0;
+            bool isFlooding = load->manner == mixed && i % 8 == 0;
+            if (clients[i].socket < 0) begin(&clients[i], directory, isFlooding ? "" : first);
             short events = load->manner == deaf ? 0 : POLLIN;
-            if (length > 0) events |= POLLOUT;
+            if (length > 0 && !isSilent) events |= POLLOUT;
             polls[i] = (struct pollfd){clients[i].socket, events, 0};
         }
         poll(polls, connections, load->manner == storm ? 0 : 100);
@@ -221,8 +240,8 @@ static pid_t keepAwake(int processor) {
 
 // MARK: Who sets
 
-// Sets a second, one after the other; the longest pause in microseconds.
-static double set(int control, double seconds, double *pause) {
+// Sets a second, so many of them unanswered; the longest pause in microseconds.
+static double set(int control, int depth, double seconds, double *pause) {
     static const char *lines[] = {
         "{\"op\":\"set\",\"state\":\"ready\",\"data\":{\"value\":true}}\n",
         "{\"op\":\"set\",\"state\":\"ready\",\"data\":{\"value\":false}}\n",
@@ -231,30 +250,35 @@ static double set(int control, double seconds, double *pause) {
     double start = now(), last = start, longest = 0;
     int count = 0;
     while (last - start < seconds) {
-        const char *line = lines[count % 2];
-        if (write(control, line, strlen(line)) < 0) fail("write");
-        ssize_t got = read(control, answer, sizeof answer);
-        if (got <= 0) fail("read");
+        char many[64 * 64] = "";
+        for (int i = 0; i < depth; i++) strcat(many, lines[i % 2 == count % 2]);
+        if (write(control, many, strlen(many)) < 0) fail("write");
+        for (int left = depth; left > 0;) {
+            ssize_t got = read(control, answer, sizeof answer);
+            if (got <= 0) fail("read");
+            for (ssize_t i = 0; i < got; i++) left -= answer[i] == '\n';
+        }
         double time = now();
         if (time - last > longest) longest = time - last;
         last = time;
-        count++;
+        count += depth;
     }
     *pause = longest * 1e6;
     return count / (last - start);
 }
 
 int main(int argc, char **argv) {
-    if (argc != 6) {
-        fprintf(stderr, "usage: attack DIRECTORY OTHER LOAD USERS SECONDS\n");
+    if (argc != 7) {
+        fprintf(stderr, "usage: attack DIRECTORY OTHER LOAD USERS DEPTH SECONDS\n");
         return 2;
     }
     int users = atoi(argv[4]);
-    int seconds = atoi(argv[5]);
+    int depth = atoi(argv[5]);
+    int seconds = atoi(argv[6]);
     const struct load *load = NULL;
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
         if (strcmp(loads[i].name, argv[3]) == 0) load = &loads[i];
-    if (load == NULL || users < 1 || users > 32 || seconds < 1) {
+    if (load == NULL || users < 1 || users > 32 || depth < 1 || depth > 64 || seconds < 1) {
         fprintf(stderr, "attack: no such load\n");
         return 2;
     }
@@ -279,15 +303,15 @@ int main(int argc, char **argv) {
         }
     }
     // Until they are all there: eight users with 64 connections each, at 200 a second and user.
-    set(control, 1, &longest);
+    set(control, depth, 1, &longest);
     for (int second = 0; second < seconds; second++) {
         for (int i = 0; i < users; i++) kill(attackers[i], SIGSTOP);
-        set(quiet, 0.3, &longest);
-        alone += set(quiet, 1, &longest) / seconds;
+        set(quiet, depth, 0.3, &longest);
+        alone += set(quiet, depth, 1, &longest) / seconds;
         if (longest > alonePause) alonePause = longest;
         for (int i = 0; i < users; i++) kill(attackers[i], SIGCONT);
-        set(control, 0.3, &longest);
-        beside += set(control, 1, &longest) / seconds;
+        set(control, depth, 0.3, &longest);
+        beside += set(control, depth, 1, &longest) / seconds;
         if (longest > pause) pause = longest;
     }
     for (int i = 0; i < users; i++) {
@@ -298,6 +322,6 @@ int main(int argc, char **argv) {
         kill(awake[i], SIGKILL);
         waitpid(awake[i], NULL, 0);
     }
-    printf("%s %d %.0f %.0f %.0f %.0f\n", load->name, users, alone, beside, alonePause, pause);
+    printf("%s %d %d %.0f %.0f %.0f %.0f\n", load->name, users, depth, alone, beside, alonePause, pause);
     return 0;
 }
