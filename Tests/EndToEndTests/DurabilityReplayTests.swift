@@ -101,27 +101,27 @@ struct DurabilityReplayTests {
 
     @Test
     func aReaderThatStopsInAReplayGoesOnWhereItWasOrIsTold() async throws {
-        try await Self.run("--keep-changes", "20000") { daemon in
+        try await Self.run("--keep-changes", "10000") { daemon in
             let setter = try daemon.connect(\.control)
-            try await setter.pipeline(1...10000) { "set ready value=\($0 % 2 == 1)" }
+            try await setter.pipeline(1...6000) { "set ready value=\($0 % 2 == 1)" }
             let epoch = try await daemon.epoch()
             let patient = try daemon.connect(\.control)
             try patient.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
             #expect(try await patient.next().seq == 1)
             // It reads nothing while others go on, but what it has yet to read is kept.
-            try await setter.pipeline(10001...12000) { "set ready value=\($0 % 2 == 1)" }
-            for seq in 2...12000 { #expect(try await patient.next().seq == seq) }
+            try await setter.pipeline(6001...7000) { "set ready value=\($0 % 2 == 1)" }
+            for seq in 2...7000 { #expect(try await patient.next().seq == seq) }
 
             let late = try daemon.connect(\.control)
             try late.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
             #expect(try await late.next().seq == 1)
-            try await setter.pipeline(12001...50000) { "set ready value=\($0 % 2 == 1)" }
+            try await setter.pipeline(7001...25000) { "set ready value=\($0 % 2 == 1)" }
             var last = 1
             while true {
                 let line = try await late.next()
                 guard line.type == "change" else {
                     #expect(line.string("resync") == "evicted")
-                    #expect(line.int("missed") == 50000 - last)
+                    #expect(line.int("missed") == 25000 - last)
                     break
                 }
                 #expect(line.seq == last + 1)
