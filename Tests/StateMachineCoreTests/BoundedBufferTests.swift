@@ -66,7 +66,7 @@ import Testing
         #expect(batch.map(\.dropped) == [Self.count - Self.capacity])
     }
 
-    @Test func aFullCollectorTakesAValueForTheCostOfOne() {
+    @Test func aFullCoalescerTakesAValueForTheCostOfOne() {
         var coalescer = Coalescer<Int>(
             .batch(every: .seconds(1), atMost: .max),
             capacity: Self.capacity

@@ -9,20 +9,20 @@ final class ThreadLocalContext {
 
     private init() {}
 
-    /// The key under which every thread finds its own seat; nil if the process has no key left, and
+    /// The key under which every thread finds its own; nil if the process has no key left, and
     /// then no thread remembers anything.
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
-        let error = pthread_key_create(&key) { seat in
-            guard let seat else { return }
-            Unmanaged<ThreadLocalContext>.fromOpaque(seat).release()
+        let error = pthread_key_create(&key) { local in
+            guard let local else { return }
+            Unmanaged<ThreadLocalContext>.fromOpaque(local).release()
         }
         return error == 0 ? key : nil
     }()
 
     private static var own: ThreadLocalContext? {
-        guard let key, let seat = pthread_getspecific(key) else { return nil }
-        return Unmanaged<ThreadLocalContext>.fromOpaque(seat).takeUnretainedValue()
+        guard let key, let local = pthread_getspecific(key) else { return nil }
+        return Unmanaged<ThreadLocalContext>.fromOpaque(local).takeUnretainedValue()
     }
 
     /// The calling thread's context, if it has one.
@@ -35,9 +35,9 @@ final class ThreadLocalContext {
             return
         }
         guard let key else { return }
-        let seat = ThreadLocalContext()
-        seat.context = context
-        let kept = Unmanaged.passRetained(seat)
+        let local = ThreadLocalContext()
+        local.context = context
+        let kept = Unmanaged.passRetained(local)
         if pthread_setspecific(key, kept.toOpaque()) != 0 { kept.release() }
     }
 }

@@ -153,8 +153,8 @@ public final class StateMachine<State: MachineState>: Sendable {
     ///
     /// On a machine with a write-ahead log setting waits for the log, on the calling thread, but for
     /// no voter; a task uses the ``assign(_:ifSeq:reenter:cause:by:)`` that suspends. If the log cannot
-    /// commit it, or the machine is overloaded, the state stays as it was, and ``Options/unassigned`` hears of it; who has to know throws with
-    /// ``assign(_:ifSeq:reenter:cause:by:)``. Set where that would be to wait for oneself it is queued
+    /// commit it, or the machine is overloaded, the state stays as it was, and ``Options/unassigned``
+    /// hears of it; who has to know throws with ``assign(_:ifSeq:reenter:cause:by:)``. Set where that would be to wait for oneself it is queued
     /// and happens later: by what the gate calls, an `.immediate` delegate of such a machine for one,
     /// and where the log itself works (``WriteAheadLog/isCurrent``).
     @inlinable public var state: State {

@@ -59,7 +59,7 @@ final class Connection: ChannelInboundHandler {
     var orderedSets = 0
     /// A request that is to be answered after these.
     @exclusivity(unchecked) var kept: [UInt8]?
-    @exclusivity(unchecked) var holds: [SocketVoter] = [] {
+    var holds: [SocketVoter] = [] {
         didSet { self.countRequests() }
     }
     @exclusivity(unchecked) var guards: [SocketVoter] = [] {
@@ -270,7 +270,7 @@ final class Connection: ChannelInboundHandler {
     /// answers.
     private func carryOutRest() {
         while self.hasRequests {
-            guard !self.server.isAheadOfReaders else {
+            guard !self.mustWaitForReaders else {
                 self.isPaused = true
                 return self.server.pause(self)
             }

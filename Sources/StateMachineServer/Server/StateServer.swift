@@ -318,11 +318,12 @@ final class StateServer: @unchecked Sendable {
         self.replies = exchange(&bytes, with: [])
     }
 
-    /// Writes to everybody in the middle of a turn; who is held to limits may have to wait, and lose something.
+    /// Writes to everybody in the middle of a turn; who is held to limits may have to wait, and lose
+    /// something.
     private func writeToReaders() {
         self.flushed = self.ring.head
         for connection in self.connections where connection.hasOutput {
-            _ = connection.user.urgently { connection.pump(isUrgent: true) }
+            connection.user.urgently { connection.pump(isUrgent: true) }
         }
         self.tellLog()
     }

@@ -136,7 +136,7 @@ final class Turns {
     func setsTook(_ time: TimeAmount) { self.sets.time = self.sets.time + time }
 
     /// A connection has been accepted; returns how long nobody is to be accepted now, if somebody sets: so
-    /// that those who come and go have a quarter of the time too.
+    /// that those who come and go have a fifth of the time too.
     func accepted(since start: NIODeadline) -> TimeAmount? {
         let now = NIODeadline.now()
         // Its beginning and its end take three times as long again (measured).
@@ -252,7 +252,6 @@ final class Turns {
     /// The user who has taken the least time.
     private func next(at now: NIODeadline) -> User? {
         guard var least = self.users.first else { return nil }
-        if self.users.count == 1, least === self.lastUser { return least }
         for user in self.users where user.used < least.used { least = user }
         if least !== self.lastUser {
             self.lastUser = least

@@ -21,8 +21,8 @@ final class User {
     /// What part of the time a user's readers may be written to out of turn, those that would lose changes
     /// otherwise, and how much of that is kept.
     ///
-    /// A sixteenth: one reader of a million changes a second takes that, and eight users half of the time. 2 ms:
-    /// half of the ring for ten readers.
+    /// A sixteenth: one reader of a million changes a second takes that, and eight users half of the time.
+    /// 2 ms: half of the ring for ten readers.
     private static let urgentPart: Int64 = 16
     private static let urgentMost: Int64 = 2_000_000
 
@@ -37,6 +37,7 @@ final class User {
     }
 
     /// Has something written to the user's readers out of turn, if there is time for that.
+    @discardableResult
     func urgently(_ body: () -> Void) -> Bool {
         guard self.isLimited else {
             body()

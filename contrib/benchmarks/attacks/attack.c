@@ -2,12 +2,12 @@
 //
 //     attack DIRECTORY OTHER LOAD USERS DEPTH SECONDS
 //
-// Prints the rate of sets, DEPTH of them unanswered, alone, the rate beside the load, and the longest pause of each, in microseconds.
-// Both are measured in turn, a second each, the load being stopped in between, and alone is at a daemon of
-// its own in OTHER: processors are shared with others, and what these take has to be in both. Every user has 64 connections, which is all that the
-// defaults allow. The one who sets runs on the last
-// processor and the load on any, at the lowest priority: measured is what the daemon does with what it is
-// sent, not who gets the processor. For root.
+// Prints the rate of sets, DEPTH of them unanswered, alone, the rate beside the load, and the longest pause
+// of each, in microseconds. Both are measured in turn, a second each, the load being stopped in between, and
+// alone is at a daemon of its own in OTHER: processors are shared with others, and what these take has to be
+// in both. Every user has 64 connections, which is all that the defaults allow. The one who sets runs on the
+// last processor and the load on any, at the lowest priority: measured is what the daemon does with what it
+// is sent, not who gets the processor. For root.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { connections = 64, firstUser = 3001, lineLimit = 65536 };
+enum { connections = 64, firstUser = 3001, textLimit = 1 << 18 };
 
 static void fail(const char *what) {
     perror(what);
@@ -67,16 +67,18 @@ static void add(char *into, const char *format, ...) {
     size_t length = strlen(into);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(into + length, (size_t)16 * lineLimit - length, format, arguments);
+    vsnprintf(into + length, textLimit - length, format, arguments);
     va_end(arguments);
 }
 
-// So many patterns, none of which the setter's states match.
-static void patterns(char *into, int count) {
+// The end of a request that lists as many patterns as there may be, none of which the setter's states match.
+static void patterns(char *into, const char *key) {
     static const char *phases[] = {"idle", "active", "success", "failure"};
     static const char *states[] = {"authentication", "dataRetrieval"};
-    for (int i = 0; i < count; i++)
+    add(into, ",\"%s\":[", key);
+    for (int i = 0; i < 32; i++)
         add(into, "%s\"%s:phase=%s\"", i ? "," : "", states[i / 4 % 2], phases[i % 4]);
+    add(into, "]}\n");
 }
 
 static void ping(char *into) { add(into, "{\"op\":\"ping\"}\n"); }
@@ -85,20 +87,17 @@ static void get(char *into) { add(into, "{\"op\":\"get\"}\n"); }
 static void describe(char *into) { add(into, "{\"op\":\"describe\"}\n"); }
 static void history(char *into) { add(into, "{\"op\":\"history\",\"limit\":10000}\n"); }
 static void historyOnly(char *into) {
-    add(into, "{\"op\":\"history\",\"limit\":10000,\"only\":[");
-    patterns(into, 32);
-    add(into, "]}\n");
+    add(into, "{\"op\":\"history\",\"limit\":10000");
+    patterns(into, "only");
 }
 static void shortWait(char *into) {
-    add(into, "{\"op\":\"wait\",\"timeoutMs\":0,\"until\":[");
-    patterns(into, 32);
-    add(into, "]}\n");
+    add(into, "{\"op\":\"wait\",\"timeoutMs\":0");
+    patterns(into, "until");
 }
 static void waits(char *into) {
     for (int i = 0; i < 32; i++) {
-        add(into, "{\"op\":\"wait\",\"id\":%d,\"until\":[", i);
-        patterns(into, 32);
-        add(into, "]}\n");
+        add(into, "{\"op\":\"wait\",\"id\":%d", i);
+        patterns(into, "until");
     }
 }
 static void watches(char *into) {
@@ -114,9 +113,8 @@ static void paces(char *into) {
 // Watches that match nothing, which costs as much as those that do and takes no reading.
 static void vainWatches(char *into) {
     for (int i = 1; i < 8; i++) {
-        add(into, "{\"op\":\"watch\",\"id\":%d,\"only\":[", i);
-        patterns(into, 32);
-        add(into, "]}\n");
+        add(into, "{\"op\":\"watch\",\"id\":%d", i);
+        patterns(into, "only");
     }
 }
 // As much to be read as fits, for nothing.
@@ -148,12 +146,12 @@ static const struct load loads[] = {
 
 // As much as a socket takes of one line again and again.
 static void repeat(char *text, const struct load *load) {
-    char line[lineLimit] = "";
+    static char line[textLimit];
     load->line(line);
     size_t length = strlen(line);
     text[0] = 0;
     if (length == 0) return;
-    for (size_t at = 0; at + length < 4 * lineLimit; at += length) memcpy(text + at, line, length + 1);
+    for (size_t at = 0; at + length < textLimit; at += length) memcpy(text + at, line, length + 1);
 }
 
 // MARK: Who sends
@@ -184,7 +182,7 @@ static void attack(const char *directory, const struct load *load, uid_t user) {
     setpriority(PRIO_PROCESS, 0, 19);
     signal(SIGPIPE, SIG_IGN);
     if (setgroups(0, NULL) || setgid(user) || setuid(user)) fail("setuid");
-    static char first[16 * lineLimit], text[4 * lineLimit], drain[1 << 16];
+    static char first[textLimit], text[textLimit], drain[1 << 16];
     load->first(first);
     repeat(text, load);
     size_t length = strlen(text);
