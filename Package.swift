@@ -14,6 +14,7 @@ let package = Package(
     name: "statemachine",
     products: [
         .library(name: "StateMachineCore", targets: ["StateMachineCore"]),
+        .library(name: "StateMachineProtocol", targets: ["StateMachineProtocol"]),
         .library(name: "StateMachineServer", targets: ["StateMachineServer"]),
         .library(name: "StateMachineHistory", targets: ["StateMachineHistory"]),
         .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
@@ -51,7 +52,7 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
-            name: "StateMachineWire",
+            name: "StateMachineProtocol",
             dependencies: ["StateMachineCore"],
             swiftSettings: strict
         ),
@@ -59,7 +60,7 @@ let package = Package(
             name: "StateMachineServer",
             dependencies: [
                 "StateMachineCore",
-                "StateMachineWire",
+                "StateMachineProtocol",
                 "Systemd",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -75,7 +76,7 @@ let package = Package(
             name: "StateMachineHistory",
             dependencies: [
                 "StateMachineCore",
-                "StateMachineWire",
+                "StateMachineProtocol",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -85,7 +86,7 @@ let package = Package(
             name: "StateMachineClient",
             dependencies: [
                 "StateMachineCore",
-                "StateMachineWire",
+                "StateMachineProtocol",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -133,8 +134,8 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
-            name: "StateMachineWireTests",
-            dependencies: ["StateMachineCore", "StateMachineWire"],
+            name: "StateMachineProtocolTests",
+            dependencies: ["StateMachineCore", "StateMachineProtocol"],
             resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),
@@ -148,7 +149,7 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineServer",
-                "StateMachineWire",
+                "StateMachineProtocol",
                 "Systemd",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
@@ -163,7 +164,7 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineHistory",
-                "StateMachineWire",
+                "StateMachineProtocol",
                 "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
@@ -174,7 +175,7 @@ let package = Package(
             dependencies: [
                 "StateMachineClient",
                 "StateMachineCore",
-                "StateMachineWire",
+                "StateMachineProtocol",
                 "statectl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 extension Duration {
     /// Milliseconds as a request has them: rounded up, so that no wait ends early; 0 if negative.

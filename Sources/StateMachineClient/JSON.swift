@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// A JSON value that keeps the order of members and the spelling of numbers.
 public struct JSON: Hashable, Sendable, CustomStringConvertible {

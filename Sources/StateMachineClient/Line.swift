@@ -1,5 +1,5 @@
 public import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// A line that the daemon sent.
 ///

@@ -1,5 +1,5 @@
 public import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// A state as it stands in a line: the case's name, and the associated values by label.
 public struct NamedState: Hashable, Sendable {

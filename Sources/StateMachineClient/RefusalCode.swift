@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// Why a daemon refused a request, as a word that does not change; later daemons may have others.
 public struct RefusalCode: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// One thing to ask the daemon for.
 ///

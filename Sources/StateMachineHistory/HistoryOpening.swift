@@ -1,6 +1,6 @@
 import GRDB
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// A history that has been opened: where the last run ended, and what this one stands on.
 struct HistoryOpening<State: MachineState> {

@@ -1,7 +1,7 @@
 import Dispatch
 import GRDB
 public import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 import Synchronization
 
 /// A machine's past in an SQLite database, which is also its write-ahead log: one row a transition.

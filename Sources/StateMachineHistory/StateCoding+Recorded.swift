@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 extension StateCoding {
     /// A state as it is written down: the bytes that are sent.

@@ -1,6 +1,6 @@
 import StateMachineClient
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 @testable import statectl

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import StateMachineCore
 import StateMachineHistory
-import StateMachineWire
+import StateMachineProtocol
 import TestSupport
 import Testing
 

@@ -14,7 +14,7 @@ struct ExampleLines {
     init(_ names: String...) throws {
         // They are a resource of another target's tests; from here they are beside the sources.
         let directory = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../StateMachineWireTests/Fixtures").standardized
+            .appending(path: "../StateMachineProtocolTests/Fixtures").standardized
         self.lines = try names.flatMap { name -> [String] in
             let url = directory.appending(path: "\(name).jsonl")
             let text = try String(contentsOf: url, encoding: .utf8)

@@ -1,5 +1,5 @@
 import Foundation
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 /// The inputs that fuzzing begins with, which are whole requests, so that it gets past the first byte.
@@ -13,11 +13,11 @@ struct FuzzCorpusTests {
             includingPropertiesForKeys: nil
         )
         #expect(inputs.count > 20)
-        var operations: Set<StateMachineWire.Operation> = []
+        var operations: Set<StateMachineProtocol.Operation> = []
         for input in inputs {
             let request = try Request.parse(Array(try Data(contentsOf: input)))
             operations.insert(try #require(request, "\(input.lastPathComponent)").operation)
         }
-        #expect(operations == Set(StateMachineWire.Operation.allCases))
+        #expect(operations == Set(StateMachineProtocol.Operation.allCases))
     }
 }

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 @testable import StateMachineServer

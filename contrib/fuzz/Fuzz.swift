@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What the daemon does with a line before it does what the line says: reads it, and looks up its state.
 @_cdecl("LLVMFuzzerTestOneInput")

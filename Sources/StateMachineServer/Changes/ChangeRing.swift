@@ -1,5 +1,5 @@
 import Glibc
-import StateMachineWire
+import StateMachineProtocol
 
 /// The changes of the recent past, each encoded once, in one shared log of bytes.
 ///

@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// A few old changes as lines for one reader, ready to be sent.
 struct HistoryLines: Sendable {

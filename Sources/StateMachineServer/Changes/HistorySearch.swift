@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// A look for the states that several waits of one connection wait for, among the next few changes before the
 /// ring.

@@ -2,7 +2,7 @@ import Dispatch
 import NIOConcurrencyHelpers
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What is older than the ring: the machine's history, read in the background, one read at a time and users
 /// in turn: whoever asks for much waits for it alone.

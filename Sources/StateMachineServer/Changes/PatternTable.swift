@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// What belongs to patterns, found by a state in one look for each combination of fields that patterns ask
 /// for, however many patterns there are.

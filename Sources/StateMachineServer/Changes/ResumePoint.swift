@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// Where a reader that names a cursor goes on.
 enum ResumePoint: Equatable {

@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// The machine that is served, by what its states look like on the wire.
 ///

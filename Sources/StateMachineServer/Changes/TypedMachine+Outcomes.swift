@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What the machine answers, as the server has it.
 extension TypedMachine {

@@ -1,6 +1,6 @@
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// A machine of states of one type, served: all that the server does with the type itself.
 ///

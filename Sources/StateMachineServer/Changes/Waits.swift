@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// The waits of all connections, by what they wait for: a change costs those that it ends, and not the others.
 ///

@@ -1,5 +1,5 @@
 import NIOCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// How it comes to its end; ``ConnectionLifecycle`` decides, this does it.
 extension Connection {

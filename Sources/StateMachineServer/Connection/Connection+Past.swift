@@ -1,6 +1,6 @@
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// Lines from before the ring, a few at a time: the next ones are read when the socket has taken the
 /// last ones.

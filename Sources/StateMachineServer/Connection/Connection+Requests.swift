@@ -1,6 +1,6 @@
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 extension Connection {
     /// Answers one request line, or keeps it: what is answered at once waits for the sets before it

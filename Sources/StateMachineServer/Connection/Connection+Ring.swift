@@ -1,6 +1,6 @@
 import Glibc
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// Lines straight from the ring: nothing is copied but what the socket did not take.
 extension Connection {

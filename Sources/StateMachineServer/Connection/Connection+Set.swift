@@ -1,6 +1,6 @@
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 extension Connection {
     /// The state that a `set` asks for, if the request is right.

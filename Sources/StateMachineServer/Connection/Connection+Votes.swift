@@ -1,6 +1,6 @@
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// Holds and guards: voters of the machine that live as long as the client's side of a connection.
 extension Connection {

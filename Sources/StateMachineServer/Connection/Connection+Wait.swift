@@ -1,6 +1,6 @@
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 extension Connection {
     /// Answers when a state matches, which may be one that has passed or the current one.

@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What goes out, and in which order.
 extension Connection {

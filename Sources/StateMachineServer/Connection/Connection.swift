@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// One client: its lines in, its replies and watches out.
 ///

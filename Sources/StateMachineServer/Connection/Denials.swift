@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// Those who are known to say no to a state, as a denied set is told of them.
 struct Denials {

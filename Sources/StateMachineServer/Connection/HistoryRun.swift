@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// An answer to `history` that is being written: which changes it still has to show.
 ///

@@ -1,6 +1,6 @@
 import Glibc
 import NIOCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What a client has sent and was not dealt with, taken line by line where it lies.
 struct InboundLines {

@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// What the change lines of one id begin with, where a socket can be pointed at it.
 final class LineHead {

@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 import Synchronization
 
 /// A `set` that has not been decided: voters are being asked, others are before it, or it is on its way

@@ -1,5 +1,5 @@
 import NIOCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// A `wait` that has not been answered.
 ///

@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What a client's hold or guard is called in the machine, which knows voters by a label.
 enum VoterName: Equatable {

@@ -1,5 +1,5 @@
 import NIOCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// One subscription of a connection: what it wants and how far it has come.
 ///

@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 import Systemd
 import UnixSignals
 

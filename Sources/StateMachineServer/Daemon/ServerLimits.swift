@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// What the server allows its clients beside `RequestLimits`; as it stands, the protocol's defaults.
 public struct ServerLimits: Hashable, Sendable {

@@ -3,7 +3,7 @@ import Glibc
 import Logging
 import NIOConcurrencyHelpers
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 import Systemd
 
 /// Keeps the service manager's one line about the service current: `authentication(phase: active),

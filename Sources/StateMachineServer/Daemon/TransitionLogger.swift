@@ -3,7 +3,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// Writes transitions into the log, the daemon's story: one line each while they are few, and one line for
 /// the rest of a second in which they are many.

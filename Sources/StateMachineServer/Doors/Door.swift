@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// A socket through which clients come in: same protocol, different rights.
 enum Door: String, CaseIterable, Codable, Sendable {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import NIOCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// Leaving a connection to the next process.
 extension Connection {

@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 // Whether what a record says can be: anything may lie in the store under its name, and who goes on with it
 // counts with its numbers.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import NIOCore
-import StateMachineWire
+import StateMachineProtocol
 
 // What each thing of a connection leaves, and how it is made of that again.
 

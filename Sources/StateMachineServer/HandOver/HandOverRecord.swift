@@ -1,5 +1,5 @@
 import FoundationEssentials
-import StateMachineWire
+import StateMachineProtocol
 
 /// What a process leaves to the next about the connections that it leaves with the service manager.
 ///

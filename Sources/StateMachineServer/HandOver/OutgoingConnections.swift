@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import StateMachineWire
+import StateMachineProtocol
 import Systemd
 
 /// Connections that were taken off their channels, to be left with the service manager.

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 import Systemd
 
 extension StateServer {

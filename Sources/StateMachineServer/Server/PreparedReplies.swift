@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 /// Replies that are the same for everybody who asks at one door, made once.
 ///

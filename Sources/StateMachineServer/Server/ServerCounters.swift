@@ -1,5 +1,5 @@
 import Metrics
-import StateMachineWire
+import StateMachineProtocol
 
 /// What the server has done since it began, for `stats` and for whatever metrics system the program
 /// has set up.

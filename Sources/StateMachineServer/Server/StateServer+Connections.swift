@@ -1,6 +1,6 @@
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// Who is connected, how they come and how they go.
 extension StateServer {

@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 extension StateServer {
     /// The current state for people, cut to a length that a message bears.

@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 extension StateServer {
     /// What `stats` answers: who is subscribed, how far behind, what was dropped.

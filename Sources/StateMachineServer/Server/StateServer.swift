@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What all connections share: the machine as the wire sees it, the ring, and who is connected.
 ///

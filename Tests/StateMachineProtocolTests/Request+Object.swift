@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 extension Request {
     /// The request as an object with every key that was given, which is the longest way to write it.

@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 @Suite("Whatever arrives as a line")

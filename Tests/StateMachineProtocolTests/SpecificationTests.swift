@@ -1,5 +1,5 @@
 import Foundation
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 @Suite("The specification")
@@ -65,7 +65,7 @@ struct SpecificationTests {
 
     private func text() throws -> String {
         // The documentation is no resource of anything that is built; it stands beside the sources.
-        let path = "../../Sources/StateMachineWire/Documentation.docc/Protocol.md"
+        let path = "../../Sources/StateMachineProtocol/Documentation.docc/Protocol.md"
         let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: path)
         return try String(contentsOf: url.standardized, encoding: .utf8)
     }

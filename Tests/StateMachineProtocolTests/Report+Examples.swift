@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 extension ServerLine.Report {
     /// A state of the stock type at that seq, in the epoch and about the time of all examples.

@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 @Suite("A text that is not JSON is refused at the byte where it stops being JSON")

@@ -1,5 +1,5 @@
 import Foundation
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 /// A file of examples, one JSON object a line, that other implementations may read as well.

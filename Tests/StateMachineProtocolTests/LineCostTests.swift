@@ -1,6 +1,6 @@
 import Foundation
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 import Testing
 
 /// While one line is judged nobody else is served, whoever sent it.

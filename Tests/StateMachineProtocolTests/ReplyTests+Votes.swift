@@ -1,5 +1,5 @@
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// What holds, guards, `history` and `stats` are answered, and those whom a vote stopped.
 extension ReplyTests {

@@ -1,4 +1,4 @@
-import StateMachineWire
+import StateMachineProtocol
 
 extension JSONValue {
     /// The JSON that is written for this value.

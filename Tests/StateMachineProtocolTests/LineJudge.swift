@@ -1,6 +1,6 @@
 import Glibc
 import StateMachineCore
-import StateMachineWire
+import StateMachineProtocol
 
 /// All that a daemon does with a line before it has anything to do with a machine, and its answer.
 struct LineJudge: Sendable {
