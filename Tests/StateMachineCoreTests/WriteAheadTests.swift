@@ -134,11 +134,7 @@ private final class CountingPlace: CompletionPlace {
         _ = self.machine.holdGroups()
         for count in 1...100 {
             self.machine.propose(
-                .ready(!count.isMultiple(of: 2)),
-                expecting: { _ in true },
-                reenter: false,
-                cause: nil,
-                by: nil,
+                Move(to: .ready(!count.isMultiple(of: 2))),
                 isTimed: false,
                 in: count <= 60 ? one : other,
                 completion: { self.outcomes.record($0) }

@@ -96,10 +96,7 @@ extension StateMachine {
         let (lane, snapshot) = self.holder.withLock { holder in
             let lane = self.lane(for: context, identity, in: &holder)
             holder.add(member, to: lane)
-            if let voter = member as? VoterMember<State> {
-                holder.gate.voters.append(voter)
-                holder.gate.votersVersion += 1
-            }
+            if let voter = member as? VoterMember<State> { holder.gate.voterCame(voter) }
             return (lane, holder.snapshot)
         }
         self.begin(member, on: lane)
@@ -138,11 +135,7 @@ extension StateMachine {
         let (ballot, left) = self.holder.withLock { holder -> (Ballot<State>?, Lane<State>?) in
             let left = holder.remove(member)
             guard let voter = member as? VoterMember<State> else { return (nil, left) }
-            holder.gate.voters.removeAll { $0 === voter }
-            switch holder.gate.poll {
-            case .open(let ballot): return (ballot, left)
-            case .none, .awaitingQuiet, .decided: return (nil, left)
-            }
+            return (holder.gate.voterWent(voter), left)
         }
         left?.leave()
         ballot?.release(ObjectIdentifier(member))

@@ -3,241 +3,322 @@ import Synchronization
 
 /// The proposals of one machine that cannot be decided straight away, in order of arrival.
 ///
-/// Part of what the machine's lock guards. Decides what is to be done next and does nothing itself:
-/// ``StateMachine/pump()`` asks for one step after the other and performs it under no lock. There is
-/// one pump at a time.
+/// A value that decides and does nothing: each method is an event, and the action that comes back is
+/// what is to be done next. Part of what the machine's lock guards; `machine` is where the machine is,
+/// read under that lock. Who has begun to pump performs the actions, one at a time, until there is none.
 @usableFromInline
 struct Gate<State: MachineState>: Sendable {
     typealias Answer = Result<StateMachine<State>.Acceptance, TransitionError<State>>
+    typealias Pending = PendingProposal<State>
+    typealias Judged = JudgedProposal<State>
 
-    /// A proposal that waits its turn.
-    final class Pending: Sendable {
-        let new: State
-        let isExpected: @Sendable (Snapshot<State>) -> Bool
-        let reenter: Bool
-        let cause: String?
-        let by: Peer?
-        /// Nil: nobody is asked.
-        let question: Question?
-        /// How long ago it was proposed; nil: that does not count.
-        let waited: (@Sendable () -> Duration)?
-        let completion: @Sendable (Answer) -> Void
-        /// Nil: it is called where it was decided.
-        let place: (any CompletionPlace)?
-        /// Whether its proposer does not want it any more; set under the machine's lock.
-        let isWithdrawn = Atomic<Bool>(false)
-
-        init(
-            _ new: State,
-            isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
-            reenter: Bool,
-            cause: String?,
-            by: Peer?,
-            question: Question?,
-            waited: (@Sendable () -> Duration)? = nil,
-            place: (any CompletionPlace)? = nil,
-            completion: @escaping @Sendable (Answer) -> Void
-        ) {
-            self.new = new
-            self.isExpected = isExpected
-            self.reenter = reenter
-            self.cause = cause
-            self.by = by
-            self.question = question
-            self.waited = waited
-            self.place = place
-            self.completion = completion
-        }
-    }
-
-    /// A proposal and what becomes of it: what is answered if the log commits the group that it is in, and
-    /// then what is answered under no lock.
-    ///
-    /// It keeps all of the proposal until then, so that what its closures hold is let go under no lock
-    /// either.
-    struct Judged: Sendable {
-        enum Fate: Sendable {
-            case entering(TransitionEntry<State>)
-            /// It is refused or changes nothing, and the answer waits for what came before. Indirect, to
-            /// keep what is common small.
-            indirect case answered(Answer)
-        }
-
-        let pending: Pending
-        let fate: Fate
-
-        var entry: TransitionEntry<State>? {
-            switch self.fate {
-            case .entering(let entry): entry
-            case .answered: nil
-            }
-        }
-
-        /// Whether it asks for nothing but what the transitions after one, up to another, would have led
-        /// to.
-        func repeats(after first: UInt64, through last: UInt64) -> Bool {
-            guard case .answered(.success(.unchanged(let base))) = self.fate else { return false }
-            return base.seq > first && base.seq <= last
-        }
-
-        /// Under no lock.
-        func complete() {
-            switch self.fate {
-            case .entering(let entry):
-                self.pending.completion(.success(.committed(entry.transition)))
-            case .answered(let answer): self.pending.completion(answer)
-            }
-        }
-    }
-
-    enum Group: Sendable {
-        case none
-        case committing([Judged])
-        /// The log has answered; nil: it is durable.
-        case ended([Judged], failure: String?)
-    }
-
-    /// What to do with the first proposal.
-    enum Decision: Sendable {
-        case refuse(TransitionError<State>)
-        case leave
-        case enter
-        case ask([VoterMember<State>], Question)
-    }
-
-    enum Poll: Sendable {
-        case none
-        /// Voters are to be asked about the first proposal once nothing is on its way to the log,
-        /// since they have to have heard of all that came before.
+    /// Where the first proposal is on its way.
+    private enum First: Sendable {
+        /// It waits its turn, or is being judged.
+        case waiting
+        /// Voters are to be asked about it once nothing is on its way to the log, since they have to
+        /// have heard of all that came before.
         case awaitingQuiet
-        case open(Ballot<State>)
+        /// The voters have it.
+        case asked(Ballot<State>)
+        /// The voters have spoken.
         case decided(Ballot<State>, Verdict)
     }
 
-    var voters: [VoterMember<State>] = []
+    private let hasLog: Bool
+    /// How many may wait.
+    private let limit: Int
+    private(set) var voters: [VoterMember<State>] = []
     /// Goes up whenever a voter comes.
-    var votersVersion = 0
-    var pending: [Pending] = []
-    /// Those that ask nobody, of a machine with a log: they wait for no voter, and so go first.
-    var assignments: [Pending] = []
-    var poll = Poll.none
-    /// Judged while a group is being committed; the next group.
-    var gathering: [Judged] = []
-    var group = Group.none
-    /// Groups that the log has been given so far.
-    var groups: UInt64 = 0
-    /// Whether more is about to come, which the next group is to have as well.
-    var isHeld = false
-    /// Who pumps.
-    var pumper: pthread_t?
+    private(set) var votersVersion = 0
+    private var queue = ProposalQueue<State>()
+    private var first = First.waiting
+    private var groups = CommitGroups<State>()
+    /// Who performs the actions.
+    private var pumper: pthread_t?
 
-    /// Proposals in one group; the rest gather for the next.
-    ///
-    /// 1024: bounds what a failing log takes with it. Not tuned.
-    static var groupLimit: Int { 1024 }
-
-    /// Proposals that make a group even while groups are held.
-    ///
-    /// 128: half of what one client of the server may have undecided, so that the other half is judged while
-    /// they are committed. Measured on two processors with eight clients: a fifth more sets a second
-    /// than with 32, and than with 256. On a single processor nothing happens meanwhile, and the larger
-    /// the group the less each costs.
-    static var heldLimit: Int { Processors.areSeveral ? 128 : self.groupLimit }
-
-    /// Whether what gathers may go to the log as soon as that is free.
-    var isReady: Bool {
-        !self.gathering.isEmpty && (!self.isHeld || self.gathering.count >= Self.heldLimit)
+    init(hasLog: Bool, limit: Int) {
+        self.hasLog = hasLog
+        self.limit = limit
     }
 
-    /// Whether the proposals that have come are left until the turn in which more are about to come has
-    /// ended, so that all of them are judged in one go.
-    var isAwaitingMore: Bool {
-        guard self.isHeld else { return false }
-        switch self.group {
-        case .none: return self.pending.count + self.gathering.count < Self.heldLimit
-        case .committing, .ended: return self.pending.count < Self.heldLimit
+    // MARK: - What it is asked
+
+    /// Whether a proposal could be decided without waiting for others or for the log.
+    var isFree: Bool { !self.hasLog && self.queue.waitingCount == 0 }
+
+    /// Whether that is so still, and nobody has come who would have to be asked.
+    func isFree(since version: Int) -> Bool {
+        self.votersVersion == version && self.queue.waitingCount == 0
+    }
+
+    /// Whether the calling thread pumps, and so would wait for itself.
+    var isPumpedHere: Bool {
+        guard let pumper = self.pumper else { return false }
+        return pthread_equal(pumper, pthread_self()) != 0
+    }
+
+    /// The number of the group that the log has and has not answered; nil if there is none.
+    var groupUnderWay: UInt64? { self.groups.underWay }
+
+    /// The question that is open, or was just decided.
+    var ballot: Ballot<State>? {
+        switch self.first {
+        case .waiting, .awaitingQuiet: nil
+        case .asked(let ballot), .decided(let ballot, _): ballot
         }
     }
+
+    // MARK: - Proposals come and go
+
+    /// A proposal has come.
+    ///
+    /// - Parameters:
+    ///   - pending: the proposal.
+    ///   - isLimited: whether it is refused where there is no room.
+    /// - Returns: whether it is there, and whether to pump.
+    mutating func proposed(_ pending: Pending, isLimited: Bool) -> Arrival {
+        guard !isLimited || self.queue.count < self.limit else { return .refused }
+        self.queue.add(pending)
+        // The thread of one that asks nobody waits, and may be the one that would release.
+        if pending.question == nil { self.groups.release() }
+        return self.isAwaitingMore ? .left : .entered
+    }
+
+    /// Its proposer does not want that one any more.
+    mutating func withdrawn(_ pending: Pending) -> Withdrawal {
+        switch self.queue.place(of: pending) {
+        case .nowhere: return .tooLate
+        case .behind: break
+        case .first:
+            pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
+            switch self.first {
+            case .asked(let ballot): return .isAsked(ballot)
+            case .decided: return .isJudged
+            case .awaitingQuiet: self.first = .waiting
+            case .waiting:
+                // The pump may have it in its hands.
+                guard self.pumper == nil else { return .isJudged }
+            }
+        }
+        self.queue.remove(pending)
+        return .left
+    }
+
+    /// More is about to come, which is to be committed together; only with a log that means anything.
+    mutating func held() { if self.hasLog { self.groups.hold() } }
+
+    /// What was about to come has come.
+    mutating func released(at machine: Snapshot<State>) -> Action? {
+        self.groups.release()
+        return self.pumped(at: machine)
+    }
+
+    // MARK: - Voters
+
+    mutating func voterCame(_ voter: VoterMember<State>) {
+        self.voters.append(voter)
+        self.votersVersion += 1
+    }
+
+    /// - Returns: the question that is open, in which the voter abstains.
+    mutating func voterWent(_ voter: VoterMember<State>) -> Ballot<State>? {
+        self.voters.removeAll { $0 === voter }
+        guard case .asked(let ballot) = self.first else { return nil }
+        return ballot
+    }
+
+    /// The voters have spoken; then somebody has to pump.
+    mutating func voted(_ verdict: Verdict) {
+        guard case .asked(let ballot) = self.first else { return }
+        self.first = .decided(ballot, verdict)
+    }
+
+    // MARK: - The pump
+
+    /// Somebody wants to pump.
+    ///
+    /// - Returns: what is to be done; nil if that is nothing, or somebody else is at it.
+    mutating func pumped(at machine: Snapshot<State>) -> Action? {
+        guard self.pumper == nil else { return nil }
+        self.pumper = pthread_self()
+        return self.next(machine)
+    }
+
+    /// An action that nothing is said of has been performed.
+    mutating func performed(at machine: Snapshot<State>) -> Action? { self.next(machine) }
+
+    /// Those that nobody is asked about were decided on.
+    mutating func judged(_ judged: [Judged], at machine: Snapshot<State>) -> Action? {
+        self.groups.gather(judged)
+        return self.next(machine)
+    }
+
+    /// The first proposal was decided on as it looked from `base`.
+    ///
+    /// - Parameters:
+    ///   - pending: the proposal.
+    ///   - decision: what is to become of it.
+    ///   - base: where the machine was, or was to be.
+    ///   - machine: where it is.
+    ///   - decided: whom its voters tell.
+    /// - Returns: what is next.
+    mutating func judged(
+        _ pending: Pending,
+        as decision: Decision,
+        from base: Snapshot<State>,
+        at machine: Snapshot<State>,
+        decided: @escaping @Sendable (Verdict) -> Void
+    ) -> Action? {
+        guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
+            return self.answer(pending, .failure(.withdrawn(current: machine)), machine)
+        }
+        guard self.ahead(of: machine).seq == base.seq else { return self.next(machine) }
+        switch decision {
+        case .refuse(let error): return self.answer(pending, .failure(error), machine)
+        case .leave: return self.answer(pending, .success(.unchanged(base)), machine)
+        case .enter(let entry): return self.settle(Judged(pending, .entering(entry)), machine)
+        case .ask(let voters, let question):
+            guard self.groups.areQuiet else {
+                self.first = .awaitingQuiet
+                return self.next(machine)
+            }
+            // Whoever is cancelled after this finds the ballot, and is released from it.
+            let present = voters.filter { !$0.isCancelled }
+            guard !present.isEmpty else { return self.next(machine) }
+            let ballot = Ballot(
+                on: pending.move.proposal(at: base),
+                under: question,
+                voters: present,
+                decided: decided
+            )
+            self.first = .asked(ballot)
+            return .ask(ballot, question, waited: pending.waited)
+        }
+    }
+
+    /// The proposer was asked once more.
+    ///
+    /// - Parameters:
+    ///   - ballot: what the voters agreed to.
+    ///   - entry: the transition that it makes; nil if it is not wanted any more.
+    ///   - machine: where it is.
+    /// - Returns: what is next.
+    mutating func confirmed(
+        _ ballot: Ballot<State>,
+        with entry: TransitionEntry<State>?,
+        at machine: Snapshot<State>
+    ) -> Action? {
+        let base = ballot.proposal.current
+        guard let entry else {
+            return self.close(ballot, with: .answered(.failure(.conflict(current: base))), machine)
+        }
+        return self.close(ballot, with: .entering(entry), machine)
+    }
+
+    /// The log has answered: nil, or why it could not; then somebody has to pump.
+    mutating func committed(failure: String?) { self.groups.end(failure: failure) }
+
+    // MARK: - Deciding what is next
+
+    /// With nil the pump has ended.
+    private mutating func next(_ machine: Snapshot<State>) -> Action? {
+        while true {
+            if let ended = self.groups.takeEnded(at: machine) {
+                self.queue.putBack(ended.again)
+                if !ended.again.isEmpty, case .awaitingQuiet = self.first { self.first = .waiting }
+                return .tell(ended.told)
+            }
+            if case .awaitingQuiet = self.first, self.groups.areQuiet { self.first = .waiting }
+            if let (ballot, verdict) = self.decidedBallot(machine) {
+                switch verdict {
+                case .yes:
+                    guard let pending = self.queue.first else { continue }
+                    return .confirm(pending, ballot)
+                case .no(let denials):
+                    let error = TransitionError.denied(
+                        by: denials,
+                        current: ballot.proposal.current
+                    )
+                    return self.close(ballot, with: .answered(.failure(error)), machine)
+                }
+            }
+            if let run = self.takeRun() { return .judgeAll(run, from: self.ahead(of: machine)) }
+            if case .waiting = self.first, let first = self.queue.first, self.groups.room > 0,
+                !self.isAwaitingMore
+            {
+                return .judge(first, from: self.ahead(of: machine), asking: self.voters)
+            }
+            if let transitions = self.groups.begin() {
+                if transitions.isEmpty { continue }
+                return .commit(transitions)
+            }
+            self.pumper = nil
+            return nil
+        }
+    }
+
+    /// The question that the voters have decided, if it is time to see to it: whether an assignment that is
+    /// on its way makes it stale is seen when that has ended.
+    private mutating func decidedBallot(_ machine: Snapshot<State>) -> (Ballot<State>, Verdict)? {
+        guard case .decided(let ballot, let verdict) = self.first,
+            machine.seq != ballot.proposal.current.seq || self.groups.last == nil
+        else { return nil }
+        self.first = .waiting
+        return (ballot, verdict)
+    }
+
+    /// The machine as it will be when everything judged so far has happened.
+    private func ahead(of machine: Snapshot<State>) -> Snapshot<State> {
+        guard let last = self.groups.last else { return machine }
+        return Snapshot(seq: last.seq, state: last.new, at: last.at)
+    }
+
+    private var isAwaitingMore: Bool { self.groups.areAwaitingMore(with: self.queue.waitingCount) }
 
     /// Takes the proposals that may be judged in one go: such that ask nobody, and, if there is a log,
     /// such that have nobody to ask.
     ///
     /// Nothing but its pump moves a machine with a log, so that they need not be found in the queue again.
-    mutating func takeRun(hasLog: Bool) -> [Pending]? {
-        let room = Self.groupLimit - self.gathering.count
-        if !self.assignments.isEmpty { return self.assignments.takeFirst(room) }
-        guard hasLog, case .none = self.poll, self.voters.isEmpty, !self.isAwaitingMore else {
-            return nil
+    private mutating func takeRun() -> [Pending]? {
+        if let run = self.queue.takeAssignments(self.groups.room) { return run }
+        guard self.hasLog, case .waiting = self.first, self.voters.isEmpty, !self.isAwaitingMore
+        else { return nil }
+        return self.queue.takeWaiting(self.groups.room)
+    }
+
+    // MARK: - What becomes of the first proposal
+
+    private mutating func answer(
+        _ pending: Pending,
+        _ answer: Answer,
+        _ machine: Snapshot<State>
+    ) -> Action? {
+        self.settle(Judged(pending, .answered(answer)), machine)
+    }
+
+    /// It leaves the queue, and its proposer is told after all that came before it.
+    private mutating func settle(_ judged: Judged, _ machine: Snapshot<State>) -> Action? {
+        self.queue.removeFirst()
+        let isDue = judged.entry == nil ? self.groups.areQuiet : !self.hasLog
+        guard !isDue else { return .tell([judged]) }
+        self.groups.gather(judged)
+        return self.next(machine)
+    }
+
+    /// What the voters decided is done, unless the machine has moved past the gate meanwhile.
+    private mutating func close(
+        _ ballot: Ballot<State>,
+        with fate: Judged.Fate,
+        _ machine: Snapshot<State>
+    ) -> Action? {
+        guard let pending = self.queue.first else { return self.next(machine) }
+        guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
+            return self.answer(pending, .failure(.withdrawn(current: machine)), machine)
         }
-        return self.pending.takeFirst(room)
-    }
-
-    /// Adds to the next group.
-    mutating func gather(_ judged: [Judged]) {
-        // Taken as it is where it can be: to add counts a reference for each.
-        if self.gathering.isEmpty {
-            self.gathering = judged
-        } else {
-            self.gathering.append(contentsOf: judged)
+        guard machine.seq == ballot.proposal.current.seq else {
+            return self.answer(pending, .failure(.stale(current: machine)), machine)
         }
-    }
-
-    /// The number of the group that the log has and has not answered; nil if there is none.
-    var groupUnderWay: UInt64? {
-        switch self.group {
-        case .committing: self.groups
-        case .none, .ended: nil
-        }
-    }
-
-    /// Whether nothing is on its way to the log.
-    var isQuiet: Bool {
-        switch self.group {
-        case .none: self.gathering.isEmpty
-        case .committing, .ended: false
-        }
-    }
-
-    /// The last transition that will have happened when the log has committed what it has and what
-    /// gathers.
-    var lastJudged: TransitionEntry<State>? {
-        if let last = Self.last(of: self.gathering) { return last }
-        switch self.group {
-        case .none: return nil
-        case .committing(let judged), .ended(let judged, _): return Self.last(of: judged)
-        }
-    }
-
-    private static func last(of judged: [Judged]) -> TransitionEntry<State>? {
-        for one in judged.reversed() {
-            if let entry = one.entry { return entry }
-        }
-        return nil
-    }
-
-    /// Becomes the pump, unless there is one.
-    mutating func beginPumping() -> Bool {
-        guard self.pumper == nil else { return false }
-        self.pumper = pthread_self()
-        return true
-    }
-
-    var isPumpedHere: Bool {
-        guard let pumper = self.pumper else { return false }
-        return pthread_equal(pumper, pthread_self()) != 0
-    }
-}
-
-extension Array {
-    /// The first `count` elements, or all of them, which leave.
-    fileprivate mutating func takeFirst(_ count: Int) -> [Element]? {
-        guard count > 0, !self.isEmpty else { return nil }
-        guard count < self.count else {
-            let all = self
-            self = []
-            return all
-        }
-        defer { self.removeFirst(count) }
-        return Array(self[..<count])
+        return self.settle(Judged(pending, fate), machine)
     }
 }

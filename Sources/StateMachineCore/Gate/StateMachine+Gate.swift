@@ -18,7 +18,7 @@ extension StateMachine {
     /// - Parameters:
     ///   - new: the state to enter.
     ///   - isExpected: pure, and may be asked again if another thread was faster; the proposal goes
-    ///     on only if it holds for the state that it replaces.
+    ///     on only if it holds for the state that it replaces. Nil: always.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
     ///   - by: who, if not the process itself.
@@ -27,17 +27,19 @@ extension StateMachine {
     @discardableResult
     public func proposeAtOnce(
         _ new: State,
-        expecting isExpected: (Snapshot<State>) -> Bool = { _ in true },
+        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
         reenter: Bool = false,
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
         let straight = self.decideAtOnce(
-            new,
-            expecting: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by
+            Move(
+                to: new,
+                if: Move.Condition(isExpected),
+                reenter: reenter,
+                cause: cause,
+                by: by
+            )
         )
         guard let straight else { throw .wouldWait(current: self.snapshot) }
         return try straight.get()
@@ -55,69 +57,90 @@ extension StateMachine {
     ///   - new: the state to enter.
     ///   - question: how voters are asked.
     ///   - isExpected: pure, and may be asked again; the proposal goes on only if it holds for the
-    ///     state that it replaces.
+    ///     state that it replaces. Nil: always.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
     ///   - by: who, if not the process itself.
     ///   - completion: told the outcome; it may not block.
-    @_specialize(where State == AppState)
     public func propose(
         _ new: State,
         asking question: Question = Question(),
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool = { _ in true },
+        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
         reenter: Bool = false,
         cause: String? = nil,
         by: Peer? = nil,
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
-        _ = self.begin(
-            new,
-            asking: question,
-            expecting: isExpected,
+        let move = Move(
+            to: new,
+            if: Move.Condition(isExpected),
             reenter: reenter,
             cause: cause,
-            by: by,
-            completion: completion
+            by: by
         )
+        _ = self.begin(move, asking: question, completion: completion)
     }
 
-    /// Proposes a state; returns it if it has to wait its turn.
+    /// Proposes; returns it if it has to wait its turn.
     @_specialize(where State == AppState)
     func begin(
-        _ new: State,
+        _ move: Move<State>,
         asking question: Question,
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
-    ) -> Gate<State>.Pending? {
-        let straight = self.decideAtOnce(
-            new,
-            expecting: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by,
-            under: question
-        )
-        if let straight {
+    ) -> PendingProposal<State>? {
+        if let straight = self.decideAtOnce(move, under: question) {
             completion(straight)
             return nil
         }
-        let pending = Gate.Pending(
-            new,
-            isExpected: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by,
-            question: question,
+        let pending = PendingProposal(
+            move,
+            asking: question,
             waited: stopwatch(on: self.options.clock),
             completion: completion
         )
         self.enqueue(pending)
         return pending
+    }
+
+    /// Proposes what ``decideAtOnce(_:under:)`` could not decide.
+    ///
+    /// - Parameters:
+    ///   - move: what is proposed.
+    ///   - isTimed: whether the time until voters are asked is part of their patience; needless where
+    ///     there are none.
+    ///   - place: where `completion` is called.
+    ///   - completion: told the outcome; it may not block.
+    @_specialize(where State == AppState)
+    package func propose(
+        _ move: Move<State>,
+        isTimed: Bool,
+        in place: any CompletionPlace,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) {
+        self.lineUp(move, isTimed: isTimed, in: place, completion: completion)
+    }
+
+    /// Apart from what chooses the code for the state's type; see `outcome`.
+    @inline(never)
+    private func lineUp(
+        _ move: Move<State>,
+        isTimed: Bool,
+        in place: any CompletionPlace,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) {
+        self.enqueue(
+            PendingProposal(
+                move,
+                asking: Question(),
+                waited: isTimed ? stopwatch(on: self.options.clock) : nil,
+                place: place,
+                completion: completion
+            )
+        )
     }
 
     /// Decides at once, or returns nil if that would mean to wait.
@@ -127,32 +150,17 @@ extension StateMachine {
     /// The error is returned, for the compiler cannot make such code of what throws a generic one.
     @_specialize(where State == AppState)
     package func decideAtOnce(
-        _ new: State,
-        expecting isExpected: (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
+        _ move: Move<State>,
         under question: Question = Question()
     ) -> Result<Acceptance, TransitionError<State>>? {
-        self.outcome(
-            of: new,
-            expecting: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by,
-            under: question
-        )
+        self.outcome(of: move, under: question)
     }
 
     /// Apart from `decideAtOnce`, which chooses the code for the state's type: where the generic code
     /// stands beside the choice, all metadata that it would need is looked up before that is made.
     @inline(never)
     private func outcome(
-        of new: State,
-        expecting isExpected: (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
+        of move: Move<State>,
         under question: Question
     ) -> Result<Acceptance, TransitionError<State>>? {
         while true {
@@ -163,30 +171,35 @@ extension StateMachine {
                     holder.snapshot,
                     !holder.gate.voters.isEmpty,
                     holder.gate.votersVersion,
-                    !holder.hasLog && holder.gate.pending.isEmpty
+                    holder.gate.isFree
                 )
             }
             guard isFree else { return nil }
             do {
-                guard
-                    try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
-                else { return .success(.unchanged(base)) }
+                guard try move.changes(base, assigningEqual: self.options.assigningEqual) else {
+                    return .success(.unchanged(base))
+                }
             } catch {
                 return .failure(error)
             }
             if hasVoters {
                 let voters = self.holder.withLock { $0.gate.voters }
-                let proposal = Proposal(current: base, proposed: new, cause: cause, by: by)
+                let proposal = move.proposal(at: base)
                 guard !self.present(voters).contains(where: { $0.isAsked(proposal) })
                 else { return nil }
             }
             if let denials = question.denialsWithoutVoters {
                 return .failure(.denied(by: denials, current: base))
             }
-            let transition = self.commit(new, from: base, cause: cause, by: by) { holder in
-                holder.gate.votersVersion == version && holder.gate.pending.isEmpty
-            }
+            let transition = self.commit(move, from: base) { $0.gate.isFree(since: version) }
             if let transition { return .success(.committed(transition)) }
         }
+    }
+}
+
+extension Move.Condition {
+    /// What the function says; with nil nothing.
+    init(_ isExpected: (@Sendable (Snapshot<State>) -> Bool)?) {
+        self = isExpected.map { .holds($0) } ?? .none
     }
 }

@@ -1,65 +1,37 @@
-/// How the gate moves on.
+/// Performs what the gate decides.
 extension StateMachine {
-    /// What the gate wants done, outside the lock.
-    enum Step: Sendable {
-        case judge(Gate<State>.Pending, base: Snapshot<State>, voters: [VoterMember<State>])
-        /// Nobody is asked, and nothing moves meanwhile.
-        case judgeRun([Gate<State>.Pending], base: Snapshot<State>)
-        /// The voters agree: whether the proposer still does.
-        case confirm(Gate<State>.Pending, Ballot<State>)
-        case commit([Transition<State>])
-        case tell(Appended?, [Gate<State>.Judged])
-        case ask(
-            Ballot<State>,
-            Question,
-            waited: (@Sendable () -> Duration)?,
-            Appended
-        )
-        case again
+    /// An action of the gate's, and what was appended for it under the lock.
+    struct Step: Sendable {
+        let action: Gate<State>.Action
+        let appended: Appended?
     }
 
-    /// Moves the gate on until there is nothing it could do, unless somebody else is at it already.
-    func pump() { self.pump(from: self.next { $0.beginPumping() }) }
-
-    /// What the gate wants done next, `decide` says; the question that this closes, with the states that it
-    /// was about, is let go of after the lock.
-    private func next(_ decide: (inout Holder) -> Step?) -> Step? {
-        let (step, _) = self.holder.withLock { holder in
-            let poll = holder.gate.poll
-            return (decide(&holder), poll)
+    /// Proposes it at its turn.
+    ///
+    /// - Parameters:
+    ///   - pending: what waits its turn.
+    ///   - isLimited: whether it is refused where there is no room; its completion is told that too.
+    func enqueue(_ pending: PendingProposal<State>, isLimited: Bool = true) {
+        switch self.holder.withLock({ $0.gate.proposed(pending, isLimited: isLimited) }) {
+        case .entered: self.pump()
+        case .left: break
+        case .refused: self.tell(pending, .failure(.overloaded(current: self.snapshot)))
         }
-        return step
     }
 
-    /// The same for who has begun to pump, and knows the first step.
-    func pump(from first: Step?) {
-        var step = first
-        while let current = step {
-            if case .judgeRun(let run, let base) = current {
-                let judged = self.judge(run, from: base)
-                step = self.next { holder in
-                    holder.gate.gather(judged)
-                    return holder.nextStep()
-                }
-            } else if case .judge(let pending, let base, let voters) = current {
-                let decision = self.judge(pending, base: base, voters: voters)
-                step = self.next { holder in
-                    let settled = holder.settle(pending, as: decision, base: base) { verdict in
-                        self.votersDecided(verdict)
-                    }
-                    // One turn of the lock a proposal, not two.
-                    if case .again = settled { return holder.nextStep() }
-                    return settled
-                }
-            } else if case .confirm(let pending, let ballot) = current {
-                let isExpected = pending.isExpected(ballot.proposal.current)
-                step = self.next { holder in
-                    holder.close(ballot, with: .yes, isExpected: isExpected)
-                }
-            } else {
-                self.perform(current)
-                step = self.next { $0.nextStep() }
-            }
+    /// Has the proposal answered with ``TransitionError/withdrawn(current:)``, unless it is decided.
+    ///
+    /// Those behind it move up. Called from anywhere, under no lock.
+    func withdraw(_ pending: PendingProposal<State>) {
+        let (withdrawal, current) = self.holder.withLock { holder in
+            (holder.gate.withdrawn(pending), holder.snapshot)
+        }
+        switch withdrawal {
+        case .left:
+            self.tell(pending, .failure(.withdrawn(current: current)))
+            self.pump()
+        case .isAsked(let ballot): ballot.withdraw()
+        case .isJudged, .tooLate: break
         }
     }
 
@@ -73,49 +45,153 @@ extension StateMachine {
     @_specialize(where State == AppState)
     package func holdGroups() -> Bool {
         self.holder.withLock { holder in
-            holder.gate.isHeld = holder.hasLog
+            holder.gate.held()
             return !holder.gate.voters.isEmpty
         }
     }
 
     /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
     @_specialize(where State == AppState)
-    package func releaseGroups() {
-        let step = self.next { holder in
-            holder.gate.isHeld = false
-            return holder.beginPumping()
+    package func releaseGroups() { self.pump(from: self.after { $0.released(at: $1) }) }
+
+    /// Moves the gate on until there is nothing it could do, unless somebody else is at it already.
+    func pump() { self.pump(from: self.after { $0.pumped(at: $1) }) }
+
+    /// Tells the gate of an event, and does what its answer wants done under the lock.
+    ///
+    /// The question that this closes, with the states that it was about, is let go of after the lock.
+    private func after(
+        _ event: (inout Gate<State>, Snapshot<State>) -> Gate<State>.Action?
+    ) -> Step? {
+        let (step, _) = self.holder.withLock { holder in
+            let ballot = holder.gate.ballot
+            let machine = holder.snapshot
+            return (event(&holder.gate, machine).map { holder.take($0) }, ballot)
         }
-        self.pump(from: step)
+        return step
     }
 
-    private func perform(_ step: Step) {
-        switch step {
-        case .judge, .judgeRun, .confirm, .again: break
-        case .commit(let group):
-            self.options.log?.commit(group) { failure in
-                self.holder.withLock { $0.groupEnded(failure: failure) }
-                self.pump()
+    /// For who has begun to pump, and knows the first step.
+    private func pump(from first: Step?) {
+        var step = first
+        while let current = step {
+            switch current.action {
+            case .judgeAll(let run, let base):
+                let judged = self.judge(run, from: base)
+                step = self.after { $0.judged(judged, at: $1) }
+            case .judge(let pending, let base, let voters):
+                let decision = self.judge(pending, base: base, voters: voters)
+                step = self.after { gate, machine in
+                    gate.judged(pending, as: decision, from: base, at: machine) { verdict in
+                        self.holder.withLock { $0.gate.voted(verdict) }
+                        self.pump()
+                    }
+                }
+            case .confirm(let pending, let ballot):
+                let base = ballot.proposal.current
+                let entry =
+                    pending.move.condition.isMet(by: base)
+                    ? self.entry(of: pending.move.transition(from: base)) : nil
+                step = self.after { $0.confirmed(ballot, with: entry, at: $1) }
+            case .commit(let group):
+                self.options.log?.commit(group) { failure in
+                    self.holder.withLock { $0.gate.committed(failure: failure) }
+                    self.pump()
+                }
+                step = self.after { $0.performed(at: $1) }
+            case .tell(let judged):
+                self.tell(judged, of: current.appended)
+                step = self.after { $0.performed(at: $1) }
+            case .ask(let ballot, let question, let waited):
+                let waited = waited?() ?? .zero
+                ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
+                if let appended = current.appended { self.announce(appended) }
+                step = self.after { $0.performed(at: $1) }
             }
-        case .tell(let appended, let judged):
-            // Who listens on this very thread is told before any completion, and may wait for others.
-            let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
-            guard !isHeardHere, let place = judged.first?.pending.place else {
-                if let appended { self.announce(appended) }
-                self.tell(judged[...])
-                return
-            }
-            place.together {
-                self.tell(judged[...])
-                if let appended { self.announce(appended) }
-            }
-        case .ask(let ballot, let question, let waited, let appended):
-            ballot.setAlarms(under: question, waited: waited?() ?? .zero, clock: self.options.clock)
-            self.announce(appended)
         }
+    }
+
+    // MARK: - Judging
+
+    /// Judges each against the state as it will be after those before it; like all judging never under the
+    /// lock.
+    private func judge(
+        _ run: [PendingProposal<State>],
+        from base: Snapshot<State>
+    ) -> [JudgedProposal<State>] {
+        var base = base
+        return run.map { pending in
+            let fate: JudgedProposal<State>.Fate
+            switch self.judge(pending, base: base, voters: []) {
+            case .refuse(let error): fate = .answered(.failure(error))
+            // Nobody is there to be asked.
+            case .leave, .ask: fate = .answered(.success(.unchanged(base)))
+            case .enter(let entry):
+                fate = .entering(entry)
+                base = Snapshot(seq: entry.seq, state: entry.new, at: entry.at)
+            }
+            return JudgedProposal(pending, fate)
+        }
+    }
+
+    /// Runs the state's, the proposer's and the voters' own pure code, so never under the lock.
+    private func judge(
+        _ pending: PendingProposal<State>,
+        base: Snapshot<State>,
+        voters: [VoterMember<State>]
+    ) -> Gate<State>.Decision {
+        let move = pending.move
+        do {
+            guard try move.changes(base, assigningEqual: self.options.assigningEqual) else {
+                return .leave
+            }
+        } catch {
+            return .refuse(error)
+        }
+        if let question = pending.question {
+            let proposal = move.proposal(at: base)
+            let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
+            guard asked.isEmpty else { return .ask(asked, question) }
+            if let denials = question.denialsWithoutVoters {
+                return .refuse(.denied(by: denials, current: base))
+            }
+        }
+        return .enter(self.entry(of: move.transition(from: base)))
+    }
+
+    /// Those who are still there; whoever is gone leaves the gate, and so never has a proposal wait.
+    ///
+    /// Under no lock, as all that looks at what is held weakly.
+    func present(_ voters: [VoterMember<State>]) -> [VoterMember<State>] {
+        voters.filter { voter in
+            guard voter.isGone else { return true }
+            self.end(voter)
+            return false
+        }
+    }
+
+    // MARK: - Telling
+
+    private func tell(_ judged: [JudgedProposal<State>], of appended: Appended?) {
+        // Who listens on this very thread is told before any completion, and may wait for others.
+        let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
+        guard !isHeardHere, let place = judged.first?.pending.place else {
+            if let appended { self.announce(appended) }
+            self.tell(judged[...])
+            return
+        }
+        place.together {
+            self.tell(judged[...])
+            if let appended { self.announce(appended) }
+        }
+    }
+
+    private func tell(_ pending: PendingProposal<State>, _ answer: Gate<State>.Answer) {
+        self.tell([JudgedProposal(pending, .answered(answer))])
     }
 
     /// Completes each; those in a row that are completed in the same place are taken there together.
-    func tell(_ judged: ArraySlice<Gate<State>.Judged>) {
+    private func tell(_ judged: ArraySlice<JudgedProposal<State>>) {
         var rest = judged
         while let first = rest.first {
             guard let place = first.pending.place else {
@@ -130,105 +206,28 @@ extension StateMachine {
             place.run { for index in run.indices { run[index].complete() } }
         }
     }
+}
 
-    private func votersDecided(_ verdict: Verdict) {
-        self.holder.withLock { holder in
-            guard case .open(let ballot) = holder.gate.poll else { return }
-            holder.gate.poll = .decided(ballot, verdict)
-        }
-        self.pump()
-    }
-
-    /// Judges each against the state as it will be after those before it; like all judging never under the
-    /// lock.
-    private func judge(
-        _ run: [Gate<State>.Pending],
-        from base: Snapshot<State>
-    ) -> [Gate<State>.Judged] {
-        var base = base
-        // Read after the base, so a later seq never has an earlier reading.
-        let now = WallTime.now
-        return run.map { pending in
-            let fate: Gate<State>.Judged.Fate
-            switch self.judge(pending, base: base, voters: []) {
-            case .refuse(let error): fate = .answered(.failure(error))
-            // Nobody is there to be asked.
-            case .leave, .ask: fate = .answered(.success(.unchanged(base)))
-            case .enter:
-                let transition = pending.transition(from: base, at: now)
-                fate = .entering(
-                    TransitionEntry(transition, deliveryCount: self.deliveryCount(of: transition))
-                )
-                base = Snapshot(seq: transition.seq, state: transition.new, at: now)
+extension StateMachine.Holder {
+    /// Does what an action wants done under the lock: enters states, puts a question.
+    fileprivate mutating func take(_ action: Gate<State>.Action) -> StateMachine<State>.Step {
+        switch action {
+        case .judge, .judgeAll, .confirm, .commit: return .init(action: action, appended: nil)
+        case .tell(let judged):
+            let before = self.tail
+            var isEntering = false
+            for index in judged.indices {
+                guard case .entering(let entry) = judged[index].fate else { continue }
+                isEntering = true
+                _ = self.enter(entry.new, as: entry, at: entry.at)
             }
-            return Gate.Judged(pending: pending, fate: fate)
+            let appended = isEntering ? self.appended(since: before) : nil
+            return .init(action: action, appended: appended)
+        case .ask(let ballot, _, _):
+            let before = self.tail
+            self.append(QuestionEntry(ballot))
+            return .init(action: action, appended: self.appended(since: before))
         }
-    }
-
-    /// Runs the state's, the proposer's and the voters' own pure code, so never under the lock.
-    private func judge(
-        _ pending: Gate<State>.Pending,
-        base: Snapshot<State>,
-        voters: [VoterMember<State>]
-    ) -> Gate<State>.Decision {
-        do {
-            guard
-                try self.changes(
-                    base,
-                    to: pending.new,
-                    expecting: pending.isExpected,
-                    reenter: pending.reenter
-                )
-            else { return .leave }
-        } catch {
-            return .refuse(error)
-        }
-        guard let question = pending.question else { return .enter }
-        let proposal = Proposal(
-            current: base,
-            proposed: pending.new,
-            cause: pending.cause,
-            by: pending.by
-        )
-        let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
-        guard asked.isEmpty else { return .ask(asked, question) }
-        if let denials = question.denialsWithoutVoters {
-            return .refuse(.denied(by: denials, current: base))
-        }
-        return .enter
-    }
-
-    /// Those who are still there; whoever is gone leaves the gate, and so never has a proposal wait.
-    ///
-    /// Under no lock, as all that looks at what is held weakly.
-    func present(_ voters: [VoterMember<State>]) -> [VoterMember<State>] {
-        voters.filter { voter in
-            guard voter.isGone else { return true }
-            self.end(voter)
-            return false
-        }
-    }
-
-    /// Whether assigning `new` to a machine at `base` makes a transition.
-    @inlinable
-    func changes(
-        _ base: Snapshot<State>,
-        to new: State,
-        expecting isExpected: (Snapshot<State>) -> Bool,
-        reenter: Bool
-    ) throws(TransitionError<State>) -> Bool {
-        guard isExpected(base) else { throw .conflict(current: base) }
-        if base.state == new {
-            // A state may always be entered again from itself.
-            switch self.options.assigningEqual {
-            case .ignored: return reenter
-            case .announced: return true
-            }
-        }
-        guard base.state.mayBecome(new.name) else {
-            throw .illegal(current: base, allowed: base.state.successors)
-        }
-        return true
     }
 }
 

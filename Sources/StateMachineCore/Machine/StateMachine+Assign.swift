@@ -29,38 +29,15 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        guard self.options.log == nil else {
-            return try self.assignThroughLog(
-                new,
-                ifSeq: seq,
-                reenter: reenter,
-                cause: cause,
-                by: by
-            )
-        }
-        return try self.assignStraight(new, ifSeq: seq, reenter: reenter, cause: cause, by: by)
-    }
-
-    /// On a machine without a write-ahead log.
-    @inlinable
-    func assignStraight(
-        _ new: State,
-        ifSeq seq: UInt64?,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?
-    ) throws(TransitionError<State>) -> Acceptance {
-        let entered = try self.enter(
-            new,
-            expecting: { seq == nil || $0.seq == seq },
+        let move = Move(
+            to: new,
+            if: .init(seq: seq),
             reenter: reenter,
             cause: cause,
             by: by
         )
-        switch entered {
-        case .committed(let transition): return .committed(transition)
-        case .unchanged(let snapshot): return .unchanged(snapshot)
-        }
+        guard self.options.log == nil else { return try self.assignThroughLog(move) }
+        return try self.enter(move)
     }
 
     /// The setter of `state`, which cannot throw.
@@ -71,50 +48,31 @@ extension StateMachine {
             return
         }
         do {
-            _ = try self.enter(
-                new,
-                expecting: { _ in true },
-                reenter: false,
-                cause: nil,
-                by: nil
-            )
+            _ = try self.enter(Move(to: new))
         } catch {
             Self.trap(new, error)
         }
     }
 
     @usableFromInline
-    func assignThroughLog(
-        _ new: State,
-        ifSeq seq: UInt64?,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?
-    ) throws(TransitionError<State>) -> Acceptance {
+    func assignThroughLog(_ move: Move<State>) throws(TransitionError<State>) -> Acceptance {
         guard
             self.options.log?.isCurrent != true,
             !self.holder.withLock({ $0.gate.isPumpedHere })
         else { throw .wouldWait(current: self.snapshot) }
         let mailbox = Mailbox<Gate<State>.Answer>()
-        self.enqueue(
-            self.unasked(
-                new,
-                { seq == nil || $0.seq == seq },
-                reenter: reenter,
-                cause: cause,
-                by: by
-            ) { mailbox.put($0) }
-        )
+        self.enqueue(PendingProposal(move, asking: nil) { mailbox.put($0) })
         return try mailbox.wait().get()
     }
 
     @usableFromInline
     func assignThroughLogOrTrap(_ new: State) {
+        let move = Move(to: new)
         do {
-            _ = try self.assignThroughLog(new, ifSeq: nil, reenter: false, cause: nil, by: nil)
+            _ = try self.assignThroughLog(move)
         } catch .wouldWait {
             self.enqueue(
-                self.unasked(new, { _ in true }, reenter: false, cause: nil, by: nil) { answer in
+                PendingProposal(move, asking: nil) { answer in
                     if case .failure(let error) = answer { self.trapOrReport(new, error) }
                 }
             )
@@ -134,25 +92,6 @@ extension StateMachine {
     @usableFromInline
     static func trap(_ new: State, _ error: TransitionError<State>) -> Never {
         preconditionFailure("\(new) was assigned to a machine that refuses it: \(error)")
-    }
-
-    func unasked(
-        _ new: State,
-        _ isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?,
-        completion: @escaping @Sendable (Gate<State>.Answer) -> Void
-    ) -> Gate<State>.Pending {
-        Gate.Pending(
-            new,
-            isExpected: isExpected,
-            reenter: reenter,
-            cause: cause,
-            by: by,
-            question: nil,
-            completion: completion
-        )
     }
 }
 

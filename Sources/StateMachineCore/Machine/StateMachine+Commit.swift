@@ -21,55 +21,32 @@ extension StateMachine {
         }
     }
 
-    /// What became of an assignment that asks nobody.
-    @usableFromInline
-    enum Entered {
-        case committed(Transition<State>)
-        case unchanged(Snapshot<State>)
-    }
-
     /// Assigns `new` without asking anybody, unless it is refused; only without a write-ahead log.
     ///
     /// Judged, and its entry built, outside the lock, since that runs client code; under the lock it
     /// is committed if nothing has moved meanwhile, and judged again if something has.
     @inlinable
-    func enter(
-        _ new: State,
-        expecting isExpected: (Snapshot<State>) -> Bool,
-        reenter: Bool,
-        cause: String?,
-        by: Peer?
-    ) throws(TransitionError<State>) -> Entered {
+    func enter(_ move: Move<State>) throws(TransitionError<State>) -> Acceptance {
         while true {
             let base = self.snapshot
-            guard
-                try self.changes(base, to: new, expecting: isExpected, reenter: reenter)
-            else { return .unchanged(base) }
-            let transition = self.commit(new, from: base, cause: cause, by: by) { _ in true }
-            if let transition { return .committed(transition) }
+            guard try move.changes(base, assigningEqual: self.options.assigningEqual) else {
+                return .unchanged(base)
+            }
+            if let transition = self.commit(move, from: base, if: { _ in true }) {
+                return .committed(transition)
+            }
         }
     }
 
-    /// Enters `new`, unless the machine is not at `base` any more, or `isStill` says no; then nil.
-    ///
-    /// The time is read after the base, so a later seq never has an earlier reading.
+    /// Makes the move, unless the machine is not at `base` any more, or `isStill` says no; then nil.
     @inlinable
     @inline(__always)
     func commit(
-        _ new: State,
+        _ move: Move<State>,
         from base: Snapshot<State>,
-        cause: String?,
-        by: Peer?,
         if isStill: (Holder) -> Bool
     ) -> Transition<State>? {
-        let transition = Transition(
-            seq: base.seq + 1,
-            old: base.state,
-            new: new,
-            at: .now,
-            cause: cause,
-            by: by
-        )
+        let transition = move.transition(from: base)
         guard let done = self.link(transition, at: base, if: isStill) else { return nil }
         if !done.lanes.isEmpty { self.tellHere(done.lanes, for: done.position) }
         return transition
@@ -87,10 +64,7 @@ extension StateMachine {
         at base: Snapshot<State>,
         if isStill: (Holder) -> Bool
     ) -> (lanes: [Lane<State>], position: UInt64)? {
-        let entry = TransitionEntry(
-            transition,
-            deliveryCount: self.options.unheard == nil ? nil : self.deliveryCount(of: transition)
-        )
+        let entry = self.entry(of: transition)
         let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
             guard holder.seq == base.seq, isStill(holder) else { return nil }
             let before = holder.enter(transition.new, as: entry, at: transition.at)
@@ -110,6 +84,15 @@ extension StateMachine {
     @inlinable
     func areAwake(_ lanes: [Lane<State>]) -> Bool {
         self.sleepers.isEmpty && self.options.laneLimit == nil && !lanes.isEmpty
+    }
+
+    /// The transition's place in the log, which it has yet to take.
+    @inlinable
+    func entry(of transition: Transition<State>) -> TransitionEntry<State> {
+        TransitionEntry(
+            transition,
+            deliveryCount: self.options.unheard == nil ? nil : self.deliveryCount(of: transition)
+        )
     }
 
     /// Reports the transition when every lane has passed it and nobody heard it.

@@ -9,13 +9,9 @@ extension StateMachine {
     package func afterCommits(_ done: @escaping @Sendable () -> Void) {
         // A proposal which goes past the voters and is always refused: its answer waits its turn.
         self.enqueue(
-            Gate.Pending(
-                self.state,
-                isExpected: { _ in false },
-                reenter: false,
-                cause: nil,
-                by: nil,
-                question: nil,
+            PendingProposal(
+                Move(to: self.state, if: .holds { _ in false }),
+                asking: nil,
                 completion: { _ in done() }
             ),
             isLimited: false

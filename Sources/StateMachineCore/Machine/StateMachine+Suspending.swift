@@ -12,7 +12,7 @@ extension StateMachine {
     /// - Parameters:
     ///   - new: the state to enter.
     ///   - question: how voters are asked.
-    ///   - isExpected: pure, and may be asked again.
+    ///   - isExpected: pure, and may be asked again; nil: always.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
     ///   - by: who, if not the process itself.
@@ -22,21 +22,20 @@ extension StateMachine {
     public func propose(
         _ new: State,
         asking question: Question = Question(),
-        expecting isExpected: @escaping @Sendable (Snapshot<State>) -> Bool = { _ in true },
+        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
         reenter: Bool = false,
         cause: String? = nil,
         by: Peer? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        try await self.outcome { completion in
-            self.begin(
-                new,
-                asking: question,
-                expecting: isExpected,
-                reenter: reenter,
-                cause: cause,
-                by: by,
-                completion: completion
-            )
+        let move = Move(
+            to: new,
+            if: Move.Condition(isExpected),
+            reenter: reenter,
+            cause: cause,
+            by: by
+        )
+        return try await self.outcome { completion in
+            self.begin(move, asking: question, completion: completion)
         }
     }
 
@@ -62,25 +61,19 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
+        let move = Move(
+            to: new,
+            if: .init(seq: seq),
+            reenter: reenter,
+            cause: cause,
+            by: by
+        )
         guard self.options.log != nil else {
             guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
-            return try self.assignStraight(
-                new,
-                ifSeq: seq,
-                reenter: reenter,
-                cause: cause,
-                by: by
-            )
+            return try self.enter(move)
         }
         return try await self.outcome { completion in
-            let pending = self.unasked(
-                new,
-                { seq == nil || $0.seq == seq },
-                reenter: reenter,
-                cause: cause,
-                by: by,
-                completion: completion
-            )
+            let pending = PendingProposal(move, asking: nil, completion: completion)
             self.enqueue(pending)
             return pending
         }
@@ -88,8 +81,8 @@ extension StateMachine {
 
     /// What becomes of what `begin` proposes, which returns it if it is not decided yet.
     private func outcome(
-        of begin: (_ completion: @escaping @Sendable (Gate<State>.Answer) -> Void) -> Gate<State>
-            .Pending?
+        of begin: (_ completion: @escaping @Sendable (Gate<State>.Answer) -> Void)
+            -> PendingProposal<State>?
     ) async throws(TransitionError<State>) -> Acceptance {
         guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
         let withdrawal = Withdrawal()

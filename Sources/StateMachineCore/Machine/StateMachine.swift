@@ -17,11 +17,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// The entry of the assignment that is about to be made, and its time.
         @usableFromInline var prepared: LogEntry?
         @usableFromInline var preparedAt: WallTime
-        /// Whether what is judged has to be committed elsewhere before it is assigned.
-        let hasLog: Bool
-        /// Who wants to hear of transitions that nobody heard.
-        let unheard: (@Sendable (Transition<State>) -> Void)?
-        var gate = Gate<State>()
+        var gate: Gate<State>
 
         @usableFromInline var state: State {
             // The only way out: an assignment that has no entry does not happen. It does nothing but
@@ -135,8 +131,7 @@ public final class StateMachine<State: MachineState>: Sendable {
                 since: snapshot.at,
                 tail: LogEntry(.beginning),
                 preparedAt: snapshot.at,
-                hasLog: options.log != nil,
-                unheard: options.unheard,
+                gate: Gate(hasLog: options.log != nil, limit: options.proposalLimit),
                 state: snapshot.state
             )
         )

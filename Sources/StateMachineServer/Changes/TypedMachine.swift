@@ -90,16 +90,15 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ cause: String?,
         _ by: Peer
     ) -> SetOutcome? {
-        // Not captured as a whole, which would copy it.
-        let (ifSeq, ifState) = (call?.ifSeq, call?.ifState)
         let typed = self.typed(state)
-        let result = self.machine.decideAtOnce(
-            typed.state,
-            expecting: { self.coding.matches(ifSeq, ifState, $0) },
+        let move = Move(
+            to: typed.state,
+            if: self.condition(of: call),
             reenter: call?.reenter ?? false,
             cause: cause,
             by: by
         )
+        let result = self.machine.decideAtOnce(move)
         switch consume result {
         case nil: return nil
         case .success(.committed(let transition)):
@@ -108,6 +107,14 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case .success(let accepted): return self.outcome(accepted)
         case .failure(let error): return self.outcome(error)
         }
+    }
+
+    /// A seq alone costs no closure.
+    private func condition(of call: SetCall?) -> Move<State>.Condition {
+        guard let call else { return .none }
+        guard let pattern = call.ifState else { return call.ifSeq.map { .seq($0) } ?? .none }
+        let (coding, seq) = (self.coding, call.ifSeq)
+        return .holds { coding.matches(seq, pattern, $0) }
     }
 
     @_specialize(where State == AppState)
@@ -135,12 +142,15 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: connection)
         connection.list(set)
         if set.isOrdered { self.committing += 1 }
-        self.machine.propose(
-            typed.state,
-            expecting: { set.isExpected($0) },
+        let move = Move(
+            to: typed.state,
+            if: .holds { set.isExpected($0) },
             reenter: call?.reenter ?? false,
             cause: cause,
-            by: connection.peer,
+            by: connection.peer
+        )
+        self.machine.propose(
+            move,
             isTimed: !set.isOrdered,
             // Decided at once, this is still the request's turn; decided later, it is whoever's thread
             // brought the last vote or the commit.

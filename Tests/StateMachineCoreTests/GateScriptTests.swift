@@ -1,0 +1,184 @@
+import Testing
+
+@testable import StateMachineCore
+
+/// The gate as a value: an event in, an action out, nothing performed.
+struct GateScriptTests {
+    private typealias Pending = PendingProposal<AppState>
+
+    private let start = Snapshot(seq: 7, state: AppState.ready(false), at: .now)
+
+    private func pending(_ new: AppState, asking question: Question? = Question()) -> Pending {
+        Pending(Move(to: new), asking: question) { _ in }
+    }
+
+    private func entry(
+        _ pending: Pending,
+        from base: Snapshot<AppState>
+    ) -> TransitionEntry<AppState> {
+        TransitionEntry(pending.move.transition(from: base))
+    }
+
+    /// What was told of whom, as text that can be compared.
+    private func text(_ action: Gate<AppState>.Action?) -> String {
+        switch action {
+        case nil: "rest"
+        case .judge(let pending, _, let voters): "judge \(pending.move.new), \(voters.count) voters"
+        case .judgeAll(let run, _): "judge all \(run.count)"
+        case .confirm(let pending, _): "confirm \(pending.move.new)"
+        case .commit(let group): "commit \(group.map(\.seq))"
+        case .tell(let judged):
+            "tell "
+                + judged.map { $0.entry.map { "entered \($0.seq)" } ?? "answered" }.joined(
+                    separator: ", "
+                )
+        case .ask: "ask"
+        }
+    }
+
+    @Test
+    func withoutALogAProposalIsJudgedAndEntered() {
+        var gate = Gate<AppState>(hasLog: false, limit: 1)
+        let first = self.pending(.ready(true))
+        #expect(gate.proposed(first, isLimited: true) == .entered)
+        #expect(gate.proposed(self.pending(.ready(true)), isLimited: true) == .refused)
+        #expect(self.text(gate.pumped(at: self.start)) == "judge ready(true), 0 voters")
+        #expect(gate.isPumpedHere)
+        // Nobody else pumps meanwhile.
+        #expect(self.text(gate.pumped(at: self.start)) == "rest")
+        let action = gate.judged(
+            first,
+            as: .enter(self.entry(first, from: self.start)),
+            from: self.start,
+            at: self.start
+        ) { _ in }
+        #expect(self.text(action) == "tell entered 8")
+        #expect(self.text(gate.performed(at: self.start)) == "rest")
+        #expect(!gate.isPumpedHere)
+    }
+
+    @Test
+    func whatWasJudgedOfAMachineThatHasMovedIsJudgedAgain() {
+        var gate = Gate<AppState>(hasLog: false, limit: 9)
+        let first = self.pending(.ready(true))
+        _ = gate.proposed(first, isLimited: true)
+        _ = gate.pumped(at: self.start)
+        let moved = Snapshot(seq: 8, state: AppState.ready(true), at: .now)
+        let action = gate.judged(first, as: .leave, from: self.start, at: moved) { _ in }
+        #expect(self.text(action) == "judge ready(true), 0 voters")
+    }
+
+    @Test
+    func withALogWhatIsHeldIsOneGroupAndIsToldWhenTheLogHasAnswered() {
+        var gate = Gate<AppState>(hasLog: true, limit: 9)
+        gate.held()
+        let all = [true, false].map { self.pending(.ready($0)) }
+        for one in all { #expect(gate.proposed(one, isLimited: true) == .left) }
+        #expect(self.text(gate.released(at: self.start)) == "judge all 2")
+        let one = self.entry(all[0], from: self.start)
+        let then = Snapshot(seq: one.seq, state: one.new, at: one.at)
+        let two = self.entry(all[1], from: then)
+        let judged = [
+            JudgedProposal(all[0], .entering(one)), JudgedProposal(all[1], .entering(two)),
+        ]
+        #expect(self.text(gate.judged(judged, at: self.start)) == "commit [8, 9]")
+        #expect(gate.groupUnderWay == 1)
+        #expect(self.text(gate.performed(at: self.start)) == "rest")
+        gate.committed(failure: nil)
+        #expect(gate.groupUnderWay == nil)
+        #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8, entered 9")
+        #expect(self.text(gate.performed(at: then)) == "rest")
+    }
+
+    @Test
+    func whatALogRefusesIsAnsweredAndWhatRestedOnItIsJudgedAgain() {
+        var gate = Gate<AppState>(hasLog: true, limit: 9)
+        let first = self.pending(.ready(true))
+        _ = gate.proposed(first, isLimited: true)
+        _ = gate.pumped(at: self.start)
+        let entry = self.entry(first, from: self.start)
+        let action = gate.judged([JudgedProposal(first, .entering(entry))], at: self.start)
+        #expect(self.text(action) == "commit [8]")
+        // While the log is at it, one more comes and is judged on the state that is not to be.
+        let second = self.pending(.authentication(.active))
+        _ = gate.proposed(second, isLimited: true)
+        #expect(self.text(gate.performed(at: self.start)) == "judge all 1")
+        let ahead = Snapshot(seq: entry.seq, state: entry.new, at: entry.at)
+        let next = JudgedProposal(second, .entering(self.entry(second, from: ahead)))
+        #expect(self.text(gate.judged([next], at: self.start)) == "rest")
+        gate.committed(failure: "the disk is full")
+        #expect(self.text(gate.pumped(at: self.start)) == "tell answered")
+        #expect(self.text(gate.performed(at: self.start)) == "judge all 1")
+    }
+
+    @Test
+    func aQuestionIsPutOnceAndAWithdrawnProposalEndsIt() {
+        var gate = Gate<AppState>(hasLog: false, limit: 9)
+        let voter = VoterMember<AppState>(
+            .init(label: "voter"),
+            isAsked: { _ in true },
+            body: { _ in }
+        )
+        gate.voterCame(voter)
+        let first = self.pending(.ready(true))
+        #expect(gate.withdrawn(first) == .tooLate)
+        _ = gate.proposed(first, isLimited: true)
+        #expect(self.text(gate.pumped(at: self.start)) == "judge ready(true), 1 voters")
+        #expect(gate.withdrawn(self.pending(.ready(true))) == .tooLate)
+        let asked = gate.judged(
+            first,
+            as: .ask([voter], Question()),
+            from: self.start,
+            at: self.start
+        ) { _ in }
+        #expect(self.text(asked) == "ask")
+        #expect(self.text(gate.performed(at: self.start)) == "rest")
+        #expect(gate.withdrawn(first) == .isAsked)
+        gate.voted(.no([.withdrawn]))
+        #expect(self.text(gate.pumped(at: self.start)) == "tell answered")
+        #expect(gate.ballot == nil)
+    }
+
+    @Test
+    func whoAgreesIsConfirmedUnlessTheMachineHasMoved() {
+        for hasMoved in [false, true] {
+            var gate = Gate<AppState>(hasLog: false, limit: 9)
+            let voter = VoterMember<AppState>(
+                .init(label: "voter"),
+                isAsked: { _ in true },
+                body: { _ in }
+            )
+            gate.voterCame(voter)
+            let first = self.pending(.ready(true))
+            _ = gate.proposed(first, isLimited: true)
+            _ = gate.pumped(at: self.start)
+            _ = gate.judged(first, as: .ask([voter], Question()), from: self.start, at: self.start)
+            { _ in }
+            guard let ballot = gate.ballot else {
+                Issue.record("nobody is asked")
+                return
+            }
+            _ = gate.performed(at: self.start)
+            gate.voted(.yes)
+            let machine =
+                hasMoved
+                ? Snapshot(seq: 8, state: AppState.dataRetrieval(.idle), at: .now) : self.start
+            #expect(self.text(gate.pumped(at: machine)) == "confirm ready(true)")
+            let entry = self.entry(first, from: self.start)
+            let action = gate.confirmed(ballot, with: entry, at: machine)
+            #expect(self.text(action) == (hasMoved ? "tell answered" : "tell entered 8"))
+        }
+    }
+}
+
+extension Gate.Withdrawal {
+    fileprivate enum Kind { case left, isAsked, isJudged, tooLate }
+
+    fileprivate static func == (withdrawal: Self, kind: Kind) -> Bool {
+        switch (withdrawal, kind) {
+        case (.left, .left), (.isAsked, .isAsked), (.isJudged, .isJudged), (.tooLate, .tooLate):
+            true
+        case (.left, _), (.isAsked, _), (.isJudged, _), (.tooLate, _): false
+        }
+    }
+}
