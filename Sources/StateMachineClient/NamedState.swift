@@ -24,7 +24,7 @@ public struct NamedState: Hashable, Sendable {
 /// Turns lines' states into values of the enum that the daemon holds.
 ///
 /// Costly to make, since the enum is examined; make one and keep it.
-public struct StateReader<State: MachineState>: Sendable {
+public struct StateReader<State: EnumState>: Sendable {
     private let coding = StateCoding<State>()
 
     /// A reader for that enum.

@@ -15,7 +15,13 @@ struct HistoryOpening<State: MachineState> {
     /// Why the disk takes nothing; nil if it does.
     let trouble: String?
 
-    init(in path: String, options: HistoryOptions, boot: String?, patience: Double) throws {
+    init(
+        in path: String,
+        coding: StateCoding<State>,
+        options: HistoryOptions,
+        boot: String?,
+        patience: Double
+    ) throws {
         let directory = try StateDirectory(path)
         func open(after loss: HistoryLoss?) throws -> Self {
             let database = HistoryDatabase(
@@ -24,7 +30,7 @@ struct HistoryOpening<State: MachineState> {
                 boot: boot,
                 patience: patience
             )
-            return try Self(database, after: loss)
+            return try Self(database, coding, after: loss)
         }
         func openAnew() throws -> Self {
             let aside = try directory.setDatabaseAside(at: WallTime.now.fileName)
@@ -40,8 +46,11 @@ struct HistoryOpening<State: MachineState> {
         }
     }
 
-    private init(_ database: HistoryDatabase, after loss: HistoryLoss?) throws {
-        let coding = StateCoding<State>()
+    private init(
+        _ database: HistoryDatabase,
+        _ coding: StateCoding<State>,
+        after loss: HistoryLoss?
+    ) throws {
         let past = try database.past()
         self.database = database
         if let last = past.newest {
@@ -56,7 +65,7 @@ struct HistoryOpening<State: MachineState> {
         } else {
             let wasThere = database.directory.last != nil
             self.loss = loss ?? (wasThere ? .missing(database: database.path) : nil)
-            self.state = .initial
+            self.state = coding.initial
             self.newest = RecordedTransition(
                 seq: 0,
                 old: nil,

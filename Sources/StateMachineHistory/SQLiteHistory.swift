@@ -1,7 +1,7 @@
 import Dispatch
 import GRDB
 public import StateMachineCore
-import StateMachineProtocol
+package import StateMachineProtocol
 import Synchronization
 
 /// A machine's past in an SQLite database, which is also its write-ahead log: one row a transition.
@@ -31,7 +31,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     private let reads: DispatchQueue
     /// Rings once a day; of the wall's clock, so that days in which the machine slept count.
     private let days: any DispatchSourceTimer
-    private let coding = StateCoding<State>()
+    private let coding: StateCoding<State>
     private let oldestKept: Atomic<UInt64>
 
     /// The newest transition that is in the database; its state begins the next one's row.
@@ -55,8 +55,25 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     ///   - directory: nobody else may have a history in it at the same time.
     ///   - options: how safe it is, and how far it goes back.
     /// - Throws: ``HistoryError``.
-    public convenience init(directory: String, options: HistoryOptions = HistoryOptions()) throws {
-        try self.init(directory: directory, options: options, boot: BootID.current)
+    public convenience init(
+        directory: String,
+        options: HistoryOptions = HistoryOptions()
+    ) throws where State: EnumState {
+        try self.init(directory: directory, coding: StateCoding(), options: options)
+    }
+
+    /// The same, for states of that form.
+    package convenience init(
+        directory: String,
+        coding: StateCoding<State>,
+        options: HistoryOptions
+    ) throws {
+        try self.init(
+            directory: directory,
+            coding: coding,
+            options: options,
+            boot: BootID.current
+        )
     }
 
     /// The same on a machine that was started under that name, where a day has so many seconds.
@@ -68,6 +85,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     /// what it has if nobody else reads for long. Not tuned.
     package init(
         directory path: String,
+        coding: StateCoding<State>,
         options: HistoryOptions,
         boot: String?,
         day: Double = 86_400,
@@ -76,10 +94,12 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     ) throws {
         let opening = try HistoryOpening<State>(
             in: path,
+            coding: coding,
             options: options,
             boot: boot,
             patience: patience
         )
+        self.coding = coding
         self.options = options
         self.longLog = longLog
         self.pruning = Pruning(options, newest: opening.newest.at)

@@ -119,7 +119,7 @@ import Testing
     @Test func aDelegateOfAnotherStateDoesNotCompile() async throws {
         let other = """
 
-            enum Lamp: String, MachineState {
+            enum Lamp: String, EnumState {
                 case off, on
                 enum Name: String, CaseIterable { case off, on }
                 static var initial: Lamp { .off }

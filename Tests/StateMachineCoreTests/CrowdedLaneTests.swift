@@ -166,7 +166,7 @@ private final class ComparedMember: Member<AppState>, @unchecked Sendable {
 }
 
 /// A state that says how often it was encoded.
-private enum Encoded: MachineState {
+private enum Encoded: EnumState {
     case even(Int)
     case odd(Int)
 
@@ -215,7 +215,7 @@ private final class Payload: Hashable, Codable, Sendable {
     static func == (left: Payload, right: Payload) -> Bool { left.number == right.number }
 }
 
-private enum Heavy: MachineState {
+private enum Heavy: EnumState {
     case of(Payload)
 
     enum Name: String, CaseIterable { case of }

@@ -22,7 +22,7 @@ import Testing
     }
 }
 
-private enum Kiosk: MachineState {
+private enum Kiosk: EnumState {
     case booting
     case maintenance(reason: String)
     case serving(customers: Int, Size)
@@ -36,7 +36,7 @@ private enum Kiosk: MachineState {
 }
 
 /// An enum with raw values, which is encoded without a key.
-private enum Lamp: String, MachineState {
+private enum Lamp: String, EnumState {
     case off
     case on
 

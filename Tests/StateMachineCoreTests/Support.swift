@@ -29,7 +29,7 @@ final class Listener: StateDelegate {
 }
 
 /// A machine whose states may only be entered one after the other, and one that carries a number.
-enum Door: MachineState {
+enum Door: EnumState {
     case closed
     case open(Int)
     case locked

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import TestSupport
 import Testing
 
@@ -19,6 +20,7 @@ struct LogLengthTests {
             let path = "\(directory)/a"
             let history = try History(
                 directory: path,
+                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: nil,
                 longLog: 8 << 20

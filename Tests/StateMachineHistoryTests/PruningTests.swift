@@ -1,5 +1,6 @@
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import TestSupport
 import Testing
 
@@ -46,6 +47,7 @@ struct PruningTests {
             let path = "\(directory)/a"
             let history = try History(
                 directory: path,
+                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: nil,
                 day: 0.01

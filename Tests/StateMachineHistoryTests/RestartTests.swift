@@ -75,19 +75,26 @@ struct RestartTests {
             let first = "\(directory)/a"
             let history = try History(
                 directory: first,
+                coding: StateCoding(),
                 options: HistoryOptions(durability),
                 boot: "1"
             )
             try await history.makeMachine().assign(.ready(true))
             if isSettled { #expect(await history.settled() == nil) }
             let second = try leftovers(of: first)
-            let again = try History(directory: second, options: HistoryOptions(), boot: boot)
+            let again = try History(
+                directory: second,
+                coding: StateCoding(),
+                options: HistoryOptions(),
+                boot: boot
+            )
             #expect((again.epoch == history.epoch) == isSame)
             #expect(again.loss == nil)
             #expect(again.snapshot.seq == 1)
             // The new run has noted itself: nothing that happened before it counts any more.
             let third = try History(
                 directory: try leftovers(of: second),
+                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: "3"
             )
@@ -99,13 +106,19 @@ struct RestartTests {
     func whatIsCommittedAfterSettlingCountsAsUnsettled() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
-            let history = try History(directory: first, options: HistoryOptions(), boot: "1")
+            let history = try History(
+                directory: first,
+                coding: StateCoding(),
+                options: HistoryOptions(),
+                boot: "1"
+            )
             let machine = history.makeMachine()
             try await machine.assign(.ready(true))
             #expect(await history.settled() == nil)
             try await machine.assign(.ready(false))
             let again = try History(
                 directory: try leftovers(of: first),
+                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: "2"
             )

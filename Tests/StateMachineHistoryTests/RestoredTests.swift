@@ -1,6 +1,7 @@
 import Foundation
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import TestSupport
 import Testing
 
@@ -58,12 +59,22 @@ struct RestoredTests {
     func aCopyThatWasNotSettledBeginsAnEpochAndIsSaidToBeOne() async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"
-            let history = try History(directory: first, options: HistoryOptions(), boot: "1")
+            let history = try History(
+                directory: first,
+                coding: StateCoding(),
+                options: HistoryOptions(),
+                boot: "1"
+            )
             let copy = try Self.changeTwice(history, in: first)
             #expect(await history.settled() == nil)
             let second = try leftovers(of: first)
             try Self.putBack(copy, in: second)
-            let again = try History(directory: second, options: HistoryOptions(), boot: "2")
+            let again = try History(
+                directory: second,
+                coding: StateCoding(),
+                options: HistoryOptions(),
+                boot: "2"
+            )
             #expect(again.loss == .restored(database: "\(second)/statemachine.sqlite"))
             #expect(again.epoch != history.epoch)
         }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import TestSupport
 import Testing
 
@@ -41,6 +42,7 @@ struct SettlingTests {
             let first = "\(directory)/a"
             let history = try History(
                 directory: first,
+                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: nil,
                 // Longer than this test may take, and not much, for a failure to be seen soon.

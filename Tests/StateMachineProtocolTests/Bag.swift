@@ -1,7 +1,7 @@
 import StateMachineCore
 
 /// A state that holds collections without an order of their own.
-enum Bag: MachineState {
+enum Bag: EnumState {
     case holding(counts: [String: Int], tags: Set<String>, weights: [Double: String])
 
     enum Name: String, Hashable, Sendable, CaseIterable {

@@ -1,7 +1,7 @@
 import StateMachineCore
 
 /// A state with every shape of associated value that an application may use.
-enum Job: MachineState {
+enum Job: EnumState {
     case idle
     case queued(Int)
     case paired(Int, String)
@@ -73,7 +73,7 @@ enum Job: MachineState {
 }
 
 /// A state that holds numbers of every width.
-enum Gauge: MachineState {
+enum Gauge: EnumState {
     case signed(i8: Int8, i16: Int16, i32: Int32, i64: Int64)
     case unsigned(u8: UInt8, u16: UInt16, u32: UInt32, u64: UInt64)
     case real(single: Float, double: Double)
@@ -96,7 +96,7 @@ enum Gauge: MachineState {
 }
 
 /// A state whose successors depend on all of its values together.
-enum Lamp: MachineState {
+enum Lamp: EnumState {
     case off
     case on(isDimmed: Bool, colour: Colour)
     case broken

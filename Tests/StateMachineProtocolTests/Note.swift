@@ -1,7 +1,7 @@
 import StateMachineCore
 
 /// A state whose values take whatever a client writes into them.
-enum Note: MachineState {
+enum Note: EnumState {
     case blank
     case text(String)
     case ratio(Double)

@@ -167,7 +167,7 @@ struct StateCodingTests {
     }
 
     /// What is written for a state is read as that state again, and written again the same.
-    private func expectSame<State: MachineState>(
+    private func expectSame<State: EnumState>(
         _ state: State,
         _ coding: StateCoding<State>
     ) throws {

@@ -168,7 +168,7 @@ struct StateRefusalTests {
         #expect(error?.message == "\(field) of \(name) must be of type \(expectation)")
     }
 
-    private func refusal<State: MachineState>(
+    private func refusal<State: EnumState>(
         _ coding: StateCoding<State>,
         _ name: String,
         _ data: String?,
@@ -179,7 +179,7 @@ struct StateRefusalTests {
         }
     }
 
-    private func expectError<State: MachineState>(
+    private func expectError<State: EnumState>(
         _ coding: StateCoding<State>,
         _ name: String,
         _ data: String?,

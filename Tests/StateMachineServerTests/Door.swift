@@ -1,7 +1,7 @@
 import StateMachineCore
 
 /// A state with rules of its own: a door that must be unlocked before it is opened.
-enum DoorState: MachineState {
+enum DoorState: EnumState {
     case locked(by: String)
     case closed
     case open(degrees: Int)

@@ -54,7 +54,7 @@ struct PatternTableTests {
         #expect(table.items(for: TypedState(AppState.ready(true), StateCoding())) == [2])
     }
 
-    private enum Note: MachineState {
+    private enum Note: EnumState {
         case text(String)
 
         enum Name: String, CaseIterable { case text }

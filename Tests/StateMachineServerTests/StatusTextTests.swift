@@ -6,7 +6,7 @@ import Testing
 
 /// The one line that the service manager shows.
 struct StatusTextTests {
-    private enum Note: MachineState {
+    private enum Note: EnumState {
         case text(String)
 
         enum Name: String, Hashable, Sendable, CaseIterable { case text }

@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import StateMachineCore
+import StateMachineProtocol
 import Synchronization
 import TestSupport
 import Testing
@@ -41,7 +42,7 @@ struct WatchdogProbeTests {
         let bell = try await PollBell.make(on: group)
         return try await loop.submit {
             let server = StateServer(
-                machine: TypedMachine(machine, on: loop),
+                machine: TypedMachine(machine, coding: StateCoding(), on: loop),
                 loop: loop,
                 limits: ServerLimits(),
                 bell: bell.value

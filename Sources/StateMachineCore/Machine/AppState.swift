@@ -1,5 +1,5 @@
 /// What an application is doing, as coarsely as those around it need to know.
-public enum AppState: MachineState {
+public enum AppState: EnumState {
     /// Nothing is under way; the value says whether the application can be used.
     case ready(Bool)
     /// Somebody is being logged in.

@@ -117,11 +117,6 @@ public final class StateMachine<State: MachineState>: Sendable {
     @usableFromInline let options: Options
     @usableFromInline let sleepers = LaneSleepers()
 
-    /// A machine in that state, with nobody told.
-    public convenience init(_ initial: State = .initial, options: Options = Options()) {
-        self.init(resuming: Snapshot(seq: 0, state: initial, at: .now), options: options)
-    }
-
     /// A machine that goes on where another one stopped; nobody is told.
     public init(resuming snapshot: Snapshot<State>, options: Options = Options()) {
         self.options = options

@@ -1,7 +1,7 @@
 /// One change of a machine's state, as it happened.
 ///
 /// A value: it says what this change was, even if the machine has moved on since.
-public struct Transition<State: MachineState>: Hashable, Sendable, Codable {
+public struct Transition<State: MachineState>: Hashable, Sendable {
     /// Its place in the total order: 1, 2, 3 … without a gap.
     public let seq: UInt64
     /// The state that was left.
@@ -35,7 +35,7 @@ public struct Transition<State: MachineState>: Hashable, Sendable, Codable {
 }
 
 /// A machine's state and its place in the order, read together.
-public struct Snapshot<State: MachineState>: Hashable, Sendable, Codable {
+public struct Snapshot<State: MachineState>: Hashable, Sendable {
     /// The seq of the transition that led here; 0 if there was none.
     public let seq: UInt64
     /// The state.
@@ -51,6 +51,9 @@ public struct Snapshot<State: MachineState>: Hashable, Sendable, Codable {
         self.at = at
     }
 }
+
+extension Transition: Codable where State: Codable {}
+extension Snapshot: Codable where State: Codable {}
 
 /// A process on the other end of a local socket, as the kernel knows it.
 public struct Peer: Hashable, Sendable, Codable {

@@ -29,7 +29,7 @@ final class StateProbe {
     ///
     /// Without a sample the case could not be made up, and the fields are those up to the one where
     /// it failed.
-    static func probe<State: MachineState>(
+    static func probe<State: EnumState>(
         _ name: String,
         of type: State.Type
     ) -> (fields: [StateField], samples: [State]) {
@@ -53,7 +53,7 @@ final class StateProbe {
     }
 
     /// What the type of a field has against a value; nil too if the field is not come to.
-    static func objection<State: MachineState>(
+    static func objection<State: EnumState>(
         to member: JSONMember,
         in name: String,
         of type: State.Type

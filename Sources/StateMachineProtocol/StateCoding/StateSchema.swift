@@ -15,6 +15,23 @@ package struct StateSchema: Sendable {
         /// Whether `fields` are all that there are.
         let isComplete: Bool
 
+        /// A case with all of its fields.
+        package init(_ name: String, fields: [StateField], successors: [String]) {
+            self.init(name: name, fields: fields, successors: successors, isComplete: true)
+        }
+
+        fileprivate init(
+            name: String,
+            fields: [StateField],
+            successors: [String],
+            isComplete: Bool
+        ) {
+            self.name = name
+            self.fields = fields
+            self.successors = successors
+            self.isComplete = isComplete
+        }
+
         package func field(_ name: String) -> StateField? {
             self.fields.first { $0.name.isSpelled(name) }
         }
@@ -25,7 +42,13 @@ package struct StateSchema: Sendable {
     /// What the type of a field has against a value: state, field by its own key, objection.
     private let objection: @Sendable (String, JSONMember) -> DecodingError?
 
-    package init<State: MachineState>(of type: State.Type) {
+    /// A schema of cases whose fields say all that their values have to be.
+    package init(_ cases: [Case]) {
+        self.cases = cases
+        self.objection = { _, _ in nil }
+    }
+
+    package init<State: EnumState>(of type: State.Type) {
         self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
         self.cases = State.Name.allCases.map { name in
             let probes = StateProbe.probe(name.rawValue, of: State.self)

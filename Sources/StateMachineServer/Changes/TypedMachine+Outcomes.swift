@@ -24,7 +24,7 @@ extension TypedMachine {
     func outcome(_ error: TransitionError<State>) -> SetOutcome {
         switch error {
         case .illegal(let current, let allowed):
-            let names = State.Name.allCases.filter(allowed.contains).map(\.rawValue)
+            let names = self.schema.names.filter(Set(allowed.map(\.rawValue)).contains)
             return .refused(.illegal(allowed: names), current: self.encoded(current))
         case .conflict(let current):
             return .refused(.conflict, current: self.encoded(current))

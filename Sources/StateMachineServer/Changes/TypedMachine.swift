@@ -8,7 +8,7 @@ import StateMachineProtocol
 final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendable {
     private let machine: StateMachine<State>
     private let loop: any EventLoop
-    let coding = StateCoding<State>()
+    let coding: StateCoding<State>
     private let decisions: LoopInbox
     /// With a log nothing is decided at once.
     private let hasLog: Bool
@@ -32,8 +32,13 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// Sets that wait for the log and for nobody.
     private var committing = 0
 
-    init(_ machine: StateMachine<State>, on loop: any EventLoop) {
+    init(
+        _ machine: StateMachine<State>,
+        coding: StateCoding<State>,
+        on loop: any EventLoop
+    ) {
         self.machine = machine
+        self.coding = coding
         self.loop = loop
         self.decisions = LoopInbox(loop)
         self.hasLog = machine.hasLog
@@ -41,7 +46,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     var schema: StateSchema { self.coding.schema }
 
-    var initial: EncodedState { self.encoded(.initial) }
+    var initial: EncodedState { self.encoded(self.coding.initial) }
 
     func observe() -> EncodedSnapshot {
         let receptionist = Receptionist(

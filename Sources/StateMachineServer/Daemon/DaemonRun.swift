@@ -11,6 +11,7 @@ import UnixSignals
 /// One life of a daemon, from its doors' opening to their closing.
 struct DaemonRun<State: MachineState>: Sendable {
     let machine: StateMachine<State>
+    let coding: StateCoding<State>
     let configuration: DaemonConfiguration
     let logger: Logger
     let onReady: @Sendable () -> Void
@@ -18,11 +19,13 @@ struct DaemonRun<State: MachineState>: Sendable {
 
     init(
         machine: StateMachine<State>,
+        coding: StateCoding<State>,
         configuration: DaemonConfiguration,
         logger: Logger,
         onReady: @escaping @Sendable () -> Void
     ) {
         self.machine = machine
+        self.coding = coding
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
@@ -78,7 +81,7 @@ struct DaemonRun<State: MachineState>: Sendable {
         let bell = try await PollBell.make(on: group)
         let server = try await loop.submit {
             StateServer(
-                machine: TypedMachine(self.machine, on: loop),
+                machine: TypedMachine(self.machine, coding: self.coding, on: loop),
                 loop: loop,
                 limits: self.configuration.limits,
                 past: self.machine.history.map { history in

@@ -1,6 +1,7 @@
 public import Logging
 public import ServiceLifecycle
 public import StateMachineCore
+package import StateMachineProtocol
 import UnixSignals
 
 /// A machine with its doors open: clients see every change of it and, at the control door, make
@@ -10,6 +11,7 @@ import UnixSignals
 /// manager when it is ready, how it is, and when it stops.
 public struct StateMachineDaemon<State: MachineState>: Service {
     private let machine: StateMachine<State>
+    private let coding: StateCoding<State>
     private let configuration: DaemonConfiguration
     private let logger: Logger
     private let onReady: @Sendable () -> Void
@@ -28,8 +30,26 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         configuration: DaemonConfiguration = DaemonConfiguration(),
         logger: Logger = .service(label: "statemachine", threshold: LogThreshold(.info)),
         onReady: @escaping @Sendable () -> Void = {}
+    ) where State: EnumState {
+        self.init(
+            machine: machine,
+            coding: StateCoding(),
+            configuration: configuration,
+            logger: logger,
+            onReady: onReady
+        )
+    }
+
+    /// A daemon for a machine whose states have that form.
+    package init(
+        machine: StateMachine<State>,
+        coding: StateCoding<State>,
+        configuration: DaemonConfiguration,
+        logger: Logger,
+        onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.machine = machine
+        self.coding = coding
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
@@ -70,6 +90,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     fileprivate func run(heeding signals: UnixSignalsSequence?) async throws {
         try await DaemonRun(
             machine: self.machine,
+            coding: self.coding,
             configuration: self.configuration,
             logger: self.logger,
             onReady: self.onReady

@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineHistory
 import StateMachineServer
 
-enum Kiosk: MachineState {
+enum Kiosk: EnumState {
     case booting
     case maintenance(reason: String)
     case serving(customers: Int)
