@@ -16,16 +16,16 @@ struct GateScriptTests {
         _ pending: Pending,
         from base: Snapshot<AppState>
     ) -> TransitionEntry<AppState> {
-        TransitionEntry(pending.move.transition(from: base))
+        TransitionEntry(pending.move.transition(from: base, to: pending.new))
     }
 
     /// What was told of whom, as text that can be compared.
     private func text(_ action: Gate<AppState>.Action?) -> String {
         switch action {
         case nil: "rest"
-        case .judge(let pending, _, let voters): "judge \(pending.move.new), \(voters.count) voters"
+        case .judge(let pending, _, let voters): "judge \(pending.new), \(voters.count) voters"
         case .judgeAll(let run, _): "judge all \(run.count)"
-        case .confirm(let pending, _): "confirm \(pending.move.new)"
+        case .confirm(let pending, _): "confirm \(pending.new)"
         case .commit(let group): "commit \(group.map(\.seq))"
         case .tell(let judged):
             "tell "
@@ -76,7 +76,7 @@ struct GateScriptTests {
         for one in all { #expect(gate.proposed(one, isLimited: true) == .left) }
         #expect(self.text(gate.released(at: self.start)) == "judge all 2")
         let one = self.entry(all[0], from: self.start)
-        let then = Snapshot(seq: one.seq, state: one.new, at: one.at)
+        let then = one.snapshot
         let two = self.entry(all[1], from: then)
         let judged = [
             JudgedProposal(all[0], .entering(one)), JudgedProposal(all[1], .entering(two)),
@@ -103,7 +103,7 @@ struct GateScriptTests {
         let second = self.pending(.authentication(.active))
         _ = gate.proposed(second, isLimited: true)
         #expect(self.text(gate.performed(at: self.start)) == "judge all 1")
-        let ahead = Snapshot(seq: entry.seq, state: entry.new, at: entry.at)
+        let ahead = entry.snapshot
         let next = JudgedProposal(second, .entering(self.entry(second, from: ahead)))
         #expect(self.text(gate.judged([next], at: self.start)) == "rest")
         gate.committed(failure: "the disk is full")
@@ -127,7 +127,7 @@ struct GateScriptTests {
         #expect(gate.withdrawn(self.pending(.ready(true))) == .tooLate)
         let asked = gate.judged(
             first,
-            as: .ask([voter], Question()),
+            as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
             from: self.start,
             at: self.start
         ) { _ in }
@@ -152,8 +152,12 @@ struct GateScriptTests {
             let first = self.pending(.ready(true))
             _ = gate.proposed(first, isLimited: true)
             _ = gate.pumped(at: self.start)
-            _ = gate.judged(first, as: .ask([voter], Question()), from: self.start, at: self.start)
-            { _ in }
+            _ = gate.judged(
+                first,
+                as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
+                from: self.start,
+                at: self.start
+            ) { _ in }
             guard let ballot = gate.ballot else {
                 Issue.record("nobody is asked")
                 return
@@ -179,6 +183,15 @@ extension Gate.Withdrawal {
         case (.left, .left), (.isAsked, .isAsked), (.isJudged, .isJudged), (.tooLate, .tooLate):
             true
         case (.left, _), (.isAsked, _), (.isJudged, _), (.tooLate, _): false
+        }
+    }
+}
+
+extension PendingProposal<AppState> {
+    fileprivate var new: AppState {
+        switch self.move.target {
+        case .state(let new): new
+        case .made: .ready(false)
         }
     }
 }

@@ -71,6 +71,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
     @usableFromInline let at: WallTime
     @usableFromInline let cause: String?
     @usableFromInline let by: Peer?
+    @usableFromInline let stay: UInt64
     @usableFromInline let old: State
     @usableFromInline let new: State
 
@@ -80,6 +81,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         self.at = transition.at
         self.cause = transition.cause
         self.by = transition.by
+        self.stay = transition.stay
         self.old = transition.old
         self.new = transition.new
         super.init(.transition, deliveryCount: deliveryCount)
@@ -92,8 +94,14 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
             new: self.new,
             at: self.at,
             cause: self.cause,
-            by: self.by
+            by: self.by,
+            stay: self.stay
         )
+    }
+
+    /// Where the machine is when it has been made.
+    var snapshot: Snapshot<State> {
+        Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
     }
 }
 

@@ -22,7 +22,7 @@ extension Gate {
         case refuse(TransitionError<State>)
         case leave
         case enter(TransitionEntry<State>)
-        case ask([VoterMember<State>], Question)
+        case ask([VoterMember<State>], Proposal<State>, Question)
     }
 
     /// Where a proposal is that has come.

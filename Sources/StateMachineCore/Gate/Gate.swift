@@ -178,7 +178,7 @@ struct Gate<State: MachineState>: Sendable {
         case .refuse(let error): return self.answer(pending, .failure(error), machine)
         case .leave: return self.answer(pending, .success(.unchanged(base)), machine)
         case .enter(let entry): return self.settle(Judged(pending, .entering(entry)), machine)
-        case .ask(let voters, let question):
+        case .ask(let voters, let proposal, let question):
             guard self.groups.areQuiet else {
                 self.first = .awaitingQuiet
                 return self.next(machine)
@@ -187,7 +187,7 @@ struct Gate<State: MachineState>: Sendable {
             let present = voters.filter { !$0.isCancelled }
             guard !present.isEmpty else { return self.next(machine) }
             let ballot = Ballot(
-                on: pending.move.proposal(at: base),
+                on: proposal,
                 under: question,
                 voters: present,
                 decided: decided
@@ -271,7 +271,7 @@ struct Gate<State: MachineState>: Sendable {
     /// The machine as it will be when everything judged so far has happened.
     private func ahead(of machine: Snapshot<State>) -> Snapshot<State> {
         guard let last = self.groups.last else { return machine }
-        return Snapshot(seq: last.seq, state: last.new, at: last.at)
+        return last.snapshot
     }
 
     private var isAwaitingMore: Bool { self.groups.areAwaitingMore(with: self.queue.waitingCount) }

@@ -175,24 +175,27 @@ extension StateMachine {
                 )
             }
             guard isFree else { return nil }
+            let new: State
             do {
-                guard try move.changes(base, assigningEqual: self.options.assigningEqual) else {
-                    return .success(.unchanged(base))
-                }
+                let found = try move.state(from: base, assigningEqual: self.options.assigningEqual)
+                guard let found else { return .success(.unchanged(base)) }
+                new = found
             } catch {
                 return .failure(error)
             }
             if hasVoters {
                 let voters = self.holder.withLock { $0.gate.voters }
-                let proposal = move.proposal(at: base)
+                let proposal = move.proposal(of: new, at: base)
                 guard !self.present(voters).contains(where: { $0.isAsked(proposal) })
                 else { return nil }
             }
             if let denials = question.denialsWithoutVoters {
                 return .failure(.denied(by: denials, current: base))
             }
-            let transition = self.commit(move, from: base) { $0.gate.isFree(since: version) }
-            if let transition { return .success(.committed(transition)) }
+            let transition = move.transition(from: base, to: new)
+            if self.commit(transition, from: base, if: { $0.gate.isFree(since: version) }) {
+                return .success(.committed(transition))
+            }
         }
     }
 }

@@ -88,10 +88,7 @@ extension StateMachine {
                     }
                 }
             case .confirm(let pending, let ballot):
-                let base = ballot.proposal.current
-                let entry =
-                    pending.move.condition.isMet(by: base)
-                    ? self.entry(of: pending.move.transition(from: base)) : nil
+                let entry = self.entry(of: pending.move, after: ballot.proposal)
                 step = self.after { $0.confirmed(ballot, with: entry, at: $1) }
             case .commit(let group):
                 self.options.log?.commit(group) { failure in
@@ -128,7 +125,7 @@ extension StateMachine {
             case .leave, .ask: fate = .answered(.success(.unchanged(base)))
             case .enter(let entry):
                 fate = .entering(entry)
-                base = Snapshot(seq: entry.seq, state: entry.new, at: entry.at)
+                base = entry.snapshot
             }
             return JudgedProposal(pending, fate)
         }
@@ -141,22 +138,33 @@ extension StateMachine {
         voters: [VoterMember<State>]
     ) -> Gate<State>.Decision {
         let move = pending.move
+        let new: State
         do {
-            guard try move.changes(base, assigningEqual: self.options.assigningEqual) else {
-                return .leave
-            }
+            let found = try move.state(from: base, assigningEqual: self.options.assigningEqual)
+            guard let found else { return .leave }
+            new = found
         } catch {
             return .refuse(error)
         }
         if let question = pending.question {
-            let proposal = move.proposal(at: base)
+            let proposal = move.proposal(of: new, at: base)
             let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
-            guard asked.isEmpty else { return .ask(asked, question) }
+            guard asked.isEmpty else { return .ask(asked, proposal, question) }
             if let denials = question.denialsWithoutVoters {
                 return .refuse(.denied(by: denials, current: base))
             }
         }
-        return .enter(self.entry(of: move.transition(from: base)))
+        return .enter(self.entry(of: move.transition(from: base, to: new)))
+    }
+
+    /// What voters have agreed to; nil if the proposer does not want it any more.
+    private func entry(
+        of move: Move<State>,
+        after proposal: Proposal<State>
+    ) -> TransitionEntry<State>? {
+        let base = proposal.current
+        guard move.condition.isMet(by: base) else { return nil }
+        return self.entry(of: move.transition(from: base, to: proposal.proposed))
     }
 
     /// Those who are still there; whoever is gone leaves the gate, and so never has a proposal wait.
@@ -219,7 +227,7 @@ extension StateMachine.Holder {
             for index in judged.indices {
                 guard case .entering(let entry) = judged[index].fate else { continue }
                 isEntering = true
-                _ = self.enter(entry.new, as: entry, at: entry.at)
+                _ = self.enter(entry.new, as: entry, at: entry.at, stay: entry.stay)
             }
             let appended = isEntering ? self.appended(since: before) : nil
             return .init(action: action, appended: appended)

@@ -42,7 +42,7 @@ public enum AppState: EnumState {
     }
 
     /// Every state may follow every other.
-    public func mayBecome(_ next: Name) -> Bool { true }
+    public func mayBecome(_ next: Self) -> Bool { true }
 
     /// The login's phase, without spelling its label.
     public static func authentication(_ phase: Phase) -> Self { .authentication(phase: phase) }

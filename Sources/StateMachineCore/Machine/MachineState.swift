@@ -15,14 +15,14 @@ public protocol MachineState: Hashable, Sendable {
     /// itself lists its own name.
     var successors: Set<Name> { get }
 
-    /// Whether a state of that name may follow this one: whether it is among the ``successors``,
-    /// unless the type has a quicker answer to the same question.
+    /// Whether `next` may follow this state: whether its name is among the ``successors``, unless the
+    /// type has a quicker answer, or one that looks at the values.
     ///
-    /// Asked at every assignment, where building a set is the greater part of the cost.
-    func mayBecome(_ next: Name) -> Bool
+    /// Pure, and asked at every assignment, where building a set is the greater part of the cost.
+    func mayBecome(_ next: Self) -> Bool
 }
 
 extension MachineState {
-    /// Whether `next` is among the ``successors``.
-    public func mayBecome(_ next: Name) -> Bool { self.successors.contains(next) }
+    /// Whether its name is among the ``successors``.
+    public func mayBecome(_ next: Self) -> Bool { self.successors.contains(next.name) }
 }

@@ -1,6 +1,16 @@
-/// What somebody wants of a machine: a state to enter, and on what condition.
+/// What somebody wants of a machine: which state it is to be in, and on what condition.
 @usableFromInline
 package struct Move<State: MachineState>: Sendable {
+    /// Which state.
+    @usableFromInline
+    package enum Target: Sendable {
+        /// That one, if it may follow the current one.
+        case state(State)
+        /// The one that the function makes of the state as it is at the move's turn, which may follow
+        /// whatever it is; with nil nothing changes. It is pure, and may be asked again.
+        case made(@Sendable (Snapshot<State>) -> State?)
+    }
+
     /// What has to hold of the state that is replaced.
     @usableFromInline
     package enum Condition: Sendable {
@@ -8,6 +18,8 @@ package struct Move<State: MachineState>: Sendable {
         case none
         /// The machine is at that seq.
         case seq(UInt64)
+        /// The machine is in the stay that began with that seq.
+        case stay(UInt64)
         /// What the function says; it is pure, and may be asked again if another thread was faster.
         case holds(@Sendable (Snapshot<State>) -> Bool)
 
@@ -20,20 +32,45 @@ package struct Move<State: MachineState>: Sendable {
             switch self {
             case .none: true
             case .seq(let seq): base.seq == seq
+            case .stay(let stay): base.stay == stay
             case .holds(let isExpected): isExpected(base)
             }
         }
     }
 
-    /// The state to enter.
-    @usableFromInline let new: State
+    /// What it does to a state that is as it should be.
+    @usableFromInline
+    package enum Kind: Sendable {
+        /// Nothing happens if the state is the same; another one is entered, and a new stay begins.
+        case set
+        /// Even the same state is entered, and a new stay begins.
+        case enter
+        /// Nothing happens if the state is the same; the stay goes on.
+        case update
+    }
+
+    @usableFromInline let target: Target
     @usableFromInline let condition: Condition
-    /// Whether even a state equal to the current one makes a transition.
-    @usableFromInline let reenter: Bool
+    @usableFromInline let kind: Kind
     /// Why, carried by the transition.
     @usableFromInline let cause: String?
     /// Who, if not the process itself.
     @usableFromInline let by: Peer?
+
+    @inlinable
+    package init(
+        to target: Target,
+        if condition: Condition = .none,
+        as kind: Kind = .set,
+        cause: String? = nil,
+        by: Peer? = nil
+    ) {
+        self.target = target
+        self.condition = condition
+        self.kind = kind
+        self.cause = cause
+        self.by = by
+    }
 
     @inlinable
     package init(
@@ -43,50 +80,71 @@ package struct Move<State: MachineState>: Sendable {
         cause: String? = nil,
         by: Peer? = nil
     ) {
-        self.new = new
-        self.condition = condition
-        self.reenter = reenter
-        self.cause = cause
-        self.by = by
+        self.init(
+            to: .state(new),
+            if: condition,
+            as: reenter ? .enter : .set,
+            cause: cause,
+            by: by
+        )
     }
 
-    /// Whether it makes a transition of a machine at `base`.
+    /// The state that a machine at `base` is to be in; nil if nothing is to change.
     @inlinable
-    func changes(
-        _ base: Snapshot<State>,
+    func state(
+        from base: Snapshot<State>,
         assigningEqual: StateMachine<State>.Options.Equal
-    ) throws(TransitionError<State>) -> Bool {
+    ) throws(TransitionError<State>) -> State? {
         guard self.condition.isMet(by: base) else { throw .conflict(current: base) }
-        if base.state == self.new {
-            // A state may always be entered again from itself.
-            switch assigningEqual {
-            case .ignored: return self.reenter
-            case .announced: return true
+        switch self.target {
+        case .state(let new):
+            if base.state == new {
+                // A state may always be entered again from itself.
+                return self.repeats(assigningEqual) ? new : nil
             }
+            guard base.state.mayBecome(new) else {
+                throw .illegal(current: base, allowed: base.state.successors)
+            }
+            return new
+        case .made(let make):
+            guard let new = make(base) else { return nil }
+            return base.state != new || self.repeats(assigningEqual) ? new : nil
         }
-        guard base.state.mayBecome(self.new.name) else {
-            throw .illegal(current: base, allowed: base.state.successors)
-        }
-        return true
     }
 
-    /// The transition that it makes of a machine at `base`.
+    /// Whether even the state that is makes a transition.
+    @inlinable
+    func repeats(_ assigningEqual: StateMachine<State>.Options.Equal) -> Bool {
+        switch (self.kind, assigningEqual) {
+        case (.enter, _), (.set, .announced): true
+        case (.set, .ignored), (.update, _): false
+        }
+    }
+
+    /// The transition of a machine at `base` into that state.
     ///
     /// The time is read after the base, so a later seq never has an earlier reading.
     @inlinable
-    func transition(from base: Snapshot<State>) -> Transition<State> {
-        Transition(
-            seq: base.seq + 1,
+    func transition(from base: Snapshot<State>, to new: State) -> Transition<State> {
+        let seq = base.seq + 1
+        let stay: UInt64
+        switch self.kind {
+        case .set, .enter: stay = seq
+        case .update: stay = base.stay
+        }
+        return Transition(
+            seq: seq,
             old: base.state,
-            new: self.new,
+            new: new,
             at: .now,
             cause: self.cause,
-            by: self.by
+            by: self.by,
+            stay: stay
         )
     }
 
     /// As voters are asked about it.
-    func proposal(at base: Snapshot<State>) -> Proposal<State> {
-        Proposal(current: base, proposed: self.new, cause: self.cause, by: self.by)
+    func proposal(of new: State, at base: Snapshot<State>) -> Proposal<State> {
+        Proposal(current: base, proposed: new, cause: self.cause, by: self.by)
     }
 }

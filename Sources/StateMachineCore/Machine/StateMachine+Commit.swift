@@ -29,27 +29,26 @@ extension StateMachine {
     func enter(_ move: Move<State>) throws(TransitionError<State>) -> Acceptance {
         while true {
             let base = self.snapshot
-            guard try move.changes(base, assigningEqual: self.options.assigningEqual) else {
-                return .unchanged(base)
-            }
-            if let transition = self.commit(move, from: base, if: { _ in true }) {
+            let new = try move.state(from: base, assigningEqual: self.options.assigningEqual)
+            guard let new else { return .unchanged(base) }
+            let transition = move.transition(from: base, to: new)
+            if self.commit(transition, from: base, if: { _ in true }) {
                 return .committed(transition)
             }
         }
     }
 
-    /// Makes the move, unless the machine is not at `base` any more, or `isStill` says no; then nil.
+    /// Makes the transition, unless the machine is not at `base` any more, or `isStill` says no; then false.
     @inlinable
     @inline(__always)
     func commit(
-        _ move: Move<State>,
+        _ transition: Transition<State>,
         from base: Snapshot<State>,
         if isStill: (Holder) -> Bool
-    ) -> Transition<State>? {
-        let transition = move.transition(from: base)
-        guard let done = self.link(transition, at: base, if: isStill) else { return nil }
+    ) -> Bool {
+        guard let done = self.link(transition, at: base, if: isStill) else { return false }
         if !done.lanes.isEmpty { self.tellHere(done.lanes, for: done.position) }
-        return transition
+        return true
     }
 
     /// Appends the transition, and wakes those who do not listen inline.
@@ -67,7 +66,12 @@ extension StateMachine {
         let entry = self.entry(of: transition)
         let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
             guard holder.seq == base.seq, isStill(holder) else { return nil }
-            let before = holder.enter(transition.new, as: entry, at: transition.at)
+            let before = holder.enter(
+                transition.new,
+                as: entry,
+                at: transition.at,
+                stay: transition.stay
+            )
             // Where everybody listens already there is nobody to be told.
             return (before, self.areAwake(holder.lanes) ? nil : holder.appended(since: before))
         }

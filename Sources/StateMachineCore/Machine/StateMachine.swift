@@ -10,13 +10,15 @@ public final class StateMachine<State: MachineState>: Sendable {
     struct Holder: Sendable {
         @usableFromInline var seq: UInt64
         @usableFromInline var since: WallTime
+        @usableFromInline var stay: UInt64
         @usableFromInline var lanes: [Lane<State>] = []
         /// The same by the identity of their contexts.
         var places: [ObjectIdentifier: Lane<State>] = [:]
         @usableFromInline var tail: LogEntry
-        /// The entry of the assignment that is about to be made, and its time.
+        /// The entry of the assignment that is about to be made, its time and its stay.
         @usableFromInline var prepared: LogEntry?
         @usableFromInline var preparedAt: WallTime
+        @usableFromInline var preparedStay: UInt64
         var gate: Gate<State>
 
         @usableFromInline var state: State {
@@ -28,6 +30,7 @@ public final class StateMachine<State: MachineState>: Sendable {
                 }
                 self.seq += 1
                 self.since = self.preparedAt
+                self.stay = self.preparedStay
                 self.append(entry)
             }
         }
@@ -46,11 +49,13 @@ public final class StateMachine<State: MachineState>: Sendable {
         mutating func enter(
             _ new: State,
             as entry: LogEntry,
-            at time: WallTime
+            at time: WallTime,
+            stay: UInt64
         ) -> LogEntry {
             let before = self.tail
             self.prepared = entry
             self.preparedAt = time
+            self.preparedStay = stay
             self.state = new
             return before
         }
@@ -61,7 +66,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         }
 
         @inlinable var snapshot: Snapshot<State> {
-            Snapshot(seq: self.seq, state: self.state, at: self.since)
+            Snapshot(seq: self.seq, state: self.state, at: self.since, stay: self.stay)
         }
     }
 
@@ -124,8 +129,10 @@ public final class StateMachine<State: MachineState>: Sendable {
             Holder(
                 seq: snapshot.seq,
                 since: snapshot.at,
+                stay: snapshot.stay,
                 tail: LogEntry(.beginning),
                 preparedAt: snapshot.at,
+                preparedStay: snapshot.stay,
                 gate: Gate(hasLog: options.log != nil, limit: options.proposalLimit),
                 state: snapshot.state
             )

@@ -14,8 +14,11 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
     public let cause: String?
     /// Who set it from outside the process; nil for the process itself.
     public let by: Peer?
+    /// The seq of the transition that began the stay in the state: its own, unless it only changed what the
+    /// state carries.
+    public let stay: UInt64
 
-    /// A change as it was written down before.
+    /// A change as it was written down before; one that began a stay if `stay` is nil.
     @inlinable
     public init(
         seq: UInt64,
@@ -23,7 +26,8 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
         new: State,
         at: WallTime,
         cause: String? = nil,
-        by: Peer? = nil
+        by: Peer? = nil,
+        stay: UInt64? = nil
     ) {
         self.seq = seq
         self.old = old
@@ -31,6 +35,7 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
         self.at = at
         self.cause = cause
         self.by = by
+        self.stay = stay ?? seq
     }
 }
 
@@ -42,13 +47,17 @@ public struct Snapshot<State: MachineState>: Hashable, Sendable {
     public let state: State
     /// Since when: the transition's time, or the machine's beginning.
     public let at: WallTime
+    /// The seq of the transition that began the stay in the state; ``seq`` unless later ones changed
+    /// what the state carries.
+    public let stay: UInt64
 
-    /// A place in the order, as it was written down before.
+    /// A place in the order, as it was written down before; the beginning of a stay if `stay` is nil.
     @inlinable
-    public init(seq: UInt64, state: State, at: WallTime) {
+    public init(seq: UInt64, state: State, at: WallTime, stay: UInt64? = nil) {
         self.seq = seq
         self.state = state
         self.at = at
+        self.stay = stay ?? seq
     }
 }
 
