@@ -15,6 +15,7 @@ let package = Package(
     products: [
         .library(name: "StateMachineCore", targets: ["StateMachineCore"]),
         .library(name: "StateMachineProtocol", targets: ["StateMachineProtocol"]),
+        .library(name: "StateMachineDeclaration", targets: ["StateMachineDeclaration"]),
         .library(name: "StateMachineServer", targets: ["StateMachineServer"]),
         .library(name: "StateMachineHistory", targets: ["StateMachineHistory"]),
         .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
@@ -54,6 +55,16 @@ let package = Package(
         .target(
             name: "StateMachineProtocol",
             dependencies: ["StateMachineCore"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "StateMachineDeclaration",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineProtocol",
+                .product(name: "SystemPackage", package: "swift-system"),
+                "Yams",
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -111,6 +122,7 @@ let package = Package(
             dependencies: [
                 "StateMachineClient",
                 "StateMachineCore",
+                "StateMachineDeclaration",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
@@ -136,6 +148,12 @@ let package = Package(
         .testTarget(
             name: "StateMachineProtocolTests",
             dependencies: ["StateMachineCore", "StateMachineProtocol"],
+            resources: [.copy("Fixtures")],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineDeclarationTests",
+            dependencies: ["StateMachineDeclaration", "StateMachineProtocol", "TestSupport"],
             resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),

@@ -5,14 +5,16 @@ import Glibc
 ///
 /// `String` compares as Unicode does: it sorts combining marks, which takes the square of the time for
 /// twice the marks. What a client sends is compared by this.
-struct Spelling: Hashable {
+package struct Spelling: Hashable, Sendable {
     private let text: String
 
-    init(_ text: String) { self.text = text }
+    package init(_ text: String) { self.text = text }
 
-    static func == (left: Spelling, right: Spelling) -> Bool { left.text.isSpelled(right.text) }
+    package static func == (left: Spelling, right: Spelling) -> Bool {
+        left.text.isSpelled(right.text)
+    }
 
-    func hash(into hasher: inout Hasher) { self.text.hashSpelling(into: &hasher) }
+    package func hash(into hasher: inout Hasher) { self.text.hashSpelling(into: &hasher) }
 }
 
 extension String {
@@ -42,7 +44,7 @@ extension String {
     ///
     /// What types of states do with a text is theirs, and compares as `String` does: with so few marks in a
     /// row that takes a time that grows with the length alone.
-    var hasTooManyMarks: Bool {
+    package var hasTooManyMarks: Bool {
         // A short text cannot have enough of them to matter.
         guard self.utf8.count > RequestLimits.marks * 4 else { return false }
         var marks = 0
@@ -60,7 +62,7 @@ extension String {
 
 extension JSONValue {
     /// Whether any text in it has; see `String`'s.
-    var hasTooManyMarks: Bool {
+    package var hasTooManyMarks: Bool {
         switch self {
         case .null, .bool, .number: false
         case .string(let string): string.hasTooManyMarks

@@ -15,7 +15,7 @@ struct Statectl: AsyncParsableCommand {
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
-            permitted; 124 timeout. hold ends as its command does.
+            permitted; 78 a file with errors; 124 timeout. hold ends as its command does.
             """,
         version: StateMachineVersion.current,
         subcommands: [
@@ -31,6 +31,10 @@ struct Statectl: AsyncParsableCommand {
             HoldCommand.self,
             ReleaseCommand.self,
             GuardCommand.self,
+            CheckCommand.self,
+            TryCommand.self,
+            GraphCommand.self,
+            SchemaCommand.self,
         ]
     )
 
@@ -39,7 +43,7 @@ struct Statectl: AsyncParsableCommand {
     func run() async throws {
         throw ValidationError(
             "name a command: get, set, watch, wait, is, describe, ping, history, stats, hold, "
-                + "release or guard"
+                + "release, guard, check, try, graph or schema"
         )
     }
 

@@ -17,6 +17,8 @@ enum ExitStatus: Int32, Error {
     case lost = 75
     /// EX_NOPERM of sysexits.h.
     case notPermitted = 77
+    /// EX_CONFIG of sysexits.h: a file that declares a machine has errors.
+    case configuration = 78
     /// As timeout(1) has it.
     case timeout = 124
 

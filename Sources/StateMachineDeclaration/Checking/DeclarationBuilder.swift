@@ -1,0 +1,197 @@
+import StateMachineProtocol
+
+/// Makes a declaration of drafts: looks up names, finds where targets' fields come from, checks commands.
+struct DeclarationBuilder {
+    private let file: FileDraft
+    private let tables: DraftTables
+    private let resolver: TargetResolver
+    private let problems: Problems
+
+    init(_ file: FileDraft, _ problems: Problems, _ booleans: BooleanPlaces) {
+        self.file = file
+        self.tables = DraftTables(file)
+        self.problems = problems
+        self.resolver = TargetResolver(
+            tables: self.tables,
+            problems: problems,
+            booleans: booleans
+        )
+    }
+
+    /// The declaration; nil if anything is wrong.
+    func declaration() -> Declaration? {
+        self.tables.check(self.problems)
+        let always = self.tables.states(self.file.always, self.problems)
+        let usual = self.file.to.map { self.names($0) }
+        let groupReactions = self.groupReactions()
+        let states = self.tables.states.indices.map { number in
+            self.state(number, always: always, usual: usual, groupReactions[number])
+        }
+        let start = self.file.start.flatMap {
+            self.resolver.target($0, from: TargetResolver.Sources())
+        }
+        let lost = self.file.lost.flatMap {
+            self.resolver.target($0, from: TargetResolver.Sources())
+        }
+        guard !self.problems.hasErrors, let start else { return nil }
+        return Declaration(
+            Declaration.Parts(
+                machine: self.file.machine,
+                version: self.file.version,
+                about: self.file.about,
+                states: states,
+                events: self.file.events.map {
+                    Declaration.Event(name: $0.name.value, fields: $0.fields)
+                },
+                groups: self.file.groups.map {
+                    Declaration.Group(name: $0.name.value, members: self.tables.members($0))
+                },
+                breaker: self.file.breaker,
+                start: start,
+                lost: lost
+            )
+        )
+    }
+
+    private func names(_ names: NamesDraft) -> [Int] {
+        switch names {
+        case .any: Array(self.tables.states.indices)
+        case .listed(let names): self.tables.states(names, self.problems)
+        }
+    }
+
+    /// For each state what its groups do; of an event the first group's counts.
+    private func groupReactions() -> [[ReactionDraft]] {
+        var reactions = [[ReactionDraft]](repeating: [], count: self.tables.states.count)
+        for group in self.tables.groups {
+            // A group that nothing is in may still name what there is not.
+            for reaction in group.reactions {
+                _ = self.tables.event(reaction.event, self.problems)
+                guard case .target(let target) = reaction.move else { continue }
+                _ = self.tables.state(target.state, self.problems)
+            }
+            for member in self.tables.members(group) { reactions[member] += group.reactions }
+        }
+        return reactions
+    }
+
+    private func state(
+        _ number: Int,
+        always: [Int],
+        usual: [Int]?,
+        _ shared: [ReactionDraft]
+    ) -> DeclaredCase {
+        let draft = self.tables.states[number]
+        let own = TargetResolver.Sources(left: number)
+        let target = { (target: TargetDraft) in self.resolver.target(target, from: own) }
+        let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
+        for command in (draft.run.map { [$0.command] } ?? []) + draft.enter + draft.leave {
+            self.check(command, in: draft)
+        }
+        return DeclaredCase(
+            name: draft.name.value,
+            about: draft.about,
+            oldNames: draft.oldNames.map(\.value),
+            fields: draft.fields,
+            successors: Set(next + always).sorted(),
+            reactions: self.reactions(number, draft.reactions + shared),
+            after: draft.after.flatMap { after in
+                target(after.target).map {
+                    DeclaredCase.Deadline(delay: after.delay, target: $0)
+                }
+            },
+            boot: (draft.boot ?? self.file.boot).flatMap { self.target($0, of: number) },
+            run: draft.run.map { self.run($0, of: number) },
+            enter: draft.enter.map(\.command),
+            leave: draft.leave.map(\.command),
+            isFinal: draft.isFinal,
+            layout: FieldLayout(draft.fields)
+        )
+    }
+
+    /// A target, or `again`.
+    private func target(_ move: MoveDraft, of number: Int) -> DeclaredTarget? {
+        switch move {
+        case .target(let target):
+            self.resolver.target(target, from: TargetResolver.Sources(left: number))
+        case .word(_, let position): self.resolver.again(number, at: position, event: nil)
+        }
+    }
+
+    private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run {
+        let own = TargetResolver.Sources(left: number)
+        let target = { (target: TargetDraft) in self.resolver.target(target, from: own) }
+        let interrupted: DeclaredCase.Interruption =
+            switch draft.interrupted {
+            case .target(let draft): target(draft).map { .enter($0) } ?? .again
+            case .word, nil: .again
+            }
+        return DeclaredCase.Run(
+            command: draft.command.command,
+            done: draft.done.flatMap(target),
+            exits: Dictionary(
+                draft.exits.compactMap { exit in target(exit.target).map { (exit.code, $0) } }
+            ) { first, _ in first },
+            failed: draft.failed.flatMap(target),
+            interrupted: interrupted
+        )
+    }
+
+    /// What events do, the first that is listed for an event counting.
+    private func reactions(
+        _ number: Int,
+        _ drafts: [ReactionDraft]
+    ) -> [Int: DeclaredCase.Reaction] {
+        var reactions: [Int: DeclaredCase.Reaction] = [:]
+        var seen: Set<Int> = []
+        for draft in drafts {
+            guard let event = self.tables.event(draft.event, self.problems),
+                seen.insert(event).inserted
+            else { continue }
+            reactions[event] = self.reaction(draft.move, to: event, in: number)
+        }
+        return reactions
+    }
+
+    private func reaction(
+        _ move: MoveDraft,
+        to event: Int,
+        in number: Int
+    ) -> DeclaredCase.Reaction? {
+        switch move {
+        case .word("stay", _): return .stay
+        case .word("ignore", _): return .ignore
+        case .word(_, let position):
+            return .again(self.resolver.again(number, at: position, event: event))
+        case .target(let target):
+            let sources = TargetResolver.Sources(left: number, event: event)
+            return self.resolver.target(target, from: sources).map { .enter($0) }
+        }
+    }
+
+    private func check(_ draft: CommandDraft, in state: StateDraft) {
+        for name in Set(draft.command.words.flatMap(\.fields)).sorted() {
+            guard let field = state.fields.first(where: { $0.name == name }) else {
+                let known = state.fields.map(\.name)
+                self.problems.error(
+                    draft.position,
+                    "\(state.name.value.quoted) has no field \(name.quoted) for {\(name)}"
+                        + (known.isEmpty
+                            ? "; it has none" : self.problems.suggestion(for: name, among: known))
+                )
+                continue
+            }
+            if !field.isScalar {
+                self.problems.error(
+                    draft.position,
+                    "{\(name)} is \(field.typeName), and a word takes text, a number or a boolean"
+                )
+            } else if field.isOptional {
+                self.problems.error(
+                    draft.position,
+                    "{\(name)} may be absent; give it a default instead of optional"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import StateMachineProtocol
+
+/// What a file says, or what is wrong with it.
+public struct DeclarationReading: Sendable {
+    /// The machine; nil if there are errors.
+    public let declaration: Declaration?
+    /// All errors and warnings, in the order of their places.
+    public let problems: [DeclarationProblem]
+
+    /// Bytes in a file.
+    public static let maxBytes = 262_144
+
+    /// Reads the bytes of a file.
+    ///
+    /// - Parameters:
+    ///   - bytes: what is in it; of a longer one, one byte more than ``maxBytes`` is enough.
+    ///   - isWritableByOthers: whether others may write it; it may not have commands then.
+    public init(_ bytes: [UInt8], isWritableByOthers: Bool = false) {
+        let problems = Problems()
+        self.declaration = Self.read(bytes, isWritableByOthers, problems)
+        self.problems = problems.sorted
+    }
+
+    /// Whether anything is an error, warnings counted with `strict`.
+    public func isRefused(strict: Bool) -> Bool {
+        self.declaration == nil || (strict && !self.problems.isEmpty)
+    }
+
+    private static func read(
+        _ bytes: [UInt8],
+        _ isWritableByOthers: Bool,
+        _ problems: Problems
+    ) -> Declaration? {
+        guard bytes.count <= Self.maxBytes else {
+            problems.error(.start, "the file is longer than \(Self.maxBytes) bytes")
+            return nil
+        }
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            problems.error(.start, "the file is not UTF-8")
+            return nil
+        }
+        guard let root = YAMLTree.read(bytes, problems) else {
+            if !problems.hasErrors { problems.error(.start, "the file is empty") }
+            return nil
+        }
+        let booleans = BooleanPlaces()
+        guard let file = FileReader(problems, booleans).file(root), !problems.isCut else {
+            return nil
+        }
+        let declaration = DeclarationBuilder(file, problems, booleans).declaration()
+        let hasCommands = file.states.contains { state in
+            state.run != nil || !state.enter.isEmpty || !state.leave.isEmpty
+        }
+        if isWritableByOthers && hasCommands {
+            problems.error(
+                .start,
+                "the file, or a directory above it, may be written by others; commands are refused"
+            )
+        }
+        booleans.warn(of: root, problems)
+        if let declaration { Warnings(declaration, file, problems).tell() }
+        return problems.hasErrors ? nil : declaration
+    }
+}

@@ -1,0 +1,129 @@
+import StateMachineProtocol
+
+/// What the names of a file stand for.
+struct DraftTables {
+    let states: [StateDraft]
+    let events: [EventDraft]
+    let groups: [GroupDraft]
+    private let stateNumbers: [Spelling: Int]
+    private let eventNumbers: [Spelling: Int]
+    private let groupNumbers: [Spelling: Int]
+
+    init(_ file: FileDraft) {
+        self.states = file.states
+        self.events = file.events
+        self.groups = file.groups
+        self.stateNumbers = file.states.map(\.name.value).numbered
+        self.eventNumbers = file.events.map(\.name.value).numbered
+        self.groupNumbers = file.groups.map(\.name.value).numbered
+    }
+
+    func state(_ name: Located<String>, _ problems: Problems) -> Int? {
+        if let number = self.stateNumbers[Spelling(name.value)] { return number }
+        if self.groupNumbers[Spelling(name.value)] != nil {
+            problems.error(
+                name.position,
+                "\(name.value.quoted) is a group; name one of its states"
+            )
+        } else {
+            problems.error(
+                name.position,
+                "there is no state \(name.value.quoted)"
+                    + problems.suggestion(
+                        for: name.value,
+                        among: self.states.lazy.map(\.name.value)
+                    )
+            )
+        }
+        return nil
+    }
+
+    func event(_ name: Located<String>, _ problems: Problems) -> Int? {
+        if let number = self.eventNumbers[Spelling(name.value)] { return number }
+        let remark =
+            self.events.isEmpty
+            ? "; list it under \"events\""
+            : problems.suggestion(for: name.value, among: self.events.lazy.map(\.name.value))
+        problems.error(name.position, "there is no event \(name.value.quoted)\(remark)")
+        return nil
+    }
+
+    /// The states that names of states and groups stand for, in the file's order.
+    func states(_ names: [Located<String>], _ problems: Problems) -> [Int] {
+        var numbers: Set<Int> = []
+        for name in names {
+            if let number = self.stateNumbers[Spelling(name.value)] {
+                numbers.insert(number)
+            } else if let group = self.groupNumbers[Spelling(name.value)] {
+                numbers.formUnion(self.members(self.groups[group]))
+            } else {
+                let known =
+                    self.states.map(\.name.value) + self.groups.map(\.name.value)
+                problems.error(
+                    name.position,
+                    "there is no state or group \(name.value.quoted)"
+                        + problems.suggestion(for: name.value, among: known)
+                )
+            }
+        }
+        return numbers.sorted()
+    }
+
+    /// The states of a group; what is wrong with its members is said elsewhere.
+    func members(_ group: GroupDraft) -> [Int] {
+        Set(group.members.compactMap { self.stateNumbers[Spelling($0.value)] }).sorted()
+    }
+
+    /// Says what is wrong with the names that groups and states give themselves and each other.
+    func check(_ problems: Problems) {
+        for group in self.groups {
+            if let state = self.stateNumbers[Spelling(group.name.value)] {
+                problems.error(
+                    group.name.position,
+                    "\(group.name.value.quoted) is a state, in line "
+                        + "\(self.states[state].name.position.line); name the group otherwise"
+                )
+            }
+            for member in group.members { _ = self.state(member, problems) }
+        }
+        var owners: [Spelling: Located<String>] = [:]
+        for state in self.states {
+            for old in state.oldNames {
+                if let taken = self.stateNumbers[Spelling(old.value)] {
+                    problems.error(
+                        old.position,
+                        "\(old.value.quoted) is a state, in line "
+                            + "\(self.states[taken].name.position.line), and no old name"
+                    )
+                } else if let owner = owners[Spelling(old.value)] {
+                    problems.error(
+                        old.position,
+                        "\(old.value.quoted) is an old name of \(owner.value.quoted) too, in line "
+                            + "\(owner.position.line); keep one"
+                    )
+                } else {
+                    owners[Spelling(old.value)] = Located(state.name.value, old.position)
+                }
+            }
+            Self.checkOldNames(of: state, problems)
+        }
+    }
+
+    private static func checkOldNames(of state: StateDraft, _ problems: Problems) {
+        let names = Set(state.fields.map(\.name))
+        var seen: Set<String> = []
+        for old in state.fields.flatMap(\.oldNames) {
+            if names.contains(old) {
+                problems.error(
+                    state.name.position,
+                    "\(old.quoted) is a field of \(state.name.value.quoted), and no old name of one"
+                )
+            } else if !seen.insert(old).inserted {
+                problems.error(
+                    state.name.position,
+                    "\(old.quoted) is an old name of two fields of \(state.name.value.quoted); keep one"
+                )
+            }
+        }
+    }
+}

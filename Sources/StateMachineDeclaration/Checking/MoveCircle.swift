@@ -1,0 +1,66 @@
+/// Finds circles of moves that a machine makes by itself, so fast that they would be suspended.
+///
+/// A circle that takes its time is meant: a screen that goes on every minute. One is too fast if it makes more
+/// moves than the breaker allows in the time that its `after` and its retries' waits take; runs and hooks
+/// are taken to end at once. Such a circle is one of negative length, if each move counts the time that it
+/// takes less the time that the breaker gives it: Bellman and Ford's search finds it.
+struct MoveCircle {
+    private struct Move {
+        let from: Int
+        let to: Int
+        /// In milliseconds.
+        let length: Double
+    }
+
+    /// The states of the circle that was found, in order, from the first in the file; none or one.
+    let states: [[Int]]
+
+    init(_ declaration: Declaration, _ edges: [[Edge]]) {
+        let breaker = declaration.breaker
+        let given = Double(breaker.time.wholeMilliseconds) / Double(breaker.most)
+        let moves = edges.joined().compactMap { edge -> Move? in
+            let time = Self.time(of: edge, declaration.states[edge.from])
+            return time.map { Move(from: edge.from, to: edge.to, length: $0 - given) }
+        }
+        self.states = Self.circle(moves, declaration.states.count).map { [$0] } ?? []
+    }
+
+    /// The least time in milliseconds after which a machine goes that way by itself; nil if it never does.
+    private static func time(of edge: Edge, _ state: DeclaredCase) -> Double? {
+        switch edge.kind {
+        case .event, .boot, .set, .interrupted: return nil
+        case .after(let delay): return Double(delay.wholeMilliseconds)
+        case .done, .exit: return 0
+        case .failed:
+            guard let retry = state.run?.command.retry else { return 0 }
+            return retry.total.map { Double($0.wholeMilliseconds) }
+        }
+    }
+
+    private static func circle(_ moves: [Move], _ count: Int) -> [Int]? {
+        var length = [Double](repeating: 0, count: count)
+        var previous = [Int?](repeating: nil, count: count)
+        var shortened: Int?
+        for _ in 0..<count {
+            shortened = nil
+            for move in moves where length[move.from] + move.length < length[move.to] - 1e-6 {
+                length[move.to] = length[move.from] + move.length
+                previous[move.to] = move.from
+                shortened = move.to
+            }
+            if shortened == nil { return nil }
+        }
+        // Whatever is still shortened after as many rounds as there are states hangs on a circle.
+        guard var number = shortened else { return nil }
+        for _ in 0..<count { number = previous[number] ?? number }
+        var circle = [number]
+        var step = previous[number] ?? number
+        while step != number, circle.count <= count {
+            circle.append(step)
+            step = previous[step] ?? number
+        }
+        circle.reverse()
+        let first = circle.indices.min { circle[$0] < circle[$1] } ?? 0
+        return Array(circle[first...] + circle[..<first])
+    }
+}

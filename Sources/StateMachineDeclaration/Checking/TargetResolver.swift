@@ -1,0 +1,145 @@
+import StateMachineProtocol
+
+/// Finds where the fields of a target's state come from, and says what is missing or does not fit.
+struct TargetResolver {
+    /// What a target can take values from.
+    struct Sources {
+        /// The number of the state that is left, if there is one.
+        var left: Int?
+        /// The number of the event, if there is one.
+        var event: Int?
+    }
+
+    let tables: DraftTables
+    let problems: Problems
+    let booleans: BooleanPlaces
+
+    func target(_ draft: TargetDraft, from sources: Sources) -> DeclaredTarget? {
+        guard let number = self.tables.state(draft.state, self.problems) else { return nil }
+        let state = self.tables.states[number]
+        for literal in draft.data
+        where !state.fields.contains(where: { $0.name.isSpelled(literal.field.value) }) {
+            let known = state.fields.map(\.name)
+            self.problems.error(
+                literal.field.position,
+                "\(state.name.value.quoted) has no field \(literal.field.value.quoted)"
+                    + (known.isEmpty
+                        ? "; it has none"
+                        : self.problems.suggestion(for: literal.field.value, among: known))
+            )
+        }
+        return DeclaredTarget(
+            state: number,
+            sources: state.fields.map { field in
+                let literal = draft.data.first { $0.field.value.isSpelled(field.name) }
+                if let literal {
+                    if field.type == .boolean { self.booleans.note(literal.value) }
+                    return field.value(of: literal.value, self.problems).map { [.literal($0)] }
+                        ?? []
+                }
+                return self.chain(field, of: state, at: draft.position, from: sources)
+            }
+        )
+    }
+
+    /// The target of a new stay in the same state.
+    func again(_ number: Int, at position: FilePosition, event: Int?) -> DeclaredTarget {
+        let state = self.tables.states[number]
+        let sources = Sources(left: number, event: event)
+        return DeclaredTarget(
+            state: number,
+            sources: state.fields.map {
+                self.chain($0, of: state, at: position, from: sources)
+            }
+        )
+    }
+
+    /// The sources of a field that the target does not name, up to the first that is sure.
+    private func chain(
+        _ field: DeclaredField,
+        of state: StateDraft,
+        at position: FilePosition,
+        from sources: Sources
+    ) -> [DeclaredTarget.Source] {
+        var chain: [DeclaredTarget.Source] = []
+        let event = sources.event.map { self.tables.events[$0] }
+        if let event, let index = event.fields.firstIndex(where: { $0.name == field.name }) {
+            let source = event.fields[index]
+            self.checkType(of: field, state, source, event.name.value, position)
+            chain.append(.event(index))
+            if source.isCertain { return chain }
+        }
+        let left = sources.left.map { self.tables.states[$0] }
+        if let left, let index = left.fields.firstIndex(where: { $0.name == field.name }) {
+            let source = left.fields[index]
+            self.checkType(of: field, state, source, left.name.value, position)
+            if event == nil { self.checkRange(of: field, state, source, left, position) }
+            chain.append(.left(index))
+            if source.isCertain { return chain }
+        }
+        if let fallback = field.fallback {
+            chain.append(.fallback(fallback))
+        } else if !field.isOptional {
+            let lack = Self.lack(of: field.name, left, event, isPartial: !chain.isEmpty)
+            self.problems.error(
+                position,
+                "\(state.name.value.quoted) needs \(field.name.quoted)\(lack)"
+            )
+        }
+        return chain
+    }
+
+    private static func lack(
+        of field: String,
+        _ left: StateDraft?,
+        _ event: EventDraft?,
+        isPartial: Bool
+    ) -> String {
+        let leftName = left?.name.value.quoted
+        switch (leftName, event) {
+        case (nil, nil): return "; write \(field)=…, or give it a default"
+        case (let left?, nil):
+            return isPartial
+                ? ", which is optional in \(left)" : ", which \(left) does not have"
+        case (nil, let event?):
+            return isPartial
+                ? ", which is optional in \(event.name.value.quoted)"
+                : ", which the event does not have"
+        case (let left?, _?):
+            return isPartial
+                ? ", which may be absent from \(left) and from the event"
+                : ", which neither \(left) nor the event has"
+        }
+    }
+
+    private func checkType(
+        of field: DeclaredField,
+        _ state: StateDraft,
+        _ source: DeclaredField,
+        _ owner: String,
+        _ position: FilePosition
+    ) {
+        guard !field.hasType(of: source) else { return }
+        self.problems.error(
+            position,
+            "\(field.name.quoted) is \(field.typeName) in \(state.name.value.quoted) and "
+                + "\(source.typeName) in \(owner.quoted); rename one, or write \(field.name)=…"
+        )
+    }
+
+    /// Of a move of the machine's own nobody can be told that a value does not fit.
+    private func checkRange(
+        of field: DeclaredField,
+        _ state: StateDraft,
+        _ source: DeclaredField,
+        _ left: StateDraft,
+        _ position: FilePosition
+    ) {
+        guard field.hasType(of: source), !field.admitsAll(of: source) else { return }
+        self.problems.error(
+            position,
+            "\(field.name.quoted) of \(left.name.value.quoted) may be what \(field.name.quoted) of "
+                + "\(state.name.value.quoted) does not take; give both the same limits, or write \(field.name)=…"
+        )
+    }
+}

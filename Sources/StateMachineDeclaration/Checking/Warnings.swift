@@ -1,0 +1,119 @@
+import StateMachineProtocol
+
+/// Says what a file without errors does perhaps not mean.
+struct Warnings {
+    private let declaration: Declaration
+    private let file: FileDraft
+    private let problems: Problems
+    private let edges: [[Edge]]
+
+    init(_ declaration: Declaration, _ file: FileDraft, _ problems: Problems) {
+        self.declaration = declaration
+        self.file = file
+        self.problems = problems
+        self.edges = declaration.states.indices.map { declaration.edges(from: $0) }
+    }
+
+    func tell() {
+        self.warnOfUnreached()
+        for (number, state) in self.declaration.states.enumerated() {
+            self.warnOfDeadEnd(number, state)
+            self.warnOfHanging(number, state)
+            self.warnOfLongRetries(number, state)
+            self.warnOfReboot(number, state)
+        }
+        self.warnOfUnusedEvents()
+        if let circle = MoveCircle(self.declaration, self.edges).states.first {
+            let names = circle.map { self.declaration.states[$0].name }
+            self.problems.warn(
+                self.position(circle[0]),
+                "\(names.joined(separator: ", ")) follow each other without an event, so fast that the moves will be "
+                    + "suspended; lengthen a time, or ask for an event"
+            )
+        }
+    }
+
+    private func position(_ number: Int) -> FilePosition { self.file.states[number].name.position }
+
+    /// From where the machine begins, and where a start may put it.
+    private func warnOfUnreached() {
+        var reached: Set<Int> = []
+        var next = [self.declaration.initial.number]
+        if let lost = self.declaration.lostState { next.append(lost.number) }
+        while let number = next.popLast() {
+            guard reached.insert(number).inserted else { continue }
+            next += self.edges[number].map(\.to)
+        }
+        for (number, state) in self.declaration.states.enumerated()
+        where !reached.contains(number) {
+            self.problems.warn(
+                self.position(number),
+                "nothing leads to \(state.name.quoted); take it out, or lead somewhere to it"
+            )
+        }
+    }
+
+    private func warnOfDeadEnd(_ number: Int, _ state: DeclaredCase) {
+        let hasOwnBoot = self.file.states[number].boot != nil
+        let leadsOut = self.edges[number].contains { edge in
+            edge.to != number && (edge.kind != .boot || hasOwnBoot)
+        }
+        guard !leadsOut, !state.isFinal else { return }
+        self.problems.warn(
+            self.position(number),
+            "nothing leads out of \(state.name.quoted); write final: true if that is meant"
+        )
+    }
+
+    /// A run whose end alone leads out, and which may take any time.
+    private func warnOfHanging(_ number: Int, _ state: DeclaredCase) {
+        guard let run = state.run, run.command.timeout == nil,
+            let draft = self.file.states[number].run
+        else { return }
+        var waits = false
+        for edge in self.edges[number] where edge.to != number {
+            switch edge.kind {
+            case .done, .exit, .failed: waits = true
+            case .event, .after, .set: return
+            case .interrupted, .boot: break
+            }
+        }
+        guard waits else { return }
+        self.problems.warn(
+            draft.command.position,
+            "the run of \(state.name.quoted) may hang for ever, and nothing else leads out; give it a timeout"
+        )
+    }
+
+    private func warnOfLongRetries(_ number: Int, _ state: DeclaredCase) {
+        guard let after = state.after, let draft = self.file.states[number].run,
+            let total = state.run?.command.retry?.total, total >= after.delay
+        else { return }
+        self.problems.warn(
+            draft.command.position,
+            "the retries of \(state.name.quoted) take \(total.timeText), and after "
+                + "\(after.delay.timeText) the state is left; shorten them, or lengthen \"after\""
+        )
+    }
+
+    private func warnOfReboot(_ number: Int, _ state: DeclaredCase) {
+        guard let first = self.file.states[number].enter.first, state.boot == nil else { return }
+        self.problems.warn(
+            first.position,
+            "after a reboot \(state.name.quoted) goes on, and its \"enter\" is not run again; say with \"boot\" what "
+                + "a reboot means"
+        )
+    }
+
+    private func warnOfUnusedEvents() {
+        var used: Set<String> = []
+        for state in self.file.states { used.formUnion(state.reactions.map(\.event.value)) }
+        for group in self.file.groups { used.formUnion(group.reactions.map(\.event.value)) }
+        for event in self.file.events where !used.contains(event.name.value) {
+            self.problems.warn(
+                event.name.position,
+                "the event \(event.name.value.quoted) is used nowhere; take it out, or handle it with \"when\""
+            )
+        }
+    }
+}

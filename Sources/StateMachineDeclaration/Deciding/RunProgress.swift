@@ -1,0 +1,41 @@
+/// How often the command of one stay has been run, and whether it is run again.
+package struct RunProgress: Hashable, Sendable {
+    /// What follows the end of a command.
+    package enum Step: Hashable, Sendable {
+        /// The run has ended so, for good: ``Declaration/move(on:in:)`` says where that leads.
+        case over(RunEnd)
+        /// It is run again after that time.
+        case again(after: Duration)
+    }
+
+    /// How often in a row a run that was interrupted is run again.
+    private static let mostInterruptions = 3
+
+    /// The attempt that is under way, from 1; interrupted ones are not counted.
+    package private(set) var attempt = 1
+    private var interruptions = 0
+
+    /// A run that is about to begin.
+    package init() {}
+
+    /// Takes an end of the command.
+    package mutating func ended(_ end: RunEnd, of run: DeclaredCase.Run) -> Step {
+        switch end {
+        case .interrupted:
+            guard case .again = run.interrupted, self.interruptions < Self.mostInterruptions else {
+                return .over(end)
+            }
+            self.interruptions += 1
+            return .again(after: .zero)
+        case .exit(0): return .over(end)
+        case .exit(let code) where run.exits[code] != nil: return .over(end)
+        case .exit, .signal, .timeout:
+            self.interruptions = 0
+            guard let wait = run.command.retry?.wait(before: self.attempt) else {
+                return .over(end)
+            }
+            self.attempt += 1
+            return .again(after: wait)
+        }
+    }
+}

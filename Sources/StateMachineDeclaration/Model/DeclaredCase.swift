@@ -1,0 +1,68 @@
+import StateMachineProtocol
+
+/// What is declared of one state.
+package struct DeclaredCase: Sendable {
+    /// What an event does.
+    package enum Reaction: Hashable, Sendable {
+        /// The state is left for another, or entered anew.
+        case enter(DeclaredTarget)
+        /// The deadline begins anew.
+        case stay
+        /// A new stay in the same state.
+        case again(DeclaredTarget)
+        /// It is handled, and nothing happens.
+        case ignore
+    }
+
+    /// What follows if a stop of the daemon, or a reboot, has ended the run.
+    package enum Interruption: Hashable, Sendable {
+        /// It is run again, three times in a row at the most.
+        case again
+        case enter(DeclaredTarget)
+    }
+
+    /// What time does.
+    package struct Deadline: Hashable, Sendable {
+        /// From the stay's start.
+        package let delay: Duration
+        package let target: DeclaredTarget
+    }
+
+    /// The command of a stay and where its ends lead.
+    package struct Run: Hashable, Sendable {
+        package let command: DeclaredCommand
+        package let done: DeclaredTarget?
+        package let exits: [Int: DeclaredTarget]
+        package let failed: DeclaredTarget?
+        package let interrupted: Interruption
+    }
+
+    package let name: String
+    package let about: String?
+    /// Its old names.
+    package let oldNames: [String]
+    package let fields: [DeclaredField]
+    /// The numbers of the states that a client may set from here, groups expanded, in the file's order.
+    package let successors: [Int]
+    /// By the events' numbers.
+    package let reactions: [Int: Reaction]
+    package let after: Deadline?
+    /// What the first start in a new boot does; nil to go on.
+    package let boot: DeclaredTarget?
+    package let run: Run?
+    package let enter: [DeclaredCommand]
+    package let leave: [DeclaredCommand]
+    package let isFinal: Bool
+
+    let layout: FieldLayout
+
+    /// All commands: the run, then those of entering and leaving.
+    package var commands: [DeclaredCommand] {
+        (self.run.map { [$0.command] } ?? []) + self.enter + self.leave
+    }
+
+    /// The index of the field of that name.
+    package func fieldIndex(_ name: String) -> Int? {
+        self.fields.firstIndex { $0.name.isSpelled(name) }
+    }
+}

@@ -1,0 +1,71 @@
+/// A command with all its settings.
+package struct DeclaredCommand: Hashable, Sendable {
+    /// The program and its words.
+    package let words: [CommandWord]
+    package let user: String?
+    package let group: String?
+    /// How long it may take; nil for any time.
+    package let timeout: Duration?
+    /// From SIGTERM to SIGKILL.
+    package let stop: Duration
+    /// How it is tried again; nil for not at all.
+    package let retry: Retry?
+    package let directory: String
+    /// Variables, in the order of the file.
+    package let environment: [Variable]
+    package let environmentFile: String?
+
+    /// A variable of the environment.
+    package struct Variable: Hashable, Sendable {
+        package let name: String
+        package let value: String
+    }
+
+    /// The words with the values of a state's fields in them.
+    package func words(in state: DeclaredState) -> [String] {
+        self.words.map { $0.text(in: state) }
+    }
+
+    /// The words as they were written, for people.
+    package var written: String { self.words.map(\.written).joined(separator: " ") }
+}
+
+/// How a command that ended badly is tried again.
+package struct Retry: Hashable, Sendable {
+    /// How often again; nil for ever.
+    package let times: Int?
+    /// Before the first.
+    package let wait: Duration
+    /// What each wait is multiplied by.
+    package let factor: Double
+    /// What no wait exceeds.
+    package let longest: Duration
+
+    /// The pause before the retry of that number, from 1; nil if there is none.
+    package func wait(before number: Int) -> Duration? {
+        guard number <= self.times ?? .max else { return nil }
+        let longest = Double(self.longest.wholeMilliseconds)
+        var wait = Double(self.wait.wholeMilliseconds)
+        // Past the longest nothing changes, and past some thousands of steps any factor has got there.
+        for _ in 1..<min(number, 10_000) where wait < longest && self.factor > 1 {
+            wait *= self.factor
+        }
+        return .milliseconds(Int64(min(wait, longest)))
+    }
+
+    /// All pauses together; nil if it is tried for ever.
+    package var total: Duration? {
+        guard let times = self.times else { return nil }
+        var total = Duration.zero
+        var number = 1
+        while number <= times, let wait = self.wait(before: number) {
+            // From here on all waits are the same.
+            if self.factor == 1 || wait >= self.longest {
+                return total + wait * (times - number + 1)
+            }
+            total += wait
+            number += 1
+        }
+        return total
+    }
+}

@@ -1,0 +1,53 @@
+package import StateMachineProtocol
+
+/// A field of a declared state or event.
+package struct DeclaredField: Hashable, Sendable {
+    /// What a value, or the bytes of a text, must be between.
+    package enum Bounds: Hashable, Sendable {
+        case none
+        case integers(ClosedRange<Int64>)
+        case numbers(ClosedRange<Double>)
+        /// Of UTF-8.
+        case bytes(ClosedRange<Int64>)
+    }
+
+    package let name: String
+    package let type: JSONFieldType
+    /// All it can be, if that is a closed list; else empty.
+    package let values: [JSONValue]
+    package let bounds: Bounds
+    /// What it is where nothing says.
+    package internal(set) var fallback: JSONValue?
+    /// Whether it may be absent.
+    package let isOptional: Bool
+    /// Its old names.
+    package let oldNames: [String]
+
+    /// Whether a value is there whenever the state or event is.
+    package var isCertain: Bool { !self.isOptional }
+
+    /// Whether a command's word can be made of it.
+    package var isScalar: Bool {
+        switch self.type {
+        case .boolean, .integer, .number, .string: true
+        case .array, .object: false
+        }
+    }
+
+    /// What its type is called, with an article.
+    package var typeName: String {
+        switch self.type {
+        case .boolean: "a boolean"
+        case .integer: "an integer"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}
+
+/// Why a value does not fit a field; a sentence to go after `name=value: `.
+package struct FieldObjection: Error, Hashable, Sendable {
+    package let sentence: String
+}

@@ -1,0 +1,166 @@
+import StateMachineProtocol
+
+/// Reads commands: a string, a list of words, or settings.
+struct CommandReader {
+    /// What a shell would do something with.
+    private static let shellCharacters = Set("'\"`$|&;<>*?".utf8)
+
+    /// What a hook may take if nothing says.
+    private static let hookTimeout = Duration.seconds(60)
+
+    let draft: DraftReader
+    let defaults: CommandSettings
+
+    private var problems: Problems { self.draft.problems }
+
+    /// The command of a stay and where its ends lead.
+    func run(_ state: Section) -> RunDraft? {
+        guard let entry = state.entry("run") else {
+            for key in ["done", "exit", "failed"] {
+                guard let entry = state.entry(key) else { continue }
+                self.problems.error(
+                    entry.position,
+                    "\"\(key)\" says where a \"run\" leads, and there is none"
+                )
+            }
+            return nil
+        }
+        let target = { (key: String) in state[key].flatMap { self.draft.target($0, of: key) } }
+        let (done, failed) = (target("done"), target("failed"))
+        let exits = self.exits(state["exit"])
+        guard let (command, interrupted) = self.command(entry) else { return nil }
+        return RunDraft(
+            command: command,
+            done: done,
+            exits: exits,
+            failed: failed,
+            interrupted: interrupted
+        )
+    }
+
+    /// What is run on entering or leaving: a command, settings, or a list of these.
+    func hooks(_ entry: YAMLEntry?) -> [CommandDraft] {
+        guard let entry else { return [] }
+        guard case .sequence(let elements) = entry.value.content else {
+            return [self.hook(entry.value, entry.key.text)].compactMap { $0 }
+        }
+        return elements.compactMap { self.hook($0, entry.key.text) }
+    }
+
+    private func hook(_ node: YAMLNode, _ key: String) -> CommandDraft? {
+        var settings = CommandSettings()
+        var written = node
+        if case .mapping = node.content {
+            guard let section = Section(node, .hook, self.problems) else { return nil }
+            settings = CommandSettings(section)
+            guard let command = section["command"] else { return nil }
+            written = command
+        }
+        guard let words = self.words(written, key) else { return nil }
+        let command = settings.command(
+            words,
+            defaults: self.defaults,
+            timeout: Self.hookTimeout
+        )
+        return CommandDraft(command: command, position: node.position)
+    }
+
+    private func command(_ entry: YAMLEntry) -> (CommandDraft, MoveDraft?)? {
+        var settings = CommandSettings()
+        var written = entry.value
+        var interrupted: MoveDraft?
+        if case .mapping = entry.value.content {
+            guard let section = Section(entry.value, .run, self.problems) else { return nil }
+            settings = CommandSettings(section)
+            interrupted = section["interrupted"].flatMap {
+                self.draft.move($0, of: "interrupted", words: ["again"])
+            }
+            guard let command = section["command"] else { return nil }
+            written = command
+        }
+        guard let words = self.words(written, "run") else { return nil }
+        let command = settings.command(words, defaults: self.defaults, timeout: nil)
+        return (CommandDraft(command: command, position: entry.position), interrupted)
+    }
+
+    private func exits(_ node: YAMLNode?) -> [RunDraft.Exit] {
+        (node?.entries(of: "exit", self.problems) ?? []).compactMap { entry in
+            guard let code = Int(entry.key.text), (0...255).contains(code),
+                "\(code)" == entry.key.text
+            else {
+                self.problems.error(
+                    entry.position,
+                    "\(entry.key.text.quoted) is no exit code; write a number from 1 to 255"
+                )
+                return nil
+            }
+            guard code != 0 else {
+                self.problems.error(entry.position, "exit 0 is what \"done\" says; write it there")
+                return nil
+            }
+            return self.draft.target(entry.value, of: "exit").map {
+                RunDraft.Exit(code: code, target: $0)
+            }
+        }
+    }
+
+    private func words(_ node: YAMLNode, _ key: String) -> [CommandWord]? {
+        let texts: [Located<String>]
+        switch node.content {
+        case .scalar(let scalar):
+            let special = scalar.text.utf8.first { Self.shellCharacters.contains($0) }
+            if let special {
+                self.problems.error(
+                    node.position,
+                    "there is no shell here, and \(Character(Unicode.Scalar(special))) means nothing; write a list "
+                        + "of words"
+                )
+                return nil
+            }
+            texts = scalar.text.utf8.split { $0 <= 0x20 }
+                .map { Located(String(Substring($0)), node.position) }
+        case .sequence(let elements):
+            texts = elements.compactMap { element in
+                if let text = element.text, !element.isEmpty {
+                    return Located(text, element.position)
+                }
+                self.problems.error(element.position, "a word is text, not \(element.kind)")
+                return nil
+            }
+            guard texts.count == elements.count else { return nil }
+        case .mapping:
+            self.problems.error(node.position, "a command is a list of words, or a string")
+            return nil
+        }
+        guard let program = texts.first, !program.value.isEmpty else {
+            self.problems.error(
+                node.position,
+                "\(key.quoted) is a command; name a program, like /usr/bin/true"
+            )
+            return nil
+        }
+        return self.words(texts)
+    }
+
+    private func words(_ texts: [Located<String>]) -> [CommandWord]? {
+        var words: [CommandWord] = []
+        for text in texts {
+            guard let word = CommandWord(text.value) else {
+                self.problems.error(
+                    text.position,
+                    "\(text.value.quoted): {name} is a field; write {{ for a brace"
+                )
+                return nil
+            }
+            guard !words.isEmpty || word.fields.isEmpty else {
+                self.problems.error(
+                    text.position,
+                    "\(text.value.quoted): which program is run cannot come from a field"
+                )
+                return nil
+            }
+            words.append(word)
+        }
+        return words
+    }
+}

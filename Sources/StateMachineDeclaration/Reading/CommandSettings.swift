@@ -1,0 +1,132 @@
+import StateMachineProtocol
+
+/// Settings of a command as far as they are given: in a command of its own, or in the defaults.
+struct CommandSettings {
+    var user: String?
+    var group: String?
+    var timeout: Duration?
+    var stop: Duration?
+    var retry: Retry?
+    var directory: String?
+    var environment: [DeclaredCommand.Variable] = []
+    var environmentFile: String?
+
+    init() {}
+
+    init(_ section: Section) {
+        let problems = section.problems
+        self.user = section["user"].flatMap { Self.account($0, "user", problems) }
+        self.group = section["group"].flatMap { Self.account($0, "group", problems) }
+        self.timeout = section["timeout"]?.time(of: "timeout", problems)
+        self.stop = section["stop"]?.time(of: "stop", problems)
+        self.retry = section.entry("retry").flatMap { Self.retry($0, problems) }
+        self.directory = section["directory"]?.path(of: "directory", problems)
+        self.environment = Self.environment(section["environment"], problems)
+        self.environmentFile = section["environment-file"]?
+            .path(of: "environment-file", problems)
+    }
+
+    /// A command with these settings, what is not given taken from `others`.
+    ///
+    /// - Parameter timeout: if neither gives one; nil for any time.
+    func command(
+        _ words: [CommandWord],
+        defaults others: CommandSettings,
+        timeout: Duration?
+    ) -> DeclaredCommand {
+        let own = Set(self.environment.map(\.name))
+        return DeclaredCommand(
+            words: words,
+            user: self.user ?? others.user,
+            group: self.group ?? others.group,
+            timeout: self.timeout ?? others.timeout ?? timeout,
+            stop: self.stop ?? others.stop ?? .seconds(10),
+            retry: self.retry ?? others.retry,
+            directory: self.directory ?? others.directory ?? "/",
+            environment: others.environment.filter { !own.contains($0.name) } + self.environment,
+            environmentFile: self.environmentFile ?? others.environmentFile
+        )
+    }
+
+    private static func account(
+        _ node: YAMLNode,
+        _ key: String,
+        _ problems: Problems
+    ) -> String? {
+        guard let text = node.text(of: key, problems) else { return nil }
+        guard !text.value.isEmpty, !text.value.utf8.contains(where: { $0 <= 0x20 || $0 == 0x3A })
+        else {
+            problems.error(node.position, "\(key.quoted) is the name of a \(key), or its number")
+            return nil
+        }
+        return text.value
+    }
+
+    private static func retry(_ entry: YAMLEntry, _ problems: Problems) -> Retry? {
+        guard let section = Section(entry.value, .retry, at: entry.position, problems) else {
+            return nil
+        }
+        let times = section["times"]?.integer(of: "times", in: 1...1_000_000, problems)
+        let wait = section["wait"]?.time(of: "wait", problems) ?? .seconds(1)
+        // A wait that is longer than the usual longest is meant.
+        var longest = max(.seconds(300), wait)
+        if let node = section["longest"], let given = node.time(of: "longest", problems) {
+            longest = given
+            if given < wait {
+                problems.error(
+                    node.position,
+                    "\"longest\" is less than \"wait\"; write at least \(wait.timeText)"
+                )
+            }
+        }
+        var factor = 1.0
+        if let node = section["factor"] {
+            if let number = node.text.flatMap({ Double($0) }), (1...1000).contains(number) {
+                factor = number
+            } else {
+                problems.error(node.position, "\"factor\" is a number from 1 to 1000")
+            }
+        }
+        return Retry(times: times, wait: wait, factor: factor, longest: longest)
+    }
+
+    private static func environment(
+        _ node: YAMLNode?,
+        _ problems: Problems
+    ) -> [DeclaredCommand.Variable] {
+        (node?.entries(of: "environment", problems) ?? []).compactMap { entry in
+            let name = entry.key.text
+            guard Self.isVariable(name) else {
+                problems.error(
+                    entry.position,
+                    "\(name.quoted) is no name of a variable; write letters, digits and _"
+                )
+                return nil
+            }
+            guard !name.hasPrefix("STATEMACHINE_") else {
+                problems.error(
+                    entry.position,
+                    "\(name.quoted) is set for each command; choose another name"
+                )
+                return nil
+            }
+            guard let value = entry.value.text else {
+                problems.error(
+                    entry.value.position,
+                    "\(name.quoted) is text, not \(entry.value.kind)"
+                )
+                return nil
+            }
+            return DeclaredCommand.Variable(name: name, value: value)
+        }
+    }
+
+    private static func isVariable(_ name: String) -> Bool {
+        guard let first = name.utf8.first, first < 0x30 || first > 0x39 else { return false }
+        return name.utf8.allSatisfy { byte in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || byte == UInt8(ascii: "_")
+        }
+    }
+}

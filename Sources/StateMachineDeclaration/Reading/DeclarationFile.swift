@@ -1,0 +1,63 @@
+import Glibc
+import SystemPackage
+
+/// A file that declares a machine, as it lies on the disk.
+public struct DeclarationFile: Sendable {
+    /// The file cannot be read at all.
+    public struct Unreadable: Error, Sendable {
+        /// Which one, and why.
+        public let sentence: String
+    }
+
+    /// Its path, as it was given.
+    public let path: String
+    /// What is in it; of a longer one than may be, one byte more.
+    public let bytes: [UInt8]
+    /// Whether others than its owner's users and root may write it, or replace it: a directory above it
+    /// counts too, sticky or not.
+    public let isWritableByOthers: Bool
+
+    /// Reads a file.
+    public init(path: String) throws(Unreadable) {
+        self.path = path
+        do {
+            let file = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
+            self.bytes = try file.closeAfter { try Self.bytes(of: file) }
+        } catch {
+            throw Unreadable(sentence: "cannot read \(path): \(error)")
+        }
+        self.isWritableByOthers = Self.isWritableByOthers(path)
+    }
+
+    /// What it says, or what is wrong with it.
+    public var reading: DeclarationReading {
+        DeclarationReading(self.bytes, isWritableByOthers: self.isWritableByOthers)
+    }
+
+    private static func bytes(of file: FileDescriptor) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count <= DeclarationReading.maxBytes {
+            let room = DeclarationReading.maxBytes + 1 - bytes.count
+            let more = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+                count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+            }
+            if more.isEmpty { break }
+            bytes += more
+        }
+        return bytes
+    }
+
+    /// Looked at from the file itself up, links followed.
+    private static func isWritableByOthers(_ path: String) -> Bool {
+        guard let resolved = realpath(path, nil) else { return true }
+        defer { free(resolved) }
+        var place = FilePath(String(cString: resolved))
+        while true {
+            var status = stat()
+            guard stat(place.string, &status) == 0 else { return true }
+            let isOurs = status.st_uid == 0 || status.st_uid == geteuid()
+            guard isOurs, status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { return true }
+            guard place.removeLastComponent() else { return false }
+        }
+    }
+}

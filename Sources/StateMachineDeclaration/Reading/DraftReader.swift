@@ -1,0 +1,139 @@
+import StateMachineProtocol
+
+/// Reads the parts that stand in several places of a file: names, targets, lists of names.
+struct DraftReader {
+    let problems: Problems
+
+    /// A name of the file's own; nil, and told, if it cannot be one.
+    func name(_ text: String, _ position: FilePosition) -> Located<String>? {
+        if let objection = NameRule.objection(to: text) {
+            self.problems.error(position, objection)
+            return nil
+        }
+        return Located(text, position)
+    }
+
+    /// The entries of a map whose keys are names, up to as many as there may be.
+    func named(
+        _ node: YAMLNode?,
+        _ key: String,
+        most: Int,
+        _ what: String
+    ) -> [(name: Located<String>, value: YAMLNode)] {
+        guard let node else { return [] }
+        let entries = node.entries(of: key, self.problems)
+        guard entries.count <= most else {
+            self.problems.cut(
+                node.position,
+                "these are \(entries.count) \(what); there may be \(most)"
+            )
+            return []
+        }
+        return entries.compactMap { entry in
+            self.name(entry.key.text, entry.position).map { ($0, entry.value) }
+        }
+    }
+
+    /// One name or a list of them, of things that are looked up later.
+    func names(_ node: YAMLNode, of key: String, orOne: Bool = false) -> [Located<String>] {
+        switch node.content {
+        case .scalar(let scalar) where orOne && !node.isEmpty:
+            return [Located(scalar.text, node.position)]
+        case .sequence(let elements):
+            return elements.compactMap { $0.text(of: "a name in \(key)", self.problems) }
+        case .scalar(let scalar):
+            let example = node.isEmpty ? "[]" : "[\(scalar.text.excerpt())]"
+            self.problems.error(node.position, "\(key.quoted) is a list; write \(example)")
+        case .mapping: self.problems.error(node.position, "\(key.quoted) is a list, not a map")
+        }
+        return []
+    }
+
+    func namesOrAny(_ node: YAMLNode, of key: String) -> NamesDraft {
+        node.text == "any" ? .any : .listed(self.names(node, of: key))
+    }
+
+    /// A target, as text or as a map; nil, and told, if it is none.
+    func target(_ node: YAMLNode, of key: String) -> TargetDraft? {
+        switch node.content {
+        case .scalar(let scalar) where !node.isEmpty:
+            return self.target(scalar.text, node.position, of: key)
+        case .mapping:
+            guard let section = Section(node, .target, self.problems) else { return nil }
+            let data = section["data"]?.entries(of: "data", self.problems) ?? []
+            guard let state = section["state"]?.text(of: "state", self.problems) else {
+                return nil
+            }
+            return TargetDraft(
+                state: state,
+                data: data.map {
+                    TargetDraft.Literal(
+                        field: Located($0.key.text, $0.position),
+                        value: $0.value
+                    )
+                }
+            )
+        case .scalar, .sequence:
+            self.problems.error(
+                node.position,
+                "\(key.quoted) leads to a state; write it like: broken reason=menu"
+            )
+            return nil
+        }
+    }
+
+    private func target(
+        _ text: String,
+        _ position: FilePosition,
+        of key: String
+    ) -> TargetDraft? {
+        let words = text.utf8.split { $0 <= 0x20 }.map { String(Substring($0)) }
+        guard let state = words.first else {
+            self.problems.error(position, "\(key.quoted) leads to a state; write its name")
+            return nil
+        }
+        var data: [TargetDraft.Literal] = []
+        for word in words.dropFirst() {
+            let parts = word.utf8.split(
+                separator: UInt8(ascii: "="),
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            )
+            guard parts.count == 2, !parts[0].isEmpty else {
+                self.problems.error(
+                    position,
+                    "\(word.quoted) is not key=value; a value with spaces is written "
+                        + "{state: \(state.excerpt()), data: {key: a b}}"
+                )
+                return nil
+            }
+            let name = String(Substring(parts[0]))
+            guard !data.contains(where: { $0.field.value.isSpelled(name) }) else {
+                self.problems.error(position, "\(name.quoted) stands here twice; keep one")
+                return nil
+            }
+            let value = YAMLScalar(text: String(Substring(parts[1])), isPlain: false)
+            data.append(
+                TargetDraft.Literal(
+                    field: Located(name, position),
+                    value: YAMLNode(content: .scalar(value), position: position)
+                )
+            )
+        }
+        return TargetDraft(state: Located(state, position), data: data)
+    }
+
+    /// One of some words, or a target.
+    func move(_ node: YAMLNode, of key: String, words: [String]) -> MoveDraft? {
+        if let text = node.text, words.contains(text) { return .word(text, node.position) }
+        return self.target(node, of: key).map { .target($0) }
+    }
+
+    func reactions(_ node: YAMLNode?) -> [ReactionDraft] {
+        (node?.entries(of: "when", self.problems) ?? []).compactMap { entry in
+            self.move(entry.value, of: entry.key.text, words: ["stay", "again", "ignore"]).map {
+                ReactionDraft(event: Located(entry.key.text, entry.position), move: $0)
+            }
+        }
+    }
+}

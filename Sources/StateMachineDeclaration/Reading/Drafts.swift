@@ -1,0 +1,96 @@
+// What the file says, part by part, before names are looked up in each other.
+
+/// A target as it is written.
+struct TargetDraft {
+    struct Literal {
+        let field: Located<String>
+        let value: YAMLNode
+    }
+
+    let state: Located<String>
+    let data: [Literal]
+
+    var position: FilePosition { self.state.position }
+}
+
+/// A word of the language, or a target.
+enum MoveDraft {
+    case word(String, FilePosition)
+    case target(TargetDraft)
+}
+
+/// Names of states and groups.
+enum NamesDraft {
+    case any
+    case listed([Located<String>])
+}
+
+struct ReactionDraft {
+    let event: Located<String>
+    let move: MoveDraft
+}
+
+struct EventDraft {
+    let name: Located<String>
+    let fields: [DeclaredField]
+}
+
+struct GroupDraft {
+    let name: Located<String>
+    let members: [Located<String>]
+    let reactions: [ReactionDraft]
+}
+
+struct StateDraft {
+    let name: Located<String>
+    let about: String?
+    let oldNames: [Located<String>]
+    let fields: [DeclaredField]
+    let to: NamesDraft?
+    let reactions: [ReactionDraft]
+    let after: DeadlineDraft?
+    let boot: MoveDraft?
+    let run: RunDraft?
+    let enter: [CommandDraft]
+    let leave: [CommandDraft]
+    let isFinal: Bool
+}
+
+struct DeadlineDraft {
+    let delay: Duration
+    let target: TargetDraft
+    let position: FilePosition
+}
+
+struct CommandDraft {
+    let command: DeclaredCommand
+    let position: FilePosition
+}
+
+struct RunDraft {
+    struct Exit {
+        let code: Int
+        let target: TargetDraft
+    }
+
+    let command: CommandDraft
+    let done: TargetDraft?
+    let exits: [Exit]
+    let failed: TargetDraft?
+    let interrupted: MoveDraft?
+}
+
+struct FileDraft {
+    let machine: String?
+    let version: String?
+    let about: String?
+    let start: TargetDraft?
+    let lost: TargetDraft?
+    let boot: MoveDraft?
+    let to: NamesDraft?
+    let always: [Located<String>]
+    let events: [EventDraft]
+    let groups: [GroupDraft]
+    let breaker: Declaration.Breaker
+    let states: [StateDraft]
+}

@@ -1,0 +1,201 @@
+import StateMachineProtocol
+
+/// Reads the fields of states and events.
+struct FieldReader {
+    /// Fields of a state or an event.
+    static let most = 32
+
+    let draft: DraftReader
+    let table: KeyTable
+    /// Where booleans stand, which is no text that looks like one.
+    let booleans: BooleanPlaces
+
+    private var problems: Problems { self.draft.problems }
+
+    func fields(_ node: YAMLNode?, of key: String) -> [DeclaredField] {
+        self.draft.named(node, key, most: Self.most, "fields")
+            .compactMap { self.field($0.value, $0.name) }
+    }
+
+    private func field(_ node: YAMLNode, _ name: Located<String>) -> DeclaredField? {
+        if let text = node.text, !node.isEmpty {
+            guard let type = self.type(text, node.position) else { return nil }
+            return DeclaredField(
+                name: name.value,
+                type: type,
+                values: [],
+                bounds: .none,
+                fallback: nil,
+                isOptional: false,
+                oldNames: []
+            )
+        }
+        guard let section = Section(node, self.table, at: name.position, self.problems) else {
+            return nil
+        }
+        let type: JSONFieldType
+        if let written = section["type"] {
+            guard let text = written.text(of: "type", self.problems),
+                let known = self.type(text.value, text.position)
+            else { return nil }
+            type = known
+        } else {
+            guard section["values"] != nil else {
+                self.problems.error(
+                    name.position,
+                    "\(name.value.quoted) needs a type, or values; write \(name.value): string"
+                )
+                return nil
+            }
+            type = .string
+        }
+        return self.field(section, name, type)
+    }
+
+    private func field(
+        _ section: Section,
+        _ name: Located<String>,
+        _ type: JSONFieldType
+    ) -> DeclaredField {
+        var isOptional = false
+        if let node = section["optional"] {
+            self.booleans.note(node)
+            isOptional = node.boolean(of: "optional", self.problems) ?? false
+        }
+        let values = section["values"].map { self.values($0, type) } ?? []
+        var field = DeclaredField(
+            name: name.value,
+            type: type,
+            values: values,
+            bounds: self.bounds(section, type, hasValues: !values.isEmpty),
+            fallback: nil,
+            isOptional: isOptional,
+            oldNames: self.table.has("was") ? self.oldNames(section) : []
+        )
+        if let node = section["default"] {
+            if type == .boolean { self.booleans.note(node) }
+            field.fallback = field.value(of: node, self.problems)
+            if isOptional {
+                self.problems.error(
+                    node.position,
+                    "\(name.value.quoted) has a default and is always there; drop optional, or the default"
+                )
+            }
+        }
+        return field
+    }
+
+    private func oldNames(_ section: Section) -> [String] {
+        (section["was"].map { self.draft.names($0, of: "was", orOne: true) } ?? []).map(\.value)
+    }
+
+    private func type(_ text: String, _ position: FilePosition) -> JSONFieldType? {
+        if let type = JSONFieldType(rawValue: text) { return type }
+        self.problems.error(
+            position,
+            "there is no type \(text.quoted)"
+                + self.problems.suggestion(
+                    for: text,
+                    among: ["boolean", "integer", "number", "string", "array", "object"]
+                )
+        )
+        return nil
+    }
+
+    private func values(_ node: YAMLNode, _ type: JSONFieldType) -> [JSONValue] {
+        guard type == .string || type == .integer else {
+            self.problems.error(
+                node.position,
+                "\"values\" are words, or integers with type: integer; \(type.rawValue) has none"
+            )
+            return []
+        }
+        guard case .sequence(let elements) = node.content, !elements.isEmpty else {
+            self.problems.error(node.position, "\"values\" is a list of at least one, like [a, b]")
+            return []
+        }
+        let plain = DeclaredField(
+            name: "values",
+            type: type,
+            values: [],
+            bounds: .none,
+            fallback: nil,
+            isOptional: false,
+            oldNames: []
+        )
+        var values: [JSONValue] = []
+        var seen: Set<JSONValue> = []
+        for element in elements {
+            guard let value = plain.value(of: element, self.problems) else { continue }
+            if seen.insert(value).inserted {
+                values.append(value)
+            } else {
+                self.problems.error(
+                    element.position,
+                    "\(value.plainText.quoted) stands in \"values\" twice; keep one"
+                )
+            }
+        }
+        return values
+    }
+
+    private func bounds(
+        _ section: Section,
+        _ type: JSONFieldType,
+        hasValues: Bool
+    ) -> DeclaredField.Bounds {
+        let least = section["min"]
+        let most = section["max"]
+        guard let first = least ?? most else { return .none }
+        guard !hasValues else {
+            self.problems.error(first.position, "\"min\" and \"max\" do not go with \"values\"")
+            return .none
+        }
+        switch type {
+        case .integer:
+            return self.range(least, most, in: .min ... .max, Int64.init, "a whole number")
+                .map { .integers($0) } ?? .none
+        case .string:
+            return self.range(least, most, in: 0 ... .max, Int64.init, "a number of bytes")
+                .map { .bytes($0) } ?? .none
+        case .number:
+            let widest = -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
+            return self.range(least, most, in: widest, { Double($0) }, "a number")
+                .map { .numbers($0) } ?? .none
+        case .boolean, .array, .object:
+            self.problems.error(
+                first.position,
+                "\"min\" and \"max\" are of integers, numbers and strings, not of type \(type.rawValue)"
+            )
+            return .none
+        }
+    }
+
+    private func range<Value: Comparable>(
+        _ least: YAMLNode?,
+        _ most: YAMLNode?,
+        in widest: ClosedRange<Value>,
+        _ read: (String) -> Value?,
+        _ what: String
+    ) -> ClosedRange<Value>? {
+        func bound(_ node: YAMLNode?, _ key: String, _ usual: Value) -> Value? {
+            guard let node else { return usual }
+            guard let value = node.text.flatMap(read), widest.contains(value) else {
+                self.problems.error(node.position, "\(key.quoted) is \(what)")
+                return nil
+            }
+            return value
+        }
+        guard let lower = bound(least, "min", widest.lowerBound),
+            let upper = bound(most, "max", widest.upperBound)
+        else { return nil }
+        guard lower <= upper else {
+            self.problems.error(
+                (most ?? least)?.position ?? .start,
+                "\"max\" is less than \"min\"; nothing would fit"
+            )
+            return nil
+        }
+        return lower...upper
+    }
+}

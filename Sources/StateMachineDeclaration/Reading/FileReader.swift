@@ -1,0 +1,99 @@
+import StateMachineProtocol
+
+/// Reads a file's tree into drafts.
+struct FileReader {
+    private static let mostStates = 256
+    private static let mostEvents = 128
+    private static let mostGroups = 32
+
+    private let draft: DraftReader
+    private let booleans: BooleanPlaces
+
+    private var problems: Problems { self.draft.problems }
+
+    init(_ problems: Problems, _ booleans: BooleanPlaces) {
+        self.draft = DraftReader(problems: problems)
+        self.booleans = booleans
+    }
+
+    /// Nil, and told, if the file is no map at all.
+    func file(_ root: YAMLNode) -> FileDraft? {
+        guard let section = Section(root, .top, self.problems) else { return nil }
+        let text = { (key: String) in section[key]?.text(of: key, self.problems) }
+        let target = { (key: String) in section[key].flatMap { self.draft.target($0, of: key) } }
+        let defaults =
+            section.entry("defaults").flatMap {
+                Section($0.value, .defaults, at: $0.position, self.problems)
+            }
+            .map { CommandSettings($0) } ?? CommandSettings()
+        return FileDraft(
+            machine: text("machine").flatMap { self.draft.name($0.value, $0.position)?.value },
+            version: text("version")?.value,
+            about: text("about")?.value,
+            start: target("start"),
+            lost: target("lost"),
+            boot: section["boot"].flatMap { self.draft.move($0, of: "boot", words: ["again"]) },
+            to: section["to"].map { self.draft.namesOrAny($0, of: "to") },
+            always: section["always"].map { self.draft.names($0, of: "always") } ?? [],
+            events: self.events(section["events"]),
+            groups: self.groups(section["groups"]),
+            breaker: self.breaker(section.entry("moves")),
+            states: self.states(section.entry("states"), defaults)
+        )
+    }
+
+    private func events(_ node: YAMLNode?) -> [EventDraft] {
+        let reader = FieldReader(
+            draft: self.draft,
+            table: .eventField,
+            booleans: self.booleans
+        )
+        return self.draft.named(node, "events", most: Self.mostEvents, "events").map {
+            EventDraft(name: $0.name, fields: reader.fields($0.value, of: $0.name.value))
+        }
+    }
+
+    private func groups(_ node: YAMLNode?) -> [GroupDraft] {
+        self.draft.named(node, "groups", most: Self.mostGroups, "groups").compactMap { group in
+            guard
+                let section = Section(
+                    group.value,
+                    .group,
+                    at: group.name.position,
+                    self.problems
+                )
+            else { return nil }
+            return GroupDraft(
+                name: group.name,
+                members: section["states"].map { self.draft.names($0, of: "states") } ?? [],
+                reactions: self.draft.reactions(section["when"])
+            )
+        }
+    }
+
+    private func states(_ entry: YAMLEntry?, _ defaults: CommandSettings) -> [StateDraft] {
+        guard let entry else { return [] }
+        let reader = StateReader(
+            draft: self.draft,
+            fields: FieldReader(draft: self.draft, table: .field, booleans: self.booleans),
+            commands: CommandReader(draft: self.draft, defaults: defaults)
+        )
+        if case .mapping(let states) = entry.value.content, states.isEmpty {
+            self.problems.error(entry.value.position, "a machine needs at least one state")
+        } else if entry.value.isEmpty {
+            self.problems.error(entry.position, "a machine needs at least one state")
+        }
+        return self.draft.named(entry.value, "states", most: Self.mostStates, "states")
+            .map { reader.state($0.value, $0.name) }
+    }
+
+    private func breaker(_ entry: YAMLEntry?) -> Declaration.Breaker {
+        let section = entry.flatMap {
+            Section($0.value, .moves, at: $0.position, self.problems)
+        }
+        return Declaration.Breaker(
+            most: section?["most"]?.integer(of: "most", in: 1...100_000, self.problems) ?? 50,
+            time: section?["in"]?.time(of: "in", self.problems) ?? .seconds(60)
+        )
+    }
+}

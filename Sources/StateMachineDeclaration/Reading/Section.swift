@@ -1,0 +1,65 @@
+import StateMachineProtocol
+
+/// A map of the file whose keys are known.
+///
+/// Says what is wrong with a key that is not known, with one that is missing, and with a value that is of
+/// another kind.
+struct Section {
+    let position: FilePosition
+    let problems: Problems
+    private let table: KeyTable
+    private let entries: [YAMLEntry]
+
+    /// Nil, and told, if it is not a map at all. Nothing after the key counts as a map without keys.
+    init?(
+        _ node: YAMLNode,
+        _ table: KeyTable,
+        at position: FilePosition? = nil,
+        _ problems: Problems
+    ) {
+        self.problems = problems
+        self.table = table
+        self.position = position ?? node.position
+        switch node.content {
+        case .mapping(let entries): self.entries = entries
+        case .scalar where node.isEmpty: self.entries = []
+        case .scalar, .sequence:
+            problems.error(
+                node.position,
+                "\(table.title) is a map with the keys \(table.names.joined(separator: ", ")), "
+                    + "not \(node.kind)"
+            )
+            return nil
+        }
+        for entry in self.entries where !table.has(entry.key.text) { self.refuse(entry) }
+        for key in table.keys where key.isNeeded && self[key.name] == nil {
+            problems.error(self.position, "\(table.title) needs \"\(key.name)\"")
+        }
+    }
+
+    /// The value for a key, if it is given.
+    subscript(_ key: String) -> YAMLNode? { self.entry(key)?.value }
+
+    /// A key and its value, if it is given.
+    func entry(_ key: String) -> YAMLEntry? {
+        assert(self.table.has(key), "\(key) is in no table")
+        return self.entries.first { $0.key.text.isSpelled(key) }
+    }
+
+    private func refuse(_ entry: YAMLEntry) {
+        let key = entry.key.text
+        let isOfCommand = KeyTable.commands.contains { $0.has(key) }
+        let remark: String
+        if key == "interrupted" && self.table.has("command") {
+            remark = "; only \"run\" has it"
+        } else if isOfCommand && self.table.has("run") {
+            remark = "; it belongs into a command: run: {command: …, \(key): …}"
+        } else {
+            remark = self.problems.suggestion(for: key, among: self.table.names)
+        }
+        self.problems.error(
+            entry.position,
+            "there is no key \(key.quoted) in \(self.table.title)\(remark)"
+        )
+    }
+}

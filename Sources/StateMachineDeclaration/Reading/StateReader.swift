@@ -1,0 +1,74 @@
+import StateMachineProtocol
+
+/// Reads what is declared of a state.
+struct StateReader {
+    let draft: DraftReader
+    let fields: FieldReader
+    let commands: CommandReader
+
+    private var problems: Problems { self.draft.problems }
+
+    func state(_ node: YAMLNode, _ name: Located<String>) -> StateDraft {
+        guard let section = Section(node, .state, at: name.position, self.problems) else {
+            return Self.nothing(name)
+        }
+        var isFinal = false
+        if let final = section["final"] {
+            self.fields.booleans.note(final)
+            isFinal = final.boolean(of: "final", self.problems) ?? false
+        }
+        return StateDraft(
+            name: name,
+            about: section["about"]?.text(of: "about", self.problems)?.value,
+            oldNames: section["was"].map { self.draft.names($0, of: "was", orOne: true) } ?? [],
+            fields: self.fields.fields(section["fields"], of: "fields"),
+            to: section["to"].map { self.draft.namesOrAny($0, of: "to") },
+            reactions: self.draft.reactions(section["when"]),
+            after: section.entry("after").flatMap { self.deadline($0) },
+            boot: section["boot"].flatMap {
+                self.draft.move($0, of: "boot", words: ["again"])
+            },
+            run: self.commands.run(section),
+            enter: self.commands.hooks(section.entry("enter")),
+            leave: self.commands.hooks(section.entry("leave")),
+            isFinal: isFinal
+        )
+    }
+
+    private func deadline(_ entry: YAMLEntry) -> DeadlineDraft? {
+        guard case .mapping(let times) = entry.value.content, let time = times.first else {
+            self.problems.error(
+                entry.value.position,
+                "\"after\" is a time and where it leads; write {30s: idle}"
+            )
+            return nil
+        }
+        if times.count > 1 {
+            self.problems.error(
+                times[1].position,
+                "\"after\" has one time, and this is another; keep one"
+            )
+        }
+        let target = self.draft.target(time.value, of: "after")
+        let node = YAMLNode(content: .scalar(time.key), position: time.position)
+        guard let delay = node.time(of: "after", self.problems), let target else { return nil }
+        return DeadlineDraft(delay: delay, target: target, position: time.position)
+    }
+
+    private static func nothing(_ name: Located<String>) -> StateDraft {
+        StateDraft(
+            name: name,
+            about: nil,
+            oldNames: [],
+            fields: [],
+            to: nil,
+            reactions: [],
+            after: nil,
+            boot: nil,
+            run: nil,
+            enter: [],
+            leave: [],
+            isFinal: false
+        )
+    }
+}

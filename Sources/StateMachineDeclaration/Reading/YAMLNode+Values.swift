@@ -1,0 +1,67 @@
+import StateMachineProtocol
+
+extension YAMLNode {
+    /// The text; nil, and told, if it is a list, a map or nothing.
+    func text(of key: String, _ problems: Problems) -> Located<String>? {
+        guard let text = self.text, !self.isEmpty else {
+            problems.error(self.position, "\(key.quoted) is text, not \(self.kind)")
+            return nil
+        }
+        return Located(text, self.position)
+    }
+
+    /// `true` or `false`, and nothing else.
+    func boolean(of key: String, _ problems: Problems) -> Bool? {
+        switch self.text {
+        case "true": return true
+        case "false": return false
+        case nil, .some:
+            problems.error(self.position, "\(key.quoted) is true or false")
+            return nil
+        }
+    }
+
+    func integer(of key: String, in range: ClosedRange<Int>, _ problems: Problems) -> Int? {
+        guard let text = self.text, let value = Int(text), range.contains(value) else {
+            problems.error(
+                self.position,
+                "\(key.quoted) is a whole number from \(range.lowerBound) to \(range.upperBound)"
+            )
+            return nil
+        }
+        return value
+    }
+
+    func time(of key: String, _ problems: Problems) -> Duration? {
+        guard let text = self.text, !self.isEmpty else {
+            problems.error(self.position, "\(key.quoted) is a time, like 30s, not \(self.kind)")
+            return nil
+        }
+        do {
+            return try TimeText.duration(text)
+        } catch {
+            problems.error(self.position, error.sentence)
+            return nil
+        }
+    }
+
+    func path(of key: String, _ problems: Problems) -> String? {
+        guard let text = self.text(of: key, problems) else { return nil }
+        guard text.value.utf8.first == UInt8(ascii: "/") else {
+            problems.error(self.position, "\(key.quoted) is a path that begins with /")
+            return nil
+        }
+        return text.value
+    }
+
+    /// The entries of a map whose keys are the file's own; nothing counts as none.
+    func entries(of key: String, _ problems: Problems) -> [YAMLEntry] {
+        switch self.content {
+        case .mapping(let entries): return entries
+        case .scalar where self.isEmpty: return []
+        case .scalar, .sequence:
+            problems.error(self.position, "\(key.quoted) is a map, not \(self.kind)")
+            return []
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import StateMachineProtocol
+
+/// Puts the pieces of a YAML text together, within limits and without recursion.
+struct YAMLTree {
+    /// How deep lists and maps may be nested.
+    static let maxDepth = 64
+
+    /// Values in a file.
+    ///
+    /// 65,536: more than 256 states with 32 fields each take, and few enough to be held in a few megabytes.
+    static let maxValues = 65_536
+
+    /// A list or a map that has begun and not ended.
+    private struct Open {
+        enum Key {
+            /// The next scalar is one.
+            case awaited
+            case read(YAMLScalar, FilePosition)
+            /// Something that cannot be one; its value is dropped.
+            case refused
+        }
+
+        let position: FilePosition
+        let isMapping: Bool
+        /// Whether it stands where a key should.
+        let isKey: Bool
+        var elements: [YAMLNode] = []
+        var entries: [YAMLEntry] = []
+        var key = Key.awaited
+        /// By bytes: texts of the same bytes only are the same key.
+        var firstPlaces: [[UInt8]: FilePosition] = [:]
+
+        var awaitsKey: Bool {
+            guard self.isMapping, case .awaited = self.key else { return false }
+            return true
+        }
+    }
+
+    private let problems: Problems
+    private var open: [Open] = []
+    private var root: YAMLNode?
+    private var values = 0
+
+    /// The one document of a text; nil if there is none, or its end was not reached.
+    static func read(_ bytes: [UInt8], _ problems: Problems) -> YAMLNode? {
+        var tree = YAMLTree(problems)
+        return tree.read(YAMLEvents(bytes))
+    }
+
+    private init(_ problems: Problems) { self.problems = problems }
+
+    private mutating func read(_ events: YAMLEvents) -> YAMLNode? {
+        var documents = 0
+        while true {
+            let event: Located<YAMLEvents.Event>
+            do {
+                event = try events.next()
+            } catch {
+                self.problems.error(error.position, error.sentence)
+                return nil
+            }
+            switch event.value {
+            case .over: return self.root
+            case .document:
+                documents += 1
+                guard documents == 1 else {
+                    self.problems.error(
+                        event.position,
+                        "a second document begins here; write one machine a file"
+                    )
+                    return nil
+                }
+            case .scalar, .sequence, .mapping, .end, .alias:
+                guard self.take(event) else { return nil }
+            }
+        }
+    }
+
+    /// Whether reading goes on.
+    private mutating func take(_ event: Located<YAMLEvents.Event>) -> Bool {
+        self.values += 1
+        guard self.values <= Self.maxValues, !self.problems.isFull else {
+            self.problems.error(
+                event.position,
+                "the file has more than \(Self.maxValues) values up to here; no machine is that large"
+            )
+            return false
+        }
+        switch event.value {
+        case .scalar(let scalar, let properties):
+            self.refuse(properties, event.position)
+            self.take(scalar, event.position)
+        case .sequence(let properties), .mapping(let properties):
+            self.refuse(properties, event.position)
+            guard self.open.count < Self.maxDepth else {
+                self.problems.error(
+                    event.position,
+                    "this is nested deeper than \(Self.maxDepth) levels"
+                )
+                return false
+            }
+            var isMapping = false
+            if case .mapping = event.value { isMapping = true }
+            let isKey = self.open.last?.awaitsKey ?? false
+            if isKey { self.refuseKey(event.position) }
+            self.open.append(Open(position: event.position, isMapping: isMapping, isKey: isKey))
+        case .end: self.close()
+        case .alias:
+            self.problems.error(
+                event.position,
+                "aliases are not read here; write out what is meant"
+            )
+            if self.open.last?.awaitsKey ?? false {
+                self.setKey(.refused)
+            } else {
+                self.put(.scalar(YAMLScalar(text: "", isPlain: true)), event.position)
+            }
+        case .document, .over: break
+        }
+        return true
+    }
+
+    private mutating func take(_ scalar: YAMLScalar, _ position: FilePosition) {
+        guard !scalar.text.hasTooManyMarks else {
+            self.problems.error(
+                position,
+                "this text has more than \(RequestLimits.marks) combining marks in a row"
+            )
+            return self.take(YAMLScalar(text: "?", isPlain: scalar.isPlain), position)
+        }
+        guard self.open.last?.awaitsKey ?? false else {
+            return self.put(.scalar(scalar), position)
+        }
+        if scalar.isPlain && scalar.text == "<<" {
+            self.problems.error(
+                position,
+                "merge keys are not read here; write out what is meant"
+            )
+            return self.setKey(.refused)
+        }
+        let last = self.open.count - 1
+        let bytes = Array(scalar.text.utf8)
+        if let first = self.open[last].firstPlaces[bytes] {
+            self.problems.error(
+                position,
+                "\(scalar.text.quoted) stands here and in line \(first.line); keep one"
+            )
+            return self.setKey(.refused)
+        }
+        self.open[last].firstPlaces[bytes] = position
+        self.setKey(.read(scalar, position))
+    }
+
+    private mutating func setKey(_ key: Open.Key) { self.open[self.open.count - 1].key = key }
+
+    private func refuseKey(_ position: FilePosition) {
+        self.problems.error(position, "a key is a word, not a list or a map")
+    }
+
+    private func refuse(_ properties: YAMLEvents.Properties, _ position: FilePosition) {
+        if properties.hasTag {
+            self.problems.error(position, "tags are not read here; leave it away")
+        }
+        if properties.hasAnchor {
+            self.problems.error(position, "anchors are not read here; leave it away")
+        }
+    }
+
+    private mutating func close() {
+        guard let closed = self.open.popLast() else { return }
+        guard !closed.isKey else { return self.setKey(.refused) }
+        self.put(
+            closed.isMapping ? .mapping(closed.entries) : .sequence(closed.elements),
+            closed.position
+        )
+    }
+
+    /// Puts a value where it belongs: into what is open, or at the top.
+    private mutating func put(_ content: YAMLNode.Content, _ position: FilePosition) {
+        let node = YAMLNode(content: content, position: position)
+        guard !self.open.isEmpty else {
+            self.root = node
+            return
+        }
+        let last = self.open.count - 1
+        guard self.open[last].isMapping else {
+            self.open[last].elements.append(node)
+            return
+        }
+        if case .read(let key, let position) = self.open[last].key {
+            self.open[last].entries.append(YAMLEntry(key: key, position: position, value: node))
+        }
+        self.open[last].key = .awaited
+    }
+}

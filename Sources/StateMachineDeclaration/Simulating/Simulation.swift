@@ -1,0 +1,205 @@
+package import StateMachineProtocol
+
+/// A declared machine on a clock of its own: nothing is executed, and time passes when it is told to.
+package struct Simulation {
+    /// What the run of the present stay does.
+    private enum Phase {
+        /// There is none, or it has ended for good.
+        case over
+        case running(since: Duration)
+        /// It has ended badly and is run again then.
+        case waiting(until: Duration)
+    }
+
+    /// Moves of the machine's own while one line of a trace is carried out.
+    ///
+    /// 100,000: a circle that the breaker lets pass makes so many in a day and a half.
+    private static let mostMoves = 100_000
+
+    private let declaration: Declaration
+    /// The state that the machine is in.
+    package private(set) var state: DeclaredState
+    /// Stays so far; each has another number.
+    private var stay = 1
+    private var now = Duration.zero
+    /// When the deadline of the stay began.
+    private var began = Duration.zero
+    private var phase: Phase
+    private var progress = RunProgress()
+    /// A move that the breaker withholds.
+    private var withheld: OwnMove?
+    /// When the machine moved by itself, since a client last asked for something.
+    private var ownMoves: [Duration] = []
+
+    /// A machine that has just begun.
+    package init(_ declaration: Declaration) {
+        self.declaration = declaration
+        self.state = declaration.initial
+        self.phase = self.state.declared.run == nil ? .over : .running(since: .zero)
+    }
+
+    /// Has a client send an event.
+    package mutating func send(
+        _ event: String,
+        data: [JSONMember]
+    ) throws(SimulationError) {
+        self.clientAsks()
+        switch try self.refusable({ () throws(DeclaredRefusal) -> EventVerdict in
+            try self.declaration.verdict(on: event, data: data, in: self.state)
+        }) {
+        case .enter(let next), .again(let next): self.enter(next)
+        case .stay: self.began = self.now
+        case .ignored, .notHandled: break
+        }
+        try self.pass(.zero)
+    }
+
+    /// Has a client set a state; the identical one changes nothing.
+    package mutating func set(_ name: String, data: [JSONMember]) throws(SimulationError) {
+        self.clientAsks()
+        let next = try self.refusable { () throws(DeclaredRefusal) -> DeclaredState in
+            try self.declaration.proposed(name, data: data)
+        }
+        if next != self.state {
+            if let refusal = self.declaration.legality(of: next, from: self.state) {
+                throw .refused(refusal)
+            }
+            self.enter(next)
+        }
+        try self.pass(.zero)
+    }
+
+    /// Has a client change fields of the present state.
+    package mutating func update(_ data: [JSONMember]) throws(SimulationError) {
+        self.clientAsks()
+        self.state = try self.refusable { () throws(DeclaredRefusal) -> DeclaredState in
+            try self.declaration.updated(self.state, with: data)
+        }
+        try self.pass(.zero)
+    }
+
+    /// Lets time pass; what is due meanwhile happens when it is due.
+    package mutating func pass(_ time: Duration) throws(SimulationError) {
+        let end = self.now + time
+        var moves = 0
+        while self.withheld == nil, let deadline = self.declaration.deadline(of: self.state),
+            self.began + deadline.delay <= end
+        {
+            moves += 1
+            guard moves <= Self.mostMoves else { throw .restless(Self.mostMoves) }
+            self.now = max(self.now, self.began + deadline.delay)
+            self.move(deadline.move)
+        }
+        self.now = end
+    }
+
+    /// Ends the run of the present stay, as often as it is said: waits between them pass.
+    package mutating func endRun(_ end: RunEnd, times: Int) throws(SimulationError) {
+        let stay = self.stay
+        for number in 1...times {
+            try self.endRun(end)
+            guard self.stay == stay || number == times else {
+                throw .leftEarly(ends: number, of: times)
+            }
+        }
+    }
+
+    private mutating func endRun(_ end: RunEnd) throws(SimulationError) {
+        let stay = self.stay
+        guard let run = self.state.declared.run else { throw .noRun(self.state.name) }
+        if case .waiting(let until) = self.phase {
+            try self.pass(max(.zero, until - self.now))
+            guard self.stay == stay else { throw .leftMeanwhile }
+            self.phase = .running(since: until)
+        }
+        guard case .running(let since) = self.phase else { throw .noRun(self.state.name) }
+        if end == .timeout {
+            guard let timeout = run.command.timeout else { throw .noTimeout(self.state.name) }
+            try self.pass(max(.zero, since + timeout - self.now))
+            guard self.stay == stay else { throw .leftMeanwhile }
+        }
+        switch self.progress.ended(end, of: run) {
+        case .again(let wait): self.phase = .waiting(until: self.now + wait)
+        case .over(let end):
+            self.phase = .over
+            if let move = self.declaration.move(on: end, in: self.state) { self.move(move) }
+        }
+        try self.pass(.zero)
+    }
+
+    /// Boots the machine anew: what that means, else what an interrupted run does.
+    package mutating func reboot() throws(SimulationError) {
+        self.ownMoves = []
+        self.withheld = nil
+        if let move = self.declaration.boot(of: self.state) {
+            self.move(move)
+        } else if case .running = self.phase {
+            return try self.endRun(.interrupted)
+        }
+        try self.pass(.zero)
+    }
+
+    /// A request lifts what the breaker withholds.
+    private mutating func clientAsks() {
+        self.ownMoves = []
+        guard let move = self.withheld else { return }
+        self.withheld = nil
+        self.move(move)
+    }
+
+    private mutating func move(_ move: OwnMove) {
+        let breaker = self.declaration.breaker
+        self.ownMoves.removeAll { $0 + breaker.time <= self.now }
+        guard self.ownMoves.count < breaker.most else {
+            self.withheld = move
+            return
+        }
+        self.ownMoves.append(self.now)
+        self.enter(move.state)
+    }
+
+    private mutating func enter(_ next: DeclaredState) {
+        self.state = next
+        self.stay += 1
+        self.began = self.now
+        self.progress = RunProgress()
+        self.withheld = nil
+        self.phase = next.declared.run == nil ? .over : .running(since: self.now)
+    }
+
+    private func refusable<Value>(
+        _ body: () throws(DeclaredRefusal) -> Value
+    ) throws(SimulationError) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw .refused(error)
+        }
+    }
+}
+
+/// Why a machine could not do what a trace asks for.
+package enum SimulationError: Error, Hashable {
+    case refused(DeclaredRefusal)
+    case noRun(String)
+    case noTimeout(String)
+    /// The stay ended before the run did so often.
+    case leftEarly(ends: Int, of: Int)
+    /// The stay ended before the run did.
+    case leftMeanwhile
+    /// It moves by itself without end.
+    case restless(Int)
+
+    /// What there is to say of it.
+    package var sentence: String {
+        switch self {
+        case .refused(let refusal): refusal.sentence
+        case .noRun(let state): "nothing runs in \(state.quoted) that could end"
+        case .noTimeout(let state): "the run of \(state.quoted) has no timeout"
+        case .leftEarly(let ends, let times):
+            "the state was left after \(ends) of \(times) ends"
+        case .leftMeanwhile: "the state was left before the run ended"
+        case .restless(let moves): "the machine makes more than \(moves) moves by itself"
+        }
+    }
+}

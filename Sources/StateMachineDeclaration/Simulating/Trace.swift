@@ -1,0 +1,105 @@
+import StateMachineProtocol
+
+/// What happens to a machine, and where each step is expected to lead.
+package struct Trace: Sendable {
+    package let steps: [TraceStep]
+
+    /// Reads a trace.
+    package init(_ text: String) throws(TraceFailure) {
+        self.steps = try TraceReader.steps(of: text)
+    }
+
+    /// Has a simulated machine go through it.
+    ///
+    /// - Throws: The first line that cannot be carried out, or leads elsewhere.
+    /// - Returns: The state after the last step.
+    @discardableResult
+    package func run(on declaration: Declaration) throws(TraceFailure) -> DeclaredState {
+        var simulation = Simulation(declaration)
+        for step in self.steps {
+            do {
+                try self.perform(step, declaration, &simulation)
+            } catch .refused(.illegalTransition(let name, let from, let allowed)) {
+                // Nothing has changed; a trace that says so expects it.
+                guard step.expected != nil else {
+                    let refusal = DeclaredRefusal.illegalTransition(
+                        name,
+                        from: from,
+                        allowed: allowed
+                    )
+                    throw TraceFailure(line: step.line, sentence: refusal.sentence)
+                }
+            } catch {
+                throw TraceFailure(
+                    line: step.line,
+                    sentence: "\(error.sentence); found \(simulation.state.written)"
+                )
+            }
+            try self.compare(step, simulation.state)
+        }
+        return simulation.state
+    }
+
+    private func perform(
+        _ step: TraceStep,
+        _ declaration: Declaration,
+        _ simulation: inout Simulation
+    ) throws(SimulationError) {
+        switch step.action {
+        case .look: break
+        case .reboot: try simulation.reboot()
+        case .wait(let time): try simulation.pass(time)
+        case .run(let end, let times): try simulation.endRun(end, times: times)
+        case .send(let event, let words):
+            let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
+                try declaration.data(ofWords: words.pairs, forEvent: event)
+            }
+            try simulation.send(event, data: data)
+        case .set(let state, let words):
+            let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
+                try declaration.data(ofWords: words.pairs, forState: state)
+            }
+            try simulation.set(state, data: data)
+        case .update(let words):
+            let name = simulation.state.name
+            let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
+                try declaration.data(ofWords: words.pairs, forState: name)
+            }
+            try simulation.update(data)
+        }
+    }
+
+    private static func data(
+        _ read: () throws(DeclaredRefusal) -> [JSONMember]
+    ) throws(SimulationError) -> [JSONMember] {
+        do {
+            return try read()
+        } catch {
+            throw .refused(error)
+        }
+    }
+
+    private func compare(_ step: TraceStep, _ found: DeclaredState) throws(TraceFailure) {
+        guard let expected = step.expected else { return }
+        let members: [JSONMember]
+        do {
+            members = try found.declaration.data(
+                ofWords: expected.fields.pairs,
+                forState: expected.state
+            )
+        } catch {
+            throw TraceFailure(line: step.line, sentence: error.sentence)
+        }
+        guard found.name == expected.state, members.allSatisfy({ found[$0.key] == $0.value })
+        else {
+            throw TraceFailure(
+                line: step.line,
+                sentence: "expected \(expected.written), found \(found.written)"
+            )
+        }
+    }
+}
+
+extension [TraceWord] {
+    fileprivate var pairs: [(key: String, value: String)] { self.map { ($0.key, $0.value) } }
+}

@@ -1,0 +1,28 @@
+import StateMachineProtocol
+
+/// What a name of the file's own may be: `[A-Za-z][A-Za-z0-9_-]{0,63}`, and no word that means something.
+enum NameRule {
+    /// Words that stand where names do.
+    static let reserved = ["again", "stay", "ignore", "any", "else"]
+
+    /// What is wrong with a name; nil if nothing is.
+    static func objection(to name: String) -> String? {
+        guard !self.reserved.contains(name) else {
+            return "\(name.quoted) is a word of this language; choose another name"
+        }
+        let bytes = name.utf8
+        let isGood =
+            (1...64).contains(bytes.count) && bytes.first.map(self.isLetter) ?? false
+            && bytes.allSatisfy { byte in
+                self.isLetter(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+            }
+        guard !isGood else { return nil }
+        return
+            "\(name.quoted) is no name; write a letter and then up to 63 letters, digits, - and _"
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
+}

@@ -1,0 +1,108 @@
+import StateMachineProtocol
+
+/// Times as people write them: `500ms`, `30s`, `2min`, `1h30min`, `7d`.
+package enum TimeText {
+    /// Why a text is no time.
+    package struct Objection: Error, Hashable {
+        package let sentence: String
+    }
+
+    private struct Unit {
+        let name: String
+        let milliseconds: Int64
+    }
+
+    /// The greatest first.
+    private static let units = [
+        Unit(name: "w", milliseconds: 604_800_000),
+        Unit(name: "d", milliseconds: 86_400_000),
+        Unit(name: "h", milliseconds: 3_600_000),
+        Unit(name: "min", milliseconds: 60_000),
+        Unit(name: "s", milliseconds: 1000),
+        Unit(name: "ms", milliseconds: 1),
+    ]
+
+    private static let range: ClosedRange<Int64> = 10...(400 * 86_400_000)
+
+    /// The time that a text says: from 10 ms to 400 d, the greatest unit first.
+    package static func duration(_ text: String) throws(Objection) -> Duration {
+        .milliseconds(try self.milliseconds(text))
+    }
+
+    private static func milliseconds(_ text: String) throws(Objection) -> Int64 {
+        guard let first = text.utf8.first, self.isDigit(first) else {
+            throw Objection(sentence: "\(text.quoted) is no time; write it like 30s or 1h30min")
+        }
+        var rest = Substring(text).utf8
+        var total: Int64 = 0
+        var smallest = Int64.max
+        while !rest.isEmpty {
+            let digits = rest.prefix(while: self.isDigit)
+            rest = rest.dropFirst(digits.count)
+            let letters = rest.prefix { !self.isDigit($0) }
+            rest = rest.dropFirst(letters.count)
+            let number = String(Substring(digits))
+            let unit = try self.unit(String(Substring(letters)), of: text, number: number)
+            guard unit.milliseconds < smallest else {
+                throw Objection(
+                    sentence: "\(text.excerpt()): write the greatest unit first and each once"
+                )
+            }
+            smallest = unit.milliseconds
+            let (part, isTooLong) = (Int64(number) ?? .max)
+                .multipliedReportingOverflow(by: unit.milliseconds)
+            let (sum, isLonger) = total.addingReportingOverflow(part)
+            guard !isTooLong, !isLonger else { throw self.outOfRange(text) }
+            total = sum
+        }
+        guard self.range.contains(total) else { throw self.outOfRange(text) }
+        return total
+    }
+
+    private static func unit(
+        _ name: String,
+        of text: String,
+        number: String
+    ) throws(Objection) -> Unit {
+        if let unit = self.units.first(where: { $0.name == name }) { return unit }
+        let written = text.excerpt()
+        let sentence =
+            switch name {
+            case "": "\(written): a time needs a unit; write \(number.excerpt())s"
+            case "m":
+                "\(written): \"m\" may be minutes or months; write \(number.excerpt())min"
+            default:
+                "\(written): there is no unit \(name.quoted); known: ms, s, min, h, d, w"
+            }
+        throw Objection(sentence: sentence)
+    }
+
+    private static func outOfRange(_ text: String) -> Objection {
+        Objection(sentence: "\(text.excerpt()): a time is from 10ms to 400d")
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds in it.
+    package var wholeMilliseconds: Int64 {
+        let parts = self.components
+        return parts.seconds * 1000 + parts.attoseconds / 1_000_000_000_000_000
+    }
+
+    /// As ``TimeText`` reads it: `1h30min`; `0s` for none.
+    package var timeText: String {
+        var rest = self.wholeMilliseconds
+        var text = ""
+        for (name, length) in [
+            ("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1),
+        ] as [(String, Int64)] where rest >= length {
+            text += "\(rest / length)\(name)"
+            rest %= length
+        }
+        return text.isEmpty ? "0s" : text
+    }
+}

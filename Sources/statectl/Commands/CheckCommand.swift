@@ -1,0 +1,31 @@
+import ArgumentParser
+import StateMachineCore
+import StateMachineDeclaration
+
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check a file that declares a machine.",
+        discussion: """
+            Prints every error and warning with its line, and of a good file when each command that \
+            fails is tried again. Exit codes: 0 good, 78 not.
+            """
+    )
+
+    @Argument(help: "The file.", completion: .file(extensions: ["yaml"]))
+    var file: String
+
+    @Flag(help: "Take warnings for errors.")
+    var strict = false
+
+    func run() throws {
+        let reading = try DeclaredMachine.read(self.file)
+        for problem in reading.problems { StandardError.write(problem.line(in: self.file)) }
+        guard let declaration = reading.declaration, !reading.isRefused(strict: self.strict) else {
+            throw ExitStatus.configuration
+        }
+        for line in RetryText.lines(of: declaration) {
+            try StandardOutput.offer(line.printable)
+        }
+    }
+}
