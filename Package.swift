@@ -107,7 +107,9 @@ let package = Package(
             name: "statemachine",
             dependencies: [
                 "StateMachineCore",
+                "StateMachineDeclaration",
                 "StateMachineHistory",
+                "StateMachineProtocol",
                 "StateMachineServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),

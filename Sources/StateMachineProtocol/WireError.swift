@@ -8,6 +8,8 @@ package enum ErrorCode: String, CaseIterable, Sendable {
     case unknownOperation = "unknown-op"
     /// There is no such state.
     case unknownState = "unknown-state"
+    /// There is no such event.
+    case unknownEvent = "unknown-event"
     /// The state's `data` is missing or does not fit it.
     case badData = "bad-data"
     /// The state may not follow the current one.

@@ -10,12 +10,16 @@ extension Setting {
         case choice([String], usual: String)
         /// The default is in words: it depends on who starts the daemon.
         case directory(usual: String)
+        /// The same of a file.
+        case file(usual: String)
+        /// What may stand in a file's name; there is none where nobody says.
+        case name
 
         var type: ConfigType {
             switch self {
             case .count: .int
             case .yes: .bool
-            case .choice, .directory: .string
+            case .choice, .directory, .file, .name: .string
             }
         }
 
@@ -26,7 +30,8 @@ extension Setting {
                 "a whole number from \(range.lowerBound) to \(range.upperBound)"
             case .yes: "true or false"
             case .choice(let values, _): "one of \(values.joined(separator: ", "))"
-            case .directory: "a path"
+            case .directory, .file: "a path"
+            case .name: "a word of letters, digits and any of - _ . : @"
             }
         }
 
@@ -35,7 +40,8 @@ extension Setting {
             switch self {
             case .count(_, let usual): "\(usual)"
             case .yes: "false"
-            case .choice(_, let usual), .directory(let usual): usual
+            case .choice(_, let usual), .directory(let usual), .file(let usual): usual
+            case .name: "none"
             }
         }
 
@@ -45,15 +51,16 @@ extension Setting {
             case .count(_, let usual): .int(usual)
             case .yes: .bool(false)
             case .choice(_, let usual): .string(usual)
-            case .directory: nil
+            case .directory, .file, .name: nil
             }
         }
 
         var completion: CompletionKind? {
             switch self {
-            case .count, .yes: nil
+            case .count, .yes, .name: nil
             case .choice(let values, _): .list(values)
             case .directory: .directory
+            case .file: .file()
             }
         }
 
@@ -62,10 +69,26 @@ extension Setting {
             switch (self, content) {
             case (.count(let range, _), .int(let value)): range.contains(value)
             case (.choice(let values, _), .string(let value)): values.contains(value)
-            case (.directory, .string(let value)): !value.isEmpty
+            case (.directory, .string(let value)), (.file, .string(let value)): !value.isEmpty
+            case (.name, .string(let value)): value.isInstanceName
             case (.yes, .bool): true
             default: false
             }
         }
+    }
+}
+
+extension String {
+    /// Whether it can be what a template unit is instantiated with, and a part of a file's name.
+    fileprivate var isInstanceName: Bool {
+        !self.isEmpty && self.first != "."
+            && self.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "-_.:@\\".utf8.contains(byte)
+                }
+            }
     }
 }

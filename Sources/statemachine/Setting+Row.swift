@@ -17,6 +17,22 @@ extension Setting {
     /// The table of settings: the one place for a default, a bound and a description.
     var row: Row {
         switch self {
+        case .machine:
+            Row(
+                kind: .file(
+                    usual:
+                        "machine.yaml, of an instance NAME.machine.yaml, in /etc/statemachine or "
+                        + "/usr/lib/statemachine, else the stock states"
+                ),
+                summary: "The file that declares the machine.",
+                given: { $0.machine.map { .string($0) } }
+            )
+        case .instance:
+            Row(
+                kind: .name,
+                summary: "Which of several daemons this is; see --machine.",
+                given: { $0.instance.map { .string($0) } }
+            )
         case .runtimeDirectory:
             Row(
                 kind: .directory(

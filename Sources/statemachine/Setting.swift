@@ -5,6 +5,8 @@ import Configuration
 ///
 /// The name of a flag and that of an environment variable follow from it; `row` says the rest.
 enum Setting: String, CaseIterable {
+    case machine
+    case instance
     case runtimeDirectory = "runtime-directory"
     case logLevel = "log-level"
     case logTransitions = "log-transitions"
@@ -46,6 +48,8 @@ enum Setting: String, CaseIterable {
         switch self.row.kind {
         case .count: "n"
         case .yes: "bool"
+        case .name: "name"
+        case .file: "file"
         case .directory: "dir"
         case .choice: self.key.split(separator: "-").last.map(String.init) ?? self.key
         }

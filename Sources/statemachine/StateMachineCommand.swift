@@ -5,10 +5,11 @@ import Glibc
 import Logging
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import StateMachineServer
 import SystemPackage
 
-/// The daemon for the stock state.
+/// The daemon for a machine that a file declares, or for the stock states.
 @main
 struct StateMachineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -40,6 +41,8 @@ struct StateMachineCommand: ParsableCommand {
     @Flag(help: "Print what is in force and where each value came from, and end.")
     var checkConfig = false
 
+    @Option(.machine) var machine: String?
+    @Option(.instance) var instance: String?
     @Option(.runtimeDirectory) var runtimeDirectory: String?
     @Option(.logLevel) var logLevel: LogLevel?
     @Option(.logTransitions) var logTransitions: Int?
@@ -112,6 +115,9 @@ struct StateMachineCommand: ParsableCommand {
         do {
             let settings = try self.settings()
             try self.complain(settings.warnings)
+            if let declared = try DeclaredMachine.read(settings) {
+                try self.complain(declared.warnings)
+            }
             let report = try settings.report(
                 environment: ProcessInfo.processInfo.environment,
                 isRoot: geteuid() == 0
@@ -155,20 +161,21 @@ struct StateMachineCommand: ParsableCommand {
         // A file that may not grow is an error of that write, not the end of the process.
         signal(SIGXFSZ, SIG_IGN)
         do {
-            let daemon = StateMachineDaemon(
-                machine: try self.machine(settings, logger: logger),
-                configuration: DaemonConfiguration(
-                    runtimeDirectory: settings.text(.runtimeDirectory),
-                    limits: settings.limits,
-                    reload: {
-                        let settings = try self.settings()
-                        threshold.level = settings.logLevel
-                        return settings.limits
-                    }
-                ),
-                logger: logger
+            let configuration = DaemonConfiguration(
+                runtimeDirectory: settings.text(.runtimeDirectory),
+                limits: settings.limits,
+                reload: {
+                    let settings = try self.settings()
+                    threshold.level = settings.logLevel
+                    return settings.limits
+                }
             )
-            try await daemon.runUntilSignalled()
+            if let declared = try DeclaredMachine.read(settings) {
+                for warning in declared.warnings { logger.warning("\(warning)") }
+                try await self.serve(declared.coding, settings, configuration, logger)
+            } else {
+                try await self.serve(StateCoding<AppState>(), settings, configuration, logger)
+            }
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
             let failure = DaemonError(error)
@@ -179,14 +186,39 @@ struct StateMachineCommand: ParsableCommand {
         return EXIT_SUCCESS
     }
 
+    /// Serves a machine of such states until a signal ends it.
+    @MainActor
+    private func serve<State: MachineState>(
+        _ coding: StateCoding<State>,
+        _ settings: Settings,
+        _ configuration: DaemonConfiguration,
+        _ logger: Logger
+    ) async throws {
+        let daemon = StateMachineDaemon(
+            machine: try self.machine(coding, settings, logger: logger),
+            coding: coding,
+            configuration: configuration,
+            logger: logger
+        )
+        try await daemon.runUntilSignalled()
+    }
+
     /// The machine as the last daemon left it, or a new one.
-    private func machine(_ settings: Settings, logger: Logger) throws -> StateMachine<AppState> {
+    private func machine<State: MachineState>(
+        _ coding: StateCoding<State>,
+        _ settings: Settings,
+        logger: Logger
+    ) throws -> StateMachine<State> {
         guard let directory = settings.stateDirectory(ProcessInfo.processInfo.environment) else {
             logger.info("ephemeral: the state lives as long as the daemon")
-            return StateMachine()
+            return StateMachine(resuming: Snapshot(seq: 0, state: coding.initial, at: .now))
         }
         let history = try StartTimeout.extended {
-            try SQLiteHistory<AppState>(directory: directory, options: settings.historyOptions)
+            try SQLiteHistory(
+                directory: directory,
+                coding: coding,
+                options: settings.historyOptions
+            )
         }
         switch history.loss {
         case nil: break

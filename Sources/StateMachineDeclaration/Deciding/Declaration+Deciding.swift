@@ -50,10 +50,10 @@ extension Declaration {
         of next: DeclaredState,
         from present: DeclaredState
     ) -> DeclaredRefusal? {
-        guard !present.mayBecome(next.number) else { return nil }
+        guard !present.mayBecome(next) else { return nil }
         return .illegalTransition(
-            next.name,
-            from: present.name,
+            next.declared.name,
+            from: present.declared.name,
             allowed: present.declared.successors.map { self.states[$0].name }
         )
     }

@@ -19,7 +19,7 @@ extension DeclaredState {
                 return "\(field.name)=\(isWord ? text : [JSONValue.string(text)].listed)"
             }
         }
-        return ([self.name] + words).joined(separator: " ")
+        return ([self.declared.name] + words).joined(separator: " ")
     }
 }
 

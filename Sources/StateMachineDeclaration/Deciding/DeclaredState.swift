@@ -52,12 +52,6 @@ package struct DeclaredState: Hashable, Sendable {
     /// What is declared of it.
     package var declared: DeclaredCase { self.declaration.states[self.number] }
 
-    /// Its name.
-    package var name: String { self.declared.name }
-
-    /// Whether a client may set that state next.
-    package func mayBecome(_ next: Int) -> Bool { self.declaration.maySet(next, from: self.number) }
-
     /// The value of the field at an index; nil if it is absent.
     package func value(at index: Int) -> JSONValue? {
         let state = self.declared

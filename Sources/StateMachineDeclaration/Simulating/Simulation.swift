@@ -106,15 +106,17 @@ package struct Simulation {
 
     private mutating func endRun(_ end: RunEnd) throws(SimulationError) {
         let stay = self.stay
-        guard let run = self.state.declared.run else { throw .noRun(self.state.name) }
+        guard let run = self.state.declared.run else { throw .noRun(self.state.declared.name) }
         if case .waiting(let until) = self.phase {
             try self.pass(max(.zero, until - self.now))
             guard self.stay == stay else { throw .leftMeanwhile }
             self.phase = .running(since: until)
         }
-        guard case .running(let since) = self.phase else { throw .noRun(self.state.name) }
+        guard case .running(let since) = self.phase else { throw .noRun(self.state.declared.name) }
         if end == .timeout {
-            guard let timeout = run.command.timeout else { throw .noTimeout(self.state.name) }
+            guard let timeout = run.command.timeout else {
+                throw .noTimeout(self.state.declared.name)
+            }
             try self.pass(max(.zero, since + timeout - self.now))
             guard self.stay == stay else { throw .leftMeanwhile }
         }

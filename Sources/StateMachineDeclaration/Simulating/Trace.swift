@@ -61,7 +61,7 @@ package struct Trace: Sendable {
             }
             try simulation.set(state, data: data)
         case .update(let words):
-            let name = simulation.state.name
+            let name = simulation.state.declared.name
             let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
                 try declaration.data(ofWords: words.pairs, forState: name)
             }
@@ -90,7 +90,7 @@ package struct Trace: Sendable {
         } catch {
             throw TraceFailure(line: step.line, sentence: error.sentence)
         }
-        guard found.name == expected.state, members.allSatisfy({ found[$0.key] == $0.value })
+        guard found.declared.name == expected.state, members.allSatisfy({ found[$0.key] == $0.value })
         else {
             throw TraceFailure(
                 line: step.line,

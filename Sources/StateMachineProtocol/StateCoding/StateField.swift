@@ -7,6 +7,23 @@ package struct StateField: Hashable, Sendable {
     package let values: [JSONValue]
     package let isOptional: Bool
 
+    /// A field that is called so wherever it stands.
+    package init(
+        _ name: String,
+        type: JSONFieldType,
+        values: [JSONValue],
+        isOptional: Bool
+    ) {
+        self.init(key: name, type: type, values: values, isOptional: isOptional)
+    }
+
+    init(key: String, type: JSONFieldType, values: [JSONValue], isOptional: Bool) {
+        self.key = key
+        self.type = type
+        self.values = values
+        self.isOptional = isOptional
+    }
+
     /// Its name in `data`.
     package var name: String { Self.name(ofKey: self.key) }
 

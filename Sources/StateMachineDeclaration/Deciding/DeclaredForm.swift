@@ -1,0 +1,66 @@
+package import StateMachineProtocol
+
+/// The form of a declared machine's states.
+package struct DeclaredForm: StateForm {
+    package let declaration: Declaration
+    package let schema: StateSchema
+
+    /// The form that the file says.
+    package init(_ declaration: Declaration) {
+        self.declaration = declaration
+        let names = declaration.stateNames
+        self.schema = StateSchema(
+            declaration.states.map { state in
+                StateSchema.Case(
+                    state.name,
+                    fields: state.fields.map(StateField.init),
+                    successors: state.successors.map { names[$0] }
+                )
+            }
+        )
+    }
+
+    package var initial: DeclaredState { self.declaration.initial }
+
+    package func data(of state: DeclaredState) -> JSONValue { state.data }
+
+    package func state(
+        _ name: String,
+        data: JSONValue?
+    ) throws(WireError) -> DeclaredState {
+        // The sentence of the schema, as for any machine.
+        _ = try self.schema.case(name)
+        guard let members = (data ?? .object([])).members else {
+            throw WireError(.badData, "data of \(name) must be an object")
+        }
+        do {
+            return try self.declaration.state(name, data: members)
+        } catch {
+            throw WireError(error)
+        }
+    }
+}
+
+extension StateField {
+    fileprivate init(_ field: DeclaredField) {
+        self.init(
+            field.name,
+            type: field.type,
+            values: field.values,
+            isOptional: field.isOptional
+        )
+    }
+}
+
+extension WireError {
+    /// Why something that was asked for is not done.
+    package init(_ refusal: DeclaredRefusal) {
+        switch refusal {
+        case .unknownState(_, let known): self.init(.unknownState, refusal.sentence, known: known)
+        case .unknownEvent(_, let known): self.init(.unknownEvent, refusal.sentence, known: known)
+        case .badData(_, let known): self.init(.badData, refusal.sentence, values: known)
+        case .illegalTransition(_, _, let allowed):
+            self.init(.illegalTransition, refusal.sentence, known: allowed)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Glibc
+import StateMachineDeclaration
+import StateMachineProtocol
+
+/// The machine that a file declares.
+struct DeclaredMachine {
+    let coding: StateCoding<DeclaredState>
+    /// What is in the file that may not do what was meant: `FILE:LINE:COLUMN: sentence`.
+    let warnings: [String]
+
+    /// Where the file is looked for if none is named.
+    static let directories = ["/etc/statemachine", "/usr/lib/statemachine"]
+
+    /// Reads the file that is named, or the usual one if it is there.
+    ///
+    /// - Returns: nil if none is named and the usual one is not there.
+    /// - Throws: `ConfigurationError` with all that is wrong with it.
+    static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
+        if let path = settings.text(.machine) { return try Self(path) }
+        let name = settings.text(.instance).map { "\($0).machine.yaml" } ?? "machine.yaml"
+        // What is there and cannot be read is an error.
+        let path = self.directories.map { "\($0)/\(name)" }
+            .first { (path: String) in access(path, F_OK) == 0 }
+        return try path.map { (path) throws(ConfigurationError) in try Self(path) }
+    }
+
+    private init(_ path: String) throws(ConfigurationError) {
+        let file: DeclarationFile
+        do {
+            file = try DeclarationFile(path: path)
+        } catch {
+            throw ConfigurationError(error.sentence)
+        }
+        let reading = file.reading
+        guard let declaration = reading.declaration else {
+            throw ConfigurationError(
+                reading.problems.filter { $0.severity == .error }.map { $0.line(in: path) }
+            )
+        }
+        self.coding = StateCoding(DeclaredForm(declaration))
+        self.warnings = reading.problems.map { $0.line(in: path) }
+    }
+}
