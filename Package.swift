@@ -97,6 +97,7 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineHistory",
+                "StateMachineProtocol",
                 "StateMachineServer",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Configuration", package: "swift-configuration"),

@@ -1,4 +1,5 @@
 import NIOCore
+public import StateMachineProtocol
 
 extension Client {
     /// The changes that the daemon still has, oldest first.
@@ -15,7 +16,7 @@ extension Client {
     public func history(
         since: String? = nil,
         limit: Int? = nil,
-        only: [JSON] = [],
+        only: [JSONValue] = [],
         _ body: (Line) throws -> Void
     ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: true)

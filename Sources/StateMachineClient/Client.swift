@@ -1,5 +1,6 @@
 public import NIOCore
 public import NIOPosix
+@_exported public import StateMachineProtocol
 
 /// What a program that talks to a daemon holds: where the daemon is, and what it may be asked.
 ///

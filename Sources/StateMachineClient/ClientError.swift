@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// Why a daemon could not be asked, or did not do what it was asked for.
 ///
 /// `description` is one sentence for people that says what to do, where something can be done.

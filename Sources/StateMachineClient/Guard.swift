@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// Questions whether states may be entered, for as long as an iteration over this goes on.
 ///
 /// A lost connection is made again with growing pauses, for ever, and the guard registered anew:
@@ -35,7 +37,7 @@ public struct Guard: AsyncSequence, Sendable {
     }
 
     /// What votes are called, so that the answers to them are told from the registration's.
-    private static let voteID: JSON = "vote"
+    private static let voteID: JSONValue = "vote"
 
     let client: Client
     let request: Request
@@ -89,7 +91,7 @@ extension Client {
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the guard; each iteration over it registers one.
     public func `guard`(
-        before: [JSON],
+        before: [JSONValue],
         timeout: Duration? = nil,
         onTimeout: Request.Silence? = nil,
         why: String? = nil,

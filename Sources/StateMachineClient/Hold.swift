@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// States that are not entered for as long as an iteration over this goes on.
 ///
 /// A lost connection is made again with growing pauses, for ever, and the hold is taken anew: until
@@ -61,7 +63,7 @@ extension Client {
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the hold; each iteration over it takes one.
     public func hold(
-        before: [JSON],
+        before: [JSONValue],
         mode: Request.HoldMode? = nil,
         limit: Duration? = nil,
         why: String? = nil,

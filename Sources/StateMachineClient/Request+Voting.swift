@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 extension Request {
     /// What a hold does with a set that it matches.
     public enum HoldMode: String, CaseIterable, Hashable, Sendable {
@@ -25,7 +27,7 @@ extension Request {
     ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func hold(
-        before: [JSON],
+        before: [JSONValue],
         mode: HoldMode? = nil,
         limit: Duration? = nil,
         why: String? = nil
@@ -54,7 +56,7 @@ extension Request {
     ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func `guard`(
-        before: [JSON],
+        before: [JSONValue],
         timeout: Duration? = nil,
         onTimeout: Silence? = nil,
         why: String? = nil

@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// How often a watch has lines.
 public struct Pace: Hashable, Sendable {
     /// Whether changes that have not been sent when there is a newer one are left out; how many
@@ -26,7 +28,7 @@ extension Request {
     /// - Returns: the request.
     public static func watch(
         since: String? = nil,
-        only: [JSON] = [],
+        only: [JSONValue] = [],
         pace: Pace = Pace()
     ) -> Request {
         var request = Request("watch")
@@ -48,7 +50,7 @@ extension Request {
     public static func history(
         since: String? = nil,
         limit: Int? = nil,
-        only: [JSON] = []
+        only: [JSONValue] = []
     ) -> Request {
         var request = Request("history")
         request.add("since", since.map { .string($0) })

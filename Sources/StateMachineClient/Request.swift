@@ -1,4 +1,4 @@
-import StateMachineProtocol
+public import StateMachineProtocol
 
 /// One thing to ask the daemon for.
 ///
@@ -9,23 +9,23 @@ public struct Request: Hashable, Sendable {
     private var members: [JSONMember] = []
 
     /// A request for that operation, for ones that have no function here.
-    public init(_ operation: String, _ members: [JSON.Member] = []) {
+    public init(_ operation: String, _ members: [JSONMember] = []) {
         self.operation = operation
         for member in members { self.add(member.key, member.value) }
     }
 
-    mutating func add(_ key: String, _ value: JSON?) {
+    mutating func add(_ key: String, _ value: JSONValue?) {
         guard let value else { return }
-        self.members.append(JSONMember(key, value.value))
+        self.members.append(JSONMember(key, value))
     }
 
-    mutating func add(_ key: String, _ patterns: [JSON]) {
+    mutating func add(_ key: String, _ patterns: [JSONValue]) {
         guard !patterns.isEmpty else { return }
         self.add(key, .array(patterns))
     }
 
     /// The same request, whose lines will carry `id`: a string or an integer.
-    public func called(_ id: JSON) -> Request {
+    public func called(_ id: JSONValue) -> Request {
         var request = self
         request.add("id", id)
         return request
@@ -66,9 +66,9 @@ extension Request {
     /// - Returns: the request.
     public static func set(
         _ state: String,
-        data: [JSON.Member]? = nil,
+        data: [JSONMember]? = nil,
         ifSeq: UInt64? = nil,
-        ifState: JSON? = nil,
+        ifState: JSONValue? = nil,
         reenter: Bool = false,
         cause: String? = nil
     ) -> Request {
@@ -91,8 +91,8 @@ extension Request {
     ///   - timeout: rounded up to milliseconds; nil means for ever.
     /// - Returns: the request.
     public static func wait(
-        until: [JSON],
-        fail: [JSON] = [],
+        until: [JSONValue],
+        fail: [JSONValue] = [],
         since: String? = nil,
         timeout: Duration? = nil
     ) -> Request {

@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineProtocol
 
 /// What is asked for once and lasts as long as its connection: asked for again over as many
 /// connections as it takes.

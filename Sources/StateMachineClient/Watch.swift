@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// Everything that happens to the state, in order, over as many connections as it takes.
 ///
 /// Each iteration is a subscription of its own. Once it stands, a lost connection is made again
@@ -18,13 +20,13 @@ public struct Watch: AsyncSequence, Sendable {
     }
 
     /// What the wait for the end is called beside the watch, which has no name.
-    private static let endID: JSON = "until"
+    private static let endID: JSONValue = "until"
 
     let client: Client
     let since: String?
-    let only: [JSON]
+    let only: [JSONValue]
     let pace: Pace
-    let end: [JSON]
+    let end: [JSONValue]
     let isPatient: Bool
     let clock: any Clock<Duration>
 
@@ -92,9 +94,9 @@ extension Client {
     /// - Returns: the watch; each iteration over it subscribes anew.
     public func watch(
         since: String? = nil,
-        only: [JSON] = [],
+        only: [JSONValue] = [],
         pace: Pace = Pace(),
-        until end: [JSON] = [],
+        until end: [JSONValue] = [],
         isPatient: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> Watch {

@@ -16,7 +16,7 @@ extension StateCoding {
     func state(of transition: RecordedTransition, in file: String) throws(HistoryError) -> State {
         let recorded = transition.new
         do {
-            return try self.state(recorded.name, data: JSONParser.value(of: recorded.data))
+            return try self.state(recorded.name, data: JSONValue(parsing: recorded.data))
         } catch {
             throw HistoryError(
                 "\(file) ends with a state that this program does not know (\(error.message)); "

@@ -102,7 +102,7 @@ package struct Pattern: Hashable, Sendable {
                 throw WireError(.badRequest, "\(key.quoted) stands twice in \(place)")
             }
             members.append(
-                JSONMember(key, JSONParser.value(of: parts[1]) ?? .string(parts[1]))
+                JSONMember(key, JSONValue(typed: parts[1]))
             )
         }
         return members

@@ -1,39 +1,3 @@
-/// Why a request was refused, as a short word that does not change.
-package enum ErrorCode: String, CaseIterable, Sendable {
-    /// The line is not JSON; `offset` says where.
-    case badJSON = "bad-json"
-    /// An unknown, missing or doubled key, a value of the wrong type, an empty list of patterns.
-    case badRequest = "bad-request"
-    /// There is no such operation.
-    case unknownOperation = "unknown-op"
-    /// There is no such state.
-    case unknownState = "unknown-state"
-    /// The state's `data` is missing or does not fit it.
-    case badData = "bad-data"
-    /// The state may not follow the current one.
-    case illegalTransition = "illegal-transition"
-    /// The machine is not where `ifSeq` or `ifState` expected it.
-    case conflict
-    /// A guard or a hold said no.
-    case denied
-    /// This door, or this user, may not do that.
-    case forbidden
-    /// The time given ran out.
-    case timeout
-    /// A state was reached that the request counts as failure.
-    case failedState = "failed-state"
-    /// There is nothing of that name or number.
-    case notFound = "not-found"
-    /// There are as many as there may be.
-    case limit
-    /// Longer than it may be.
-    case tooLong = "too-long"
-    /// The daemon is going down.
-    case shuttingDown = "shutting-down"
-    /// The daemon could not do its work.
-    case `internal`
-}
-
 /// A refusal: what goes into the reply.
 package struct WireError: Error, Hashable, Sendable {
     package let code: ErrorCode

@@ -108,8 +108,8 @@ import Testing
         let data = try TypedValues.data(["a=true", "b=x=y", "c=", "d=[1]"], for: "s")
         #expect(
             data == [
-                JSON.Member("a", true), JSON.Member("b", "x=y"), JSON.Member("c", ""),
-                JSON.Member("d", [1]),
+                JSONMember("a", true), JSONMember("b", "x=y"), JSONMember("c", ""),
+                JSONMember("d", [1]),
             ]
         )
         #expect(try TypedValues.data([], for: "s") == nil)

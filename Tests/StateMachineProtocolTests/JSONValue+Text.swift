@@ -9,7 +9,7 @@ extension JSONValue {
     }
 
     /// The value of a text that is JSON.
-    init(_ text: String) throws(JSONSyntaxError) {
+    init(reading text: String) throws(JSONSyntaxError) {
         var parser = JSONParser(Array(text.utf8))
         self = try parser.parse()
     }

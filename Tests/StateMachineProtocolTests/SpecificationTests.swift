@@ -37,7 +37,7 @@ struct SpecificationTests {
             }
         }
         for code in ErrorCode.allCases { #expect(text.contains("`\(code.rawValue)`"), "\(code)") }
-        let description = try JSONValue(Fixture.descriptions.lines()[0])
+        let description = try JSONValue(reading: Fixture.descriptions.lines()[0])
         for limit in try #require(description["limits"]?.members) {
             let value = try #require(limit.value.integer)
             let row = "| `\(limit.key)` | \(Self.grouped(value)) |"

@@ -36,16 +36,6 @@ package struct JSONParser {
         self.valueLimit = valueLimit
     }
 
-    /// The value of `text` if all of it is JSON, for what people type: `true`, `3`, `"a b"`.
-    package static func value(of text: some StringProtocol) -> JSONValue? {
-        var parser = JSONParser(Array(text.utf8))
-        guard let value = try? parser.parse(), parser.doubledKey == nil else {
-            // Not JSON; the caller takes the text for what it is.
-            return nil
-        }
-        return value
-    }
-
     package mutating func parse() throws(JSONSyntaxError) -> JSONValue {
         self.skipWhiteSpace()
         let value = try self.parseValue(depth: 0)

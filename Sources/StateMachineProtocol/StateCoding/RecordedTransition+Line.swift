@@ -16,7 +16,7 @@ extension RecordedTransition.State {
         // Most patterns name another state, or nothing but a state.
         let named = patterns.filter { $0.state == self.name }
         if let first = named.first, first.data.isEmpty { return first }
-        guard !named.isEmpty, let data = JSONParser.value(of: self.data) else { return nil }
+        guard !named.isEmpty, let data = JSONValue(parsing: self.data) else { return nil }
         return named.first { $0.matches(self.name, data) }
     }
 }

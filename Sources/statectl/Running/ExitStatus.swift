@@ -41,7 +41,7 @@ enum ExitStatus: Int32, Error {
         }
     }
 
-    init(_ code: RefusalCode) {
+    init(_ code: ErrorCode) {
         switch code {
         case .unknownState, .badData, .badRequest, .badJSON, .unknownOperation: self = .usage
         case .forbidden: self = .notPermitted

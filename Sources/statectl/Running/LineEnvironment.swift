@@ -35,7 +35,7 @@ enum LineEnvironment {
 
 extension NamedState {
     /// The associated values as JSON.
-    fileprivate var dataText: String { JSON.object(self.data).description }
+    fileprivate var dataText: String { JSONValue.object(self.data).description }
 }
 
 extension String {

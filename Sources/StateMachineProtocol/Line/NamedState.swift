@@ -1,23 +1,21 @@
 public import StateMachineCore
-import StateMachineProtocol
 
 /// A state as it stands in a line: the case's name, and the associated values by label.
 public struct NamedState: Hashable, Sendable {
     /// The case's name.
     public let name: String
     /// The associated values; one without a label is `value`, further ones `value2`, `value3` ….
-    public let data: [JSON.Member]
+    public let data: [JSONMember]
 
     /// The state of that name with those values.
-    public init(_ name: String, _ data: [JSON.Member] = []) {
+    public init(_ name: String, _ data: [JSONMember] = []) {
         self.name = name
         self.data = data
     }
 
     init?(_ value: JSONValue) {
         guard let name = value["state"]?.string else { return nil }
-        self.name = name
-        self.data = (value["data"]?.members ?? []).map { JSON.Member($0.key, JSON($0.value)) }
+        self.init(name, value["data"]?.members ?? [])
     }
 }
 
@@ -33,7 +31,7 @@ public struct StateReader<State: MachineState>: Sendable {
     /// The state as a value of the enum; nil if it is none, as when the daemon holds another.
     public func state(_ named: NamedState) -> State? {
         do {
-            return try self.coding.state(named.name, data: JSON.object(named.data).value)
+            return try self.coding.state(named.name, data: .object(named.data))
         } catch {
             // The caller asked whether it is one; the reason why not is of no use to it.
             return nil
@@ -42,7 +40,6 @@ public struct StateReader<State: MachineState>: Sendable {
 
     /// The state as it stands in a line or a request.
     public func named(_ state: State) -> NamedState {
-        let data = JSON(self.coding.data(of: state)).members ?? []
-        return NamedState(state.name.rawValue, data)
+        NamedState(state.name.rawValue, self.coding.data(of: state).members ?? [])
     }
 }
