@@ -4,11 +4,9 @@ import StateMachineProtocol
 extension StateCoding {
     /// A state as it is written down: the bytes that are sent.
     func recorded(_ state: State) -> RecordedTransition.State {
-        var data: [UInt8] = []
-        data.append(json: self.data(of: state))
-        return RecordedTransition.State(
+        RecordedTransition.State(
             name: state.name.rawValue,
-            data: String(decoding: data, as: UTF8.self)
+            data: self.data(of: state).description
         )
     }
 

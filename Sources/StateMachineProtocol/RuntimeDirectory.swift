@@ -29,7 +29,7 @@ public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
         return RuntimeDirectory("\(directory)/statemachine")
     }
 
-    /// Where a daemon has it that is not told: never where everybody may write. Nil if nobody says.
+    /// Where a daemon has it that is not told, never where everybody may write; nil if nobody says.
     package static func usual(
         environment: (String) -> String?,
         isRoot: Bool

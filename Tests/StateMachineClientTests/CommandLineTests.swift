@@ -113,9 +113,9 @@ import Testing
             ]
         )
         #expect(try TypedValues.data([], for: "s") == nil)
-        #expect(TypedValues.pattern("ready:value=true") == "ready:value=true")
-        #expect(TypedValues.pattern(#"{"state":"ready"}"#) == ["state": "ready"])
-        #expect(TypedValues.pattern("3") == "3")
+        #expect(Pattern(typed: "ready:value=true") == "ready:value=true")
+        #expect(Pattern(typed: #"{"state":"ready"}"#) == ["state": "ready"])
+        #expect(Pattern(typed: "3") == "3")
     }
 
     @Test(arguments: [

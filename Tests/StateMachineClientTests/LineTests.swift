@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func aStateBecomesAValueOfTheEnumAndBack() {
-        let reader = StateReader<AppState>()
+        let reader = StateCoding<AppState>()
         let named = NamedState("authentication", [JSONMember("phase", "active")])
         #expect(reader.state(named) == .authentication(.active))
         #expect(reader.named(.authentication(.active)) == named)

@@ -33,7 +33,7 @@ struct SpecificationTests {
             let section = text[start.upperBound...]
             let end = section.range(of: "\n##")?.lowerBound ?? section.endIndex
             for key in operation.keys {
-                #expect(section[..<end].contains("| `\(key)` |"), "\(key)")
+                #expect(section[..<end].contains("| `\(key.rawValue)` |"), "\(key)")
             }
         }
         for code in ErrorCode.allCases { #expect(text.contains("`\(code.rawValue)`"), "\(code)") }

@@ -135,9 +135,9 @@ extension JSONValue {
 extension JSONValue: CustomStringConvertible {
     /// The value as JSON on one line, without white space; safe to show on a terminal.
     public var description: String {
-        var bytes: [UInt8] = []
-        bytes.append(json: self)
-        return String(decoding: bytes, as: UTF8.self)
+        var writer = LineWriter()
+        writer.json(self)
+        return writer.withBytes { String(decoding: $0, as: UTF8.self) }
     }
 }
 

@@ -1,15 +1,33 @@
-package import StateMachineCore
+public import StateMachineCore
 
 /// The form that the values of one enum have on the wire.
 ///
 /// `state` is the case's name, `data` an object that holds the associated values by label. One
 /// without a label is `value`; further ones are `value2`, `value3` and so on. Both ways go through
 /// the `Codable` conformance that the compiler writes.
-package struct StateCoding<State: MachineState>: Sendable {
+///
+/// Costly to make, since the enum is examined; make one and keep it.
+public struct StateCoding<State: MachineState>: Sendable {
     package let schema: StateSchema
 
-    package init() {
+    /// The form of that enum's values.
+    public init() {
         self.schema = StateSchema(of: State.self)
+    }
+
+    /// A state as a value of the enum; nil if it is none, as when the daemon holds another.
+    public func state(_ named: NamedState) -> State? {
+        do {
+            return try self.state(named.name, data: .object(named.data))
+        } catch {
+            // The caller asked whether it is one; the reason why not is of no use to it.
+            return nil
+        }
+    }
+
+    /// A state as it stands in a line or a request.
+    public func named(_ state: State) -> NamedState {
+        NamedState(state.name.rawValue, self.data(of: state).members ?? [])
     }
 
     /// A state's `data`.
@@ -34,12 +52,12 @@ package struct StateCoding<State: MachineState>: Sendable {
 
     /// The same, for a state whose `data` is at hand.
     package func fragment(of state: State, data: JSONValue) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(text: "\"state\":")
-        bytes.append(jsonString: state.name.rawValue)
-        bytes.append(text: ",\"data\":")
-        bytes.append(json: data)
-        return bytes
+        var writer = LineWriter()
+        writer.text("\"state\":")
+        writer.quoted(state.name.rawValue)
+        writer.text(",\"data\":")
+        writer.json(data)
+        return writer.bytes
     }
 
     /// The state of that name with that data.

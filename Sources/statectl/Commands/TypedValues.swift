@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-/// Reads states, values and patterns as people type them.
+/// Reads values as people type them.
 enum TypedValues {
     /// The data that `key=value` words stand for; nil without any.
     static func data(_ words: [String], for state: String) throws -> [JSONMember]? {
@@ -22,12 +22,6 @@ enum TypedValues {
             members.append(JSONMember(key, JSONValue(typed: parts[1])))
         }
         return members
-    }
-
-    /// A pattern: an object if that is what was typed, else a string for the daemon to read.
-    static func pattern(_ word: String) -> JSONValue {
-        guard let json = JSONValue(parsing: word), json.members != nil else { return .string(word) }
-        return json
     }
 }
 

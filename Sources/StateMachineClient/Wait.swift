@@ -16,8 +16,8 @@ extension Client {
     /// A state that was reached while there was no connection counts.
     ///
     /// - Parameters:
-    ///   - until: patterns, strings or objects, of the states to wait for.
-    ///   - fail: patterns of states that end the wait badly; they win.
+    ///   - until: the states to wait for.
+    ///   - fail: the states that end the wait badly; they win.
     ///   - since: changes after this cursor are judged too.
     ///   - timeout: after how long the daemon is to answer ``ErrorCode/timeout``; nil means never.
     ///   - clock: what the time is measured with while there is no connection.
@@ -28,8 +28,8 @@ extension Client {
     ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent; or
     ///   `CancellationError`.
     public func wait<C: Clock<Duration>>(
-        until: [JSONValue],
-        fail: [JSONValue] = [],
+        until: [Pattern],
+        fail: [Pattern] = [],
         since: String? = nil,
         timeout: Duration? = nil,
         clock: C = ContinuousClock(),
