@@ -1,5 +1,6 @@
 public import NIOCore
 public import NIOPosix
+@_exported public import StateMachineProtocol
 
 /// What a program that talks to a daemon holds: where the daemon is, and what it may be asked.
 ///
@@ -66,7 +67,7 @@ public struct Client: Sendable {
         to request: Request,
         within limit: Duration? = answerLimit
     ) async throws -> Line {
-        let dialogue = try await self.dialogue(isReading: request.isReading)
+        let dialogue = try await self.dialogue(isReading: request.operation.isReading)
         let reply = try await dialogue.reply(to: request, within: limit)
         await dialogue.connection.close()
         return reply
@@ -101,15 +102,5 @@ public struct Client: Sendable {
         let reply = try await dialogue.reply(to: .unwatch, within: limit)
         guard reply.isOK == true else { throw ClientError.refused(reply) }
         return dialogue
-    }
-}
-
-extension Request {
-    /// Whether the events door takes it too.
-    var isReading: Bool {
-        let reading = [
-            "get", "watch", "unwatch", "wait", "history", "describe", "stats", "ping", "help",
-        ]
-        return reading.contains(self.operation)
     }
 }

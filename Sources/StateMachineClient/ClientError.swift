@@ -1,3 +1,6 @@
+import Glibc
+public import StateMachineProtocol
+
 /// Why a daemon could not be asked, or did not do what it was asked for.
 ///
 /// `description` is one sentence for people that says what to do, where something can be done.
@@ -28,6 +31,26 @@ public enum ClientError: Error, Hashable, Sendable {
     case lostForGood(path: String, after: Duration)
     /// The daemon answered, and the answer is no.
     case refused(Line)
+}
+
+extension ClientError {
+    /// What a failed `connect(2)` means.
+    init(connecting path: String, errnoCode: CInt) {
+        switch errnoCode {
+        case EACCES, EPERM:
+            self = .notPermitted(path: path)
+        case ECONNREFUSED:
+            self = .unreachable(path: path, reason: "connection refused")
+        case ENOENT, ENOTDIR:
+            self = .unreachable(path: path, reason: "no such socket")
+        case EAGAIN:
+            self = .crowded(path: path)
+        case ENAMETOOLONG:
+            self = .pathTooLong(path)
+        default:
+            self = .unreachable(path: path, reason: "error \(errnoCode)")
+        }
+    }
 }
 
 extension ClientError: CustomStringConvertible {
@@ -82,13 +105,14 @@ extension Duration {
 extension Line {
     /// What a `bye` line says, as a sentence.
     fileprivate var farewell: String {
-        switch self.reason {
-        case "restart": "the daemon is restarting"
-        case "shutdown": "the daemon is shutting down"
-        case "limit":
-            "the daemon is at its limit of \(self["max"]?.description ?? "?") "
-                + "(\(self["limit"]?.string ?? "connections")); try again later"
-        case let reason: "the daemon closed the connection (\(reason ?? "no reason given"))"
+        switch self.reason.flatMap({ ServerLine.ByeReason(rawValue: $0) }) {
+        case .restart: "the daemon is restarting"
+        case .shutdown: "the daemon is shutting down"
+        case .limit:
+            "the daemon is at its limit of \(self[.max]?.description ?? "?") "
+                + "(\(self[.limit]?.string ?? "connections")); try again later"
+        case .tooLong, nil:
+            "the daemon closed the connection (\(self.reason ?? "no reason given"))"
         }
     }
 }

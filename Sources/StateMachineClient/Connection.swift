@@ -1,5 +1,6 @@
 public import NIOCore
 import NIOPosix
+public import StateMachineProtocol
 
 /// A connection to one door: requests go out, lines come in.
 ///
@@ -103,7 +104,7 @@ extension Connection {
                     let start = String(decoding: bytes.prefix(80), as: UTF8.self)
                     throw ClientError.malformed(
                         path: self.path,
-                        "it sent \(JSON.string(start))"
+                        "it sent \(JSONValue.string(start))"
                     )
                 }
                 return line

@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineProtocol
 
 /// One task's talk over one connection: a request, then its reply.
 struct Dialogue {

@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// Questions whether states may be entered, for as long as an iteration over this goes on.
 ///
 /// A lost connection is made again with growing pauses, for ever, and the guard registered anew:
@@ -35,7 +37,7 @@ public struct Guard: AsyncSequence, Sendable {
     }
 
     /// What votes are called, so that the answers to them are told from the registration's.
-    private static let voteID: JSON = "vote"
+    private static let voteID: RequestID = "vote"
 
     let client: Client
     let request: Request
@@ -82,14 +84,14 @@ extension Client {
     /// A guard before the states that match one of the patterns.
     ///
     /// - Parameters:
-    ///   - before: patterns, strings or objects.
+    ///   - before: the states.
     ///   - timeout: how long the daemon waits for a vote.
     ///   - onTimeout: what silence counts as; nil leaves it to the daemon, whose default is a yes.
     ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the guard; each iteration over it registers one.
     public func `guard`(
-        before: [JSON],
+        before: [Pattern],
         timeout: Duration? = nil,
         onTimeout: Request.Silence? = nil,
         why: String? = nil,

@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// States that are not entered for as long as an iteration over this goes on.
 ///
 /// A lost connection is made again with growing pauses, for ever, and the hold is taken anew: until
@@ -54,15 +56,15 @@ extension Client {
     /// A hold on the states that match one of the patterns.
     ///
     /// - Parameters:
-    ///   - before: patterns, strings or objects.
-    ///   - mode: what happens to a set; nil leaves it to the daemon, whose default is to refuse it.
+    ///   - before: the states.
+    ///   - mode: what happens to a set.
     ///   - limit: how long a set is delayed at most; only for ``Request/HoldMode/delay``.
     ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the hold; each iteration over it takes one.
     public func hold(
-        before: [JSON],
-        mode: Request.HoldMode? = nil,
+        before: [Pattern],
+        mode: Request.HoldMode = .block,
         limit: Duration? = nil,
         why: String? = nil,
         clock: any Clock<Duration> = ContinuousClock()

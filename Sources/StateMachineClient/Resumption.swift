@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// What a watch does when its connection ends, and where it goes on: decisions only.
 struct Resumption: Sendable {
     /// Refusals to open the door in a row after which they are believed.

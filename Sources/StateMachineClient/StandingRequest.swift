@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// A request that is granted for as long as its connection lives, a hold or a guard: made again over
 /// as many connections as it takes.
 struct StandingRequest {

@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineProtocol
 
 /// What is asked for once and lasts as long as its connection: asked for again over as many
 /// connections as it takes.
@@ -98,7 +99,7 @@ struct Subscription {
 
     private func connect() async throws -> Stage {
         let requests = self.requests(self.resumption.cursor)
-        let isReading = requests.allSatisfy(\.isReading)
+        let isReading = requests.allSatisfy(\.operation.isReading)
         let dialogue = try await self.client.dialogue(isReading: isReading)
         let deadline = self.limit.map { dialogue.connection.expectAnswer(within: $0) }
         for request in requests { try await dialogue.send(request) }

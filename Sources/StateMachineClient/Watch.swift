@@ -1,3 +1,5 @@
+public import StateMachineProtocol
+
 /// Everything that happens to the state, in order, over as many connections as it takes.
 ///
 /// Each iteration is a subscription of its own. Once it stands, a lost connection is made again
@@ -18,13 +20,13 @@ public struct Watch: AsyncSequence, Sendable {
     }
 
     /// What the wait for the end is called beside the watch, which has no name.
-    private static let endID: JSON = "until"
+    private static let endID: RequestID = "until"
 
     let client: Client
     let since: String?
-    let only: [JSON]
+    let only: [Pattern]
     let pace: Pace
-    let end: [JSON]
+    let end: [Pattern]
     let isPatient: Bool
     let clock: any Clock<Duration>
 
@@ -83,18 +85,18 @@ extension Client {
     ///
     /// - Parameters:
     ///   - since: the cursor of the last line that was seen; later changes are replayed.
-    ///   - only: patterns, strings or objects; none means every state.
+    ///   - only: which states; none means every state.
     ///   - pace: how often there are lines.
-    ///   - end: patterns of states that end the watch once one is, or since the cursor was, reached;
+    ///   - end: the states that end the watch once one is, or since the cursor was, reached;
     ///     none means that it does not end. Lines that are held back by `pace` are not waited for.
     ///   - isPatient: whether to wait for a daemon that is not there to begin with.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the watch; each iteration over it subscribes anew.
     public func watch(
         since: String? = nil,
-        only: [JSON] = [],
+        only: [Pattern] = [],
         pace: Pace = Pace(),
-        until end: [JSON] = [],
+        until end: [Pattern] = [],
         isPatient: Bool = false,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> Watch {

@@ -4,11 +4,9 @@ import StateMachineProtocol
 extension StateCoding {
     /// A state as it is written down: the bytes that are sent.
     func recorded(_ state: State) -> RecordedTransition.State {
-        var data: [UInt8] = []
-        data.append(json: self.data(of: state))
-        return RecordedTransition.State(
+        RecordedTransition.State(
             name: state.name.rawValue,
-            data: String(decoding: data, as: UTF8.self)
+            data: self.data(of: state).description
         )
     }
 
@@ -16,7 +14,7 @@ extension StateCoding {
     func state(of transition: RecordedTransition, in file: String) throws(HistoryError) -> State {
         let recorded = transition.new
         do {
-            return try self.state(recorded.name, data: JSONParser.value(of: recorded.data))
+            return try self.state(recorded.name, data: JSONValue(parsing: recorded.data))
         } catch {
             throw HistoryError(
                 "\(file) ends with a state that this program does not know (\(error.message)); "

@@ -97,6 +97,13 @@ extension [UInt8] {
         self.put(fraction, at: start + 20, count: 6)
     }
 
+    /// Appends bytes as they are.
+    package mutating func append(text: StaticString) {
+        self.append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        )
+    }
+
     private mutating func put(_ number: Int64, at start: Int, count: Int) {
         var rest = UInt64(truncatingIfNeeded: number)
         for index in stride(from: start + count - 1, through: start, by: -1) {

@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 import StateMachineServer
 
 extension Settings {
@@ -14,12 +15,11 @@ extension Settings {
             if let value = self.values[setting] {
                 lines.append(("\(setting.key): \(value.content.yaml)", "\(value.origin)"))
             } else if setting == .runtimeDirectory {
-                let path = try RuntimeDirectory.path(
-                    asked: nil,
+                let path = try RuntimeDirectory.ofDaemon(
                     environment: { environment[$0] },
                     isRoot: isRoot
-                )
-                let isOfSystemd = !(environment["RUNTIME_DIRECTORY"] ?? "").isEmpty
+                ).path
+                let isOfSystemd = RuntimeDirectory.ofService { environment[$0] } != nil
                 lines.append(
                     (
                         "\(setting.key): \(path.yaml)",

@@ -108,7 +108,7 @@ import Testing
             )
             let (first, second) = (control.requests[1], control.requests[3])
             #expect(first == #"{"op":"wait","until":["a"],"since":"e:1","timeoutMs":30000}"#)
-            let line = try #require(JSON(parsing: second))
+            let line = try #require(JSONValue(parsing: second))
             let left = Duration.seconds(30) - clock.now.offset
             #expect(line["timeoutMs"]?.integer == Request.milliseconds(left))
         }
@@ -138,6 +138,6 @@ extension Request {
     /// What a wait of that length asks for.
     fileprivate static func milliseconds(_ duration: Duration) -> Int64? {
         let line = Request.wait(until: ["a"], timeout: duration).line
-        return JSON(parsing: String(decoding: line, as: UTF8.self))?["timeoutMs"]?.integer
+        return JSONValue(parsing: String(decoding: line, as: UTF8.self))?["timeoutMs"]?.integer
     }
 }

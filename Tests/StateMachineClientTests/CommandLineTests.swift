@@ -108,14 +108,14 @@ import Testing
         let data = try TypedValues.data(["a=true", "b=x=y", "c=", "d=[1]"], for: "s")
         #expect(
             data == [
-                JSON.Member("a", true), JSON.Member("b", "x=y"), JSON.Member("c", ""),
-                JSON.Member("d", [1]),
+                JSONMember("a", true), JSONMember("b", "x=y"), JSONMember("c", ""),
+                JSONMember("d", [1]),
             ]
         )
         #expect(try TypedValues.data([], for: "s") == nil)
-        #expect(TypedValues.pattern("ready:value=true") == "ready:value=true")
-        #expect(TypedValues.pattern(#"{"state":"ready"}"#) == ["state": "ready"])
-        #expect(TypedValues.pattern("3") == "3")
+        #expect(Pattern(typed: "ready:value=true") == "ready:value=true")
+        #expect(Pattern(typed: #"{"state":"ready"}"#) == ["state": "ready"])
+        #expect(Pattern(typed: "3") == "3")
     }
 
     @Test(arguments: [

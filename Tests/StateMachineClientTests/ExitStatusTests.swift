@@ -5,11 +5,11 @@ import Testing
 @testable import statectl
 
 @Suite struct ExitStatusTests {
-    private static let refusals: [(RefusalCode, Int32)] = [
+    private static let refusals: [(ErrorCode, Int32)] = [
         (.unknownState, 2), (.badData, 2), (.badRequest, 2), (.badJSON, 2),
         (.unknownOperation, 2), (.conflict, 1), (.denied, 1), (.illegalTransition, 1),
         (.failedState, 1), (.notFound, 1), (.limit, 1), (.internal, 1), (.tooLong, 1),
-        (.forbidden, 77), (.timeout, 124), (.shuttingDown, 75), (RefusalCode("of-tomorrow"), 1),
+        (.forbidden, 77), (.timeout, 124), (.shuttingDown, 75), (ErrorCode("of-tomorrow"), 1),
     ]
     private static let failures: [(ClientError, Int32)] = [
         (.notFound(tried: []), 69), (.unreachable(path: "/s", reason: ""), 69),
@@ -24,7 +24,7 @@ import Testing
     ]
 
     @Test(arguments: refusals)
-    func aRefusalHasItsExitCode(code: RefusalCode, status: Int32) throws {
+    func aRefusalHasItsExitCode(code: ErrorCode, status: Int32) throws {
         let line = try Line.of(#"{"type":"reply","ok":false,"error":"\#(code)","message":"m"}"#)
         #expect(ExitStatus(.refused(line)).rawValue == status)
     }

@@ -99,7 +99,7 @@ import Testing
         try await ScriptedDaemon.with(control: control) { daemon in
             let complaints = try await self.answerAll(daemon, script)
             #expect(complaints == [])
-            let vote = JSON(typed: control.requests.last ?? "")
+            let vote = JSONValue(typed: control.requests.last ?? "")
             let why = #"a{} b{"value":7} 1000 12 login 60000 {"type":"ask""#
             #expect(vote["why"]?.string == why)
         }

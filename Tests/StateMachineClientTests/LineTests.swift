@@ -15,8 +15,8 @@ import Testing
         #expect(line.kind == .change)
         #expect(line.id == 1)
         #expect(line.seq == 42)
-        #expect(line.state == NamedState("ready", [JSON.Member("value", true)]))
-        #expect(line.from == NamedState("authentication", [JSON.Member("phase", "active")]))
+        #expect(line.state == NamedState("ready", [JSONMember("value", true)]))
+        #expect(line.from == NamedState("authentication", [JSONMember("phase", "active")]))
         #expect(line.at == WallTime(microseconds: 1_795_211_703_120_007))
         #expect(line.by == Peer(uid: 1000, pid: 4711))
         #expect(line.cause == "login")
@@ -63,8 +63,8 @@ import Testing
     }
 
     @Test func aStateBecomesAValueOfTheEnumAndBack() {
-        let reader = StateReader<AppState>()
-        let named = NamedState("authentication", [JSON.Member("phase", "active")])
+        let reader = StateCoding<AppState>()
+        let named = NamedState("authentication", [JSONMember("phase", "active")])
         #expect(reader.state(named) == .authentication(.active))
         #expect(reader.named(.authentication(.active)) == named)
         #expect(reader.state(NamedState("elsewhere")) == nil)

@@ -9,7 +9,7 @@ import Testing
         (
             .set(
                 "ready",
-                data: [JSON.Member("value", true)],
+                data: [JSONMember("value", true)],
                 ifSeq: 41,
                 ifState: "authentication",
                 reenter: true,
@@ -68,12 +68,12 @@ import Testing
     }
 
     @Test func aTypedValueIsJSONOrElseAString() {
-        #expect(JSON(typed: "true") == true)
-        #expect(JSON(typed: "-3") == -3)
-        #expect(JSON(typed: "[1]") == [1])
-        #expect(JSON(typed: "active") == "active")
-        #expect(JSON(typed: "") == "")
-        #expect(JSON(typed: "\"3\"") == "3")
-        #expect(JSON(typed: "{\"a\":1,\"a\":2}") == "{\"a\":1,\"a\":2}")
+        #expect(JSONValue(typed: "true") == true)
+        #expect(JSONValue(typed: "-3") == -3)
+        #expect(JSONValue(typed: "[1]") == [1])
+        #expect(JSONValue(typed: "active") == "active")
+        #expect(JSONValue(typed: "") == "")
+        #expect(JSONValue(typed: "\"3\"") == "3")
+        #expect(JSONValue(typed: "{\"a\":1,\"a\":2}") == "{\"a\":1,\"a\":2}")
     }
 }

@@ -35,7 +35,8 @@ import Testing
         case .count(let range, let usual):
             (setting, "\(usual == range.upperBound ? range.lowerBound : usual + 1)")
         case .choice(let values, let usual): (setting, values.first { $0 != usual } ?? "")
-        case .directory: (setting, "/elsewhere")
+        case .directory, .file: (setting, "/elsewhere")
+        case .name: (setting, "other")
         case .yes: (setting, "true")
         }
     }

@@ -7,7 +7,7 @@ struct DescriptionTests {
     @Test("is written as a server writes it, and has its keys in this order")
     func isWrittenAsAServerWritesIt() throws {
         for line in try Fixture.descriptions.lines() {
-            #expect(try JSONValue(line).text == line)
+            #expect(try JSONValue(reading: line).text == line)
         }
         let keys = try self.description().members?.map(\.key)
         #expect(
@@ -60,13 +60,15 @@ struct DescriptionTests {
 
     @Test("stands beside one of help, which names every operation")
     func standsBesideHelp() throws {
-        let help = try #require(try JSONValue(Fixture.descriptions.lines()[1])["help"]?.string)
+        let help = try #require(
+            try JSONValue(reading: Fixture.descriptions.lines()[1])["help"]?.string
+        )
         for operation in Operation.allCases {
             #expect(help.split(separator: "\n").contains { $0.hasPrefix(operation.rawValue) })
         }
     }
 
     private func description() throws -> JSONValue {
-        try JSONValue(Fixture.descriptions.lines()[0])
+        try JSONValue(reading: Fixture.descriptions.lines()[0])
     }
 }

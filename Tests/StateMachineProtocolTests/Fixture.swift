@@ -32,7 +32,7 @@ enum Fixture: String {
     /// Its lines with two members: `line`, which is text, and another.
     func examples(_ key: String) throws -> [(line: String, value: JSONValue)] {
         try self.lines().map { line in
-            let example = try JSONValue(line)
+            let example = try JSONValue(reading: line)
             return (try #require(example["line"]?.string), try #require(example[key]))
         }
     }

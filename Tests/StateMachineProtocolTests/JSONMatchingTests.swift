@@ -18,7 +18,7 @@ struct JSONMatchingTests {
         ]
     )
     func containsASubset(_ part: String, _ whole: String) throws {
-        #expect(try JSONValue(part).isContained(in: JSONValue(whole)))
+        #expect(try JSONValue(reading: part).isContained(in: JSONValue(reading: whole)))
     }
 
     @Test(
@@ -39,7 +39,7 @@ struct JSONMatchingTests {
         ]
     )
     func doesNotContainMore(_ part: String, _ whole: String) throws {
-        #expect(try !JSONValue(part).isContained(in: JSONValue(whole)))
+        #expect(try !JSONValue(reading: part).isContained(in: JSONValue(reading: whole)))
     }
 
     @Test(

@@ -21,7 +21,7 @@ struct JSONParserTests {
         ] as [(String, JSONValue)]
     )
     func readsEveryKindOfValue(_ text: String, _ value: JSONValue) throws {
-        #expect(try JSONValue(text) == value)
+        #expect(try JSONValue(reading: text) == value)
     }
 
     @Test(
@@ -33,8 +33,8 @@ struct JSONParserTests {
         ]
     )
     func keepsNumbersAsTheyAreWritten(_ text: String) throws {
-        #expect(try JSONValue(text) == .number(text))
-        #expect(try JSONValue(text).text == text)
+        #expect(try JSONValue(reading: text) == .number(text))
+        #expect(try JSONValue(reading: text).text == text)
     }
 
     @Test(
@@ -51,12 +51,12 @@ struct JSONParserTests {
         ]
     )
     func readsEveryEscape(_ text: String, _ string: String) throws {
-        #expect(try JSONValue(text) == .string(string))
+        #expect(try JSONValue(reading: text) == .string(string))
     }
 
     @Test("members in the order in which they are written")
     func keepsTheOrderOfMembers() throws {
-        let members = try #require(try JSONValue(#"{"z":1,"a":2,"m":3}"#).members)
+        let members = try #require(try JSONValue(reading: #"{"z":1,"a":2,"m":3}"#).members)
         #expect(members.map(\.key) == ["z", "a", "m"])
     }
 
@@ -68,10 +68,10 @@ struct JSONParserTests {
                 + (opening == "[" ? "[]" : "{}")
                 + String(repeating: closing, count: depth - 1)
         }
-        _ = try JSONValue(nested(64))
-        let error = #expect(throws: JSONSyntaxError.self) { try JSONValue(nested(65)) }
+        _ = try JSONValue(reading: nested(64))
+        let error = #expect(throws: JSONSyntaxError.self) { try JSONValue(reading: nested(65)) }
         #expect(error?.offset == opening.utf8.count * 64)
-        #expect(throws: JSONSyntaxError.self) { try JSONValue(nested(20_000)) }
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(reading: nested(20_000)) }
     }
 
     @Test(
@@ -108,12 +108,12 @@ struct JSONParserTests {
 
     @Test("what people type is JSON or nothing")
     func takesTypedTextForJSONOrNothing() {
-        #expect(JSONParser.value(of: "true") == .bool(true))
-        #expect(JSONParser.value(of: "-3") == .number("-3"))
-        #expect(JSONParser.value(of: "\"true\"") == .string("true"))
-        #expect(JSONParser.value(of: "active") == nil)
-        #expect(JSONParser.value(of: "") == nil)
-        #expect(JSONParser.value(of: "1 2") == nil)
-        #expect(JSONParser.value(of: #"{"a":1,"a":1}"#) == nil)
+        #expect(JSONValue(parsing: "true") == .bool(true))
+        #expect(JSONValue(parsing: "-3") == .number("-3"))
+        #expect(JSONValue(parsing: "\"true\"") == .string("true"))
+        #expect(JSONValue(parsing: "active") == nil)
+        #expect(JSONValue(parsing: "") == nil)
+        #expect(JSONValue(parsing: "1 2") == nil)
+        #expect(JSONValue(parsing: #"{"a":1,"a":1}"#) == nil)
     }
 }

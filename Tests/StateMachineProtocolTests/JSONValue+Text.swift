@@ -2,14 +2,10 @@ import StateMachineProtocol
 
 extension JSONValue {
     /// The JSON that is written for this value.
-    var text: String {
-        var bytes: [UInt8] = []
-        bytes.append(json: self)
-        return String(decoding: bytes, as: UTF8.self)
-    }
+    var text: String { self.description }
 
     /// The value of a text that is JSON.
-    init(_ text: String) throws(JSONSyntaxError) {
+    init(reading text: String) throws(JSONSyntaxError) {
         var parser = JSONParser(Array(text.utf8))
         self = try parser.parse()
     }

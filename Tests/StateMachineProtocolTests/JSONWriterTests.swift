@@ -39,8 +39,8 @@ struct JSONWriterTests {
     @Test("without white space, members in their order")
     func writesWithoutWhiteSpace() throws {
         let text = #"{"b":[1,-2.50,null,true,false,{}],"a":{"":"x"},"c":[]}"#
-        #expect(try JSONValue(text).text == text)
-        #expect(try JSONValue(" { \"b\" : [ 1 , 2 ] } ").text == #"{"b":[1,2]}"#)
+        #expect(try JSONValue(reading: text).text == text)
+        #expect(try JSONValue(reading: " { \"b\" : [ 1 , 2 ] } ").text == #"{"b":[1,2]}"#)
     }
 
     @Test("and read again it is the same, whatever the string", arguments: [1, 2, 3] as [UInt64])
@@ -59,7 +59,7 @@ struct JSONWriterTests {
             }
             let value = JSONValue.object([JSONMember(string, .array([.string(string)]))])
             let text = value.text
-            let back = try JSONValue(text)
+            let back = try JSONValue(reading: text)
             // By scalars: equal strings may be spelled differently.
             let key = try #require(back.members?.first?.key)
             #expect(key.unicodeScalars.elementsEqual(string.unicodeScalars))

@@ -39,7 +39,7 @@ struct PatternTests {
         ]
     )
     func isAnObject(_ text: String, _ data: String) throws {
-        let pattern = try Pattern(JSONValue(text))
+        let pattern = try Pattern(JSONValue(reading: text))
         #expect(pattern.state == "a")
         #expect(JSONValue.object(pattern.data).text == data)
         #expect(pattern.written.text == text)
@@ -68,7 +68,7 @@ struct PatternTests {
         ] as [(String, ErrorCode, String)]
     )
     func isRefused(_ text: String, _ code: ErrorCode, _ message: String) {
-        let error = #expect(throws: WireError.self) { _ = try Pattern(JSONValue(text)) }
+        let error = #expect(throws: WireError.self) { _ = try Pattern(JSONValue(reading: text)) }
         #expect(error?.code == code)
         #expect(error?.message == message)
     }
@@ -96,7 +96,7 @@ struct PatternTests {
     )
     func matchesASubset(_ text: String, _ matches: Bool) throws {
         let coding = StateCoding<Job>()
-        let pattern = try Pattern(JSONValue(text))
+        let pattern = try Pattern(JSONValue(reading: text))
         try coding.schema.check(pattern)
         let owner = Job.Owner(name: "ann", uid: 1000, groups: [4])
         let state = Job.running(id: 7, ratio: 1, tags: ["a", "b"], owner: owner, note: nil)

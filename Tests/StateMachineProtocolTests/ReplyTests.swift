@@ -42,7 +42,7 @@ struct ReplyTests {
         let ready = try ServerLine.Report(44, .ready(true))
         let failure = try ServerLine.Report(45, .authentication(.failure))
         let text = try Pattern(text: "ready:value=true")
-        let object = try Pattern(JSONValue(#"{"data":{"value":true},"state":"ready"}"#))
+        let object = try Pattern(JSONValue(reading: #"{"data":{"value":true},"state":"ready"}"#))
         let failed = try Pattern(text: "authentication:phase=failure")
         let timeout = WireError(
             .timeout,

@@ -10,8 +10,8 @@ struct RequestTests {
         #expect(!examples.isEmpty)
         for (line, means) in examples {
             let request = try #require(try Request.parse(Array(line.utf8)), "\(line)")
-            #expect(request.object.text == means.text, "\(line)")
-            #expect(try Request.parse(Array(request.object.text.utf8)) == request, "\(line)")
+            #expect(request.example.text == means.text, "\(line)")
+            #expect(try Request.parse(Array(request.example.text.utf8)) == request, "\(line)")
         }
     }
 
@@ -21,7 +21,10 @@ struct RequestTests {
         for operation in Operation.allCases {
             let keys = examples.filter { $0["op"] == .string(operation.rawValue) }
                 .flatMap { $0.members?.map(\.key) ?? [] }
-            #expect(Set(keys) == Set(["op", "id"] + operation.keys), "\(operation)")
+            #expect(
+                Set(keys) == Set(["op", "id"] + operation.keys.map(\.rawValue)),
+                "\(operation)"
+            )
         }
     }
 
@@ -43,7 +46,7 @@ struct RequestTests {
     func isSplitAtBytes() throws {
         // A mark that combines with the space before it begins a word.
         let request = try #require(try Request.parse(Array("wait \u{301}".utf8)))
-        #expect(request.object.text == "{\"op\":\"wait\",\"until\":[\"\u{301}\"]}")
+        #expect(request.example.text == "{\"op\":\"wait\",\"until\":[\"\u{301}\"]}")
     }
 
     @Test("of bare words that is not UTF-8 is refused at that byte")
@@ -78,7 +81,7 @@ struct RequestTests {
         let text = String(repeating: "é", count: 128)
         let line = beginning + "\"\(key)\":\"\(text)\"}"
         let request = try #require(try Request.parse(Array(line.utf8)))
-        #expect(request.object[key]?.string == text)
+        #expect(request.example[key]?.string == text)
     }
 
     @Test(

@@ -33,11 +33,11 @@ struct SpecificationTests {
             let section = text[start.upperBound...]
             let end = section.range(of: "\n##")?.lowerBound ?? section.endIndex
             for key in operation.keys {
-                #expect(section[..<end].contains("| `\(key)` |"), "\(key)")
+                #expect(section[..<end].contains("| `\(key.rawValue)` |"), "\(key)")
             }
         }
         for code in ErrorCode.allCases { #expect(text.contains("`\(code.rawValue)`"), "\(code)") }
-        let description = try JSONValue(Fixture.descriptions.lines()[0])
+        let description = try JSONValue(reading: Fixture.descriptions.lines()[0])
         for limit in try #require(description["limits"]?.members) {
             let value = try #require(limit.value.integer)
             let row = "| `\(limit.key)` | \(Self.grouped(value)) |"

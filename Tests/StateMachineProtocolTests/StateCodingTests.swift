@@ -99,26 +99,28 @@ struct StateCodingTests {
     @Test("takes members in any order, null for what is optional, and numbers in any spelling")
     func takesMembersInAnyOrder() throws {
         #expect(
-            try self.job.state("paired", data: JSONValue(#"{"value2":"b","value":4}"#))
+            try self.job.state("paired", data: JSONValue(reading: #"{"value2":"b","value":4}"#))
                 == .paired(4, "b")
         )
-        #expect(try self.job.state("maybe", data: JSONValue(#"{"value":null}"#)) == .maybe(nil))
+        #expect(
+            try self.job.state("maybe", data: JSONValue(reading: #"{"value":null}"#)) == .maybe(nil)
+        )
         #expect(try self.job.state("maybe", data: nil) == .maybe(nil))
         #expect(try self.job.state("idle", data: nil) == .idle)
-        #expect(try self.job.state("idle", data: JSONValue("{}")) == .idle)
+        #expect(try self.job.state("idle", data: JSONValue(reading: "{}")) == .idle)
         #expect(
-            try self.gauge.state("real", data: JSONValue(#"{"single":1,"double":10e-1}"#))
+            try self.gauge.state("real", data: JSONValue(reading: #"{"single":1,"double":10e-1}"#))
                 == .real(single: 1, double: 1)
         )
     }
 
     @Test("takes fields that stand after one whose values it cannot list")
     func takesFieldsAfterAnUnlistedOne() throws {
-        let data = try JSONValue(#"{"retries":5,"kind":"disk","before":1}"#)
+        let data = try JSONValue(reading: #"{"retries":5,"kind":"disk","before":1}"#)
         #expect(
             try self.job.state("failed", data: data) == .failed(before: 1, kind: .disk, retries: 5)
         )
-        let null = try JSONValue(#"{"retries":null,"kind":"disk","before":1}"#)
+        let null = try JSONValue(reading: #"{"retries":null,"kind":"disk","before":1}"#)
         #expect(
             try self.job.state("failed", data: null)
                 == .failed(before: 1, kind: .disk, retries: nil)
@@ -172,7 +174,7 @@ struct StateCodingTests {
         _ coding: StateCoding<State>
     ) throws {
         let text = "{\(String(decoding: coding.fragment(of: state), as: UTF8.self))}"
-        let json = try JSONValue(text)
+        let json = try JSONValue(reading: text)
         let name = try #require(json["state"]?.string)
         let back = try coding.state(name, data: json["data"])
         #expect(back == state)

@@ -175,7 +175,7 @@ struct StateRefusalTests {
         sourceLocation: SourceLocation = #_sourceLocation
     ) -> WireError? {
         #expect(throws: WireError.self, sourceLocation: sourceLocation) {
-            _ = try coding.state(name, data: try data.map { text in try JSONValue(text) })
+            _ = try coding.state(name, data: try data.map { text in try JSONValue(reading: text) })
         }
     }
 

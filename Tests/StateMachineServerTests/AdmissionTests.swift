@@ -1,3 +1,4 @@
+import StateMachineProtocol
 import Testing
 
 @testable import StateMachineServer

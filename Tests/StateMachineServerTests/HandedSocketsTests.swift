@@ -1,3 +1,4 @@
+import StateMachineProtocol
 import Systemd
 import Testing
 

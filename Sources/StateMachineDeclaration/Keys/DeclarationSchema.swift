@@ -6,11 +6,7 @@ import StateMachineProtocol
 /// source, only reading the file can tell.
 public enum DeclarationSchema {
     /// The schema as JSON text, draft 7.
-    public static var text: String {
-        var bytes: [UInt8] = []
-        bytes.append(json: self.value)
-        return String(decoding: bytes, as: UTF8.self)
-    }
+    public static var text: String { self.value.description }
 
     static var value: JSONValue {
         var members = [

@@ -30,17 +30,17 @@ extension DeclaredField {
             }
             value = .number("\(integer)")
         case .number:
-            guard case .number(let number)? = JSONParser.value(of: text), Double(number) != nil
+            guard case .number(let number)? = JSONValue(parsing: text), Double(number) != nil
             else { return .failure(FieldObjection(sentence: "write a number, like 1.5")) }
             value = .number(number)
         case .string: value = .string(text)
         case .array:
-            guard let array = JSONParser.value(of: text), array.elements != nil else {
+            guard let array = JSONValue(parsing: text), array.elements != nil else {
                 return .failure(FieldObjection(sentence: "write a list, like [\"a\"]"))
             }
             value = array
         case .object:
-            guard let object = JSONParser.value(of: text), object.members != nil else {
+            guard let object = JSONValue(parsing: text), object.members != nil else {
                 return .failure(FieldObjection(sentence: "write an object, like {\"a\": \"b\"}"))
             }
             value = object

@@ -90,7 +90,8 @@ package struct Trace: Sendable {
         } catch {
             throw TraceFailure(line: step.line, sentence: error.sentence)
         }
-        guard found.declared.name == expected.state, members.allSatisfy({ found[$0.key] == $0.value })
+        guard found.declared.name == expected.state,
+            members.allSatisfy({ found[$0.key] == $0.value })
         else {
             throw TraceFailure(
                 line: step.line,

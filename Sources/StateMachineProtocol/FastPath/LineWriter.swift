@@ -51,52 +51,50 @@ package struct LineWriter: ~Copyable {
         self.text("\"")
         switch id {
         case nil: break
-        case .integer(let integer): self.number("id", integer)
-        case .string(let string): self.string("id", string)
+        case .integer(let integer): self.number(.id, integer)
+        case .string(let string): self.string(.id, string)
         }
     }
 
     // MARK: - Members
 
     @inline(__always)
-    private mutating func key(_ name: StaticString) {
+    private mutating func key(_ key: LineKey) {
         self.text(",\"")
-        self.text(name)
+        self.text(key.name)
         self.text("\":")
     }
 
-    package mutating func bool(_ name: StaticString, _ value: Bool) {
-        self.key(name)
+    package mutating func bool(_ key: LineKey, _ value: Bool) {
+        self.key(key)
         self.text(value ? "true" : "false")
     }
 
-    package mutating func number(_ name: StaticString, _ value: some BinaryInteger) {
-        self.key(name)
+    package mutating func number(_ key: LineKey, _ value: some BinaryInteger) {
+        self.key(key)
         self.decimal(value)
     }
 
-    package mutating func string(_ name: StaticString, _ value: String) {
-        self.key(name)
+    package mutating func string(_ key: LineKey, _ value: String) {
+        self.key(key)
         self.quoted(value)
     }
 
-    package mutating func json(_ name: StaticString, _ value: JSONValue) {
-        self.key(name)
-        var bytes: [UInt8] = []
-        bytes.append(json: value)
-        self.raw(bytes)
+    package mutating func json(_ key: LineKey, _ value: JSONValue) {
+        self.key(key)
+        self.json(value)
     }
 
-    package mutating func time(_ name: StaticString, _ value: WallTime) {
-        self.key(name)
+    package mutating func time(_ key: LineKey, _ value: WallTime) {
+        self.key(key)
         self.text("\"")
         self.time(value)
         self.text("\"")
     }
 
     /// An object whose members are encoded already.
-    package mutating func object(_ name: StaticString, _ encoded: [UInt8]) {
-        self.key(name)
+    package mutating func object(_ key: LineKey, _ encoded: [UInt8]) {
+        self.key(key)
         self.text("{")
         self.raw(encoded)
         self.text("}")
@@ -104,11 +102,11 @@ package struct LineWriter: ~Copyable {
 
     /// An array of objects, each with the members that `members` writes, one at the least.
     package mutating func objects<Element>(
-        _ name: StaticString,
+        _ key: LineKey,
         _ elements: some Sequence<Element>,
         members: (inout LineWriter, Element) -> Void
     ) {
-        self.key(name)
+        self.key(key)
         self.text("[")
         let first = self.end
         for element in elements {
@@ -122,8 +120,8 @@ package struct LineWriter: ~Copyable {
         self.text("]")
     }
 
-    package mutating func peer(_ name: StaticString, _ peer: Peer) {
-        self.key(name)
+    package mutating func peer(_ key: LineKey, _ peer: Peer) {
+        self.key(key)
         self.text("{\"uid\":")
         self.decimal(peer.uid)
         self.text(",\"pid\":")
@@ -132,8 +130,8 @@ package struct LineWriter: ~Copyable {
     }
 
     /// A place in the order, as clients give it back.
-    package mutating func cursor(_ name: StaticString, _ cursor: Cursor) {
-        self.key(name)
+    package mutating func cursor(_ key: LineKey, _ cursor: Cursor) {
+        self.key(key)
         self.text("\"")
         self.raw(cursor.epoch.bytes)
         self.text(":")
@@ -177,6 +175,11 @@ package struct LineWriter: ~Copyable {
 
     mutating func raw(_ bytes: [UInt8]) { bytes.withUnsafeBytes { self.raw($0) } }
 
+    mutating func raw(_ text: String) {
+        var text = text
+        text.withUTF8 { self.raw(UnsafeRawBufferPointer($0)) }
+    }
+
     mutating func decimal(_ number: some BinaryInteger) {
         if number < 0 { self.text("-") }
         let magnitude = UInt64(number.magnitude)
@@ -206,19 +209,69 @@ package struct LineWriter: ~Copyable {
         (place + 26).storeBytes(of: UInt8(ascii: "Z"), as: UInt8.self)
     }
 
-    private mutating func quoted(_ value: String) {
-        var value = value
-        let isWritten = value.withUTF8 { text in
+    /// A value as JSON, without white space.
+    mutating func json(_ value: JSONValue) {
+        switch value {
+        case .null: self.text("null")
+        case .bool(let bool): self.text(bool ? "true" : "false")
+        case .number(let text): self.raw(text)
+        case .string(let string): self.quoted(string)
+        case .array(let elements):
+            self.text("[")
+            for (index, element) in elements.enumerated() {
+                if index > 0 { self.text(",") }
+                self.json(element)
+            }
+            self.text("]")
+        case .object(let members):
+            self.text("{")
+            for (index, member) in members.enumerated() {
+                if index > 0 { self.text(",") }
+                self.quoted(member.key)
+                self.text(":")
+                self.json(member.value)
+            }
+            self.text("}")
+        }
+    }
+
+    /// A text in quotes.
+    ///
+    /// Escaped: the quote, the backslash, C0, DEL, C1, U+2028 and U+2029, so that a line is a line
+    /// to every reader and does nothing to a terminal. Slashes are not.
+    mutating func quoted(_ string: String) {
+        self.text("\"")
+        var string = string
+        let isWritten = string.withUTF8 { text in
             guard text.allSatisfy(\.isPlain) else { return false }
-            self.text("\"")
             self.raw(UnsafeRawBufferPointer(text))
-            self.text("\"")
             return true
         }
-        guard !isWritten else { return }
-        var bytes: [UInt8] = []
-        bytes.append(jsonString: value)
-        self.raw(bytes)
+        if !isWritten { for scalar in string.unicodeScalars { self.escaped(scalar) } }
+        self.text("\"")
+    }
+
+    private mutating func escaped(_ scalar: Unicode.Scalar) {
+        switch scalar.value {
+        case 0x22: self.text("\\\"")
+        case 0x5C: self.text("\\\\")
+        case 0x0A: self.text("\\n")
+        case 0x0D: self.text("\\r")
+        case 0x09: self.text("\\t")
+        case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029:
+            self.text("\\u")
+            let digits = String(scalar.value, radix: 16)
+            for _ in digits.count..<4 { self.text("0") }
+            self.raw(digits)
+        default: self.raw(String(scalar))
+        }
+    }
+}
+
+extension UInt8 {
+    /// Whether it stands for itself in a JSON string; most strings have nothing else.
+    var isPlain: Bool {
+        self >= 0x20 && self < 0x7F && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }
 }
 

@@ -1,10 +1,3 @@
-/// Where a line stops being JSON, and why.
-package struct JSONSyntaxError: Error, Hashable {
-    /// The byte in the line, from 0.
-    package let offset: Int
-    package let message: String
-}
-
 /// Reads one JSON value (RFC 8259) and nothing after it but white space.
 ///
 /// Strict: no trailing commas, no comments, no unpaired surrogates, UTF-8 only. A key twice in one
@@ -21,8 +14,7 @@ package struct JSONParser {
     /// keys take the server tens of millions of comparisons.
     private static let comparedKeys = 16
 
-    let bytes: [UInt8]
-    var position: Int
+    private var scanner: JSONScanner
     private let valueLimit: Int
     private var values = 0
 
@@ -31,101 +23,63 @@ package struct JSONParser {
 
     /// A parser of a text with so many values in it at the most, those inside others counted.
     package init(_ bytes: [UInt8], valueLimit: Int = .max) {
-        self.bytes = bytes
-        self.position = 0
+        self.scanner = JSONScanner(bytes)
         self.valueLimit = valueLimit
     }
 
-    /// The value of `text` if all of it is JSON, for what people type: `true`, `3`, `"a b"`.
-    package static func value(of text: some StringProtocol) -> JSONValue? {
-        var parser = JSONParser(Array(text.utf8))
-        guard let value = try? parser.parse(), parser.doubledKey == nil else {
-            // Not JSON; the caller takes the text for what it is.
-            return nil
-        }
-        return value
-    }
-
     package mutating func parse() throws(JSONSyntaxError) -> JSONValue {
-        self.skipWhiteSpace()
+        self.scanner.skipWhiteSpace()
         let value = try self.parseValue(depth: 0)
-        self.skipWhiteSpace()
-        guard self.position == self.bytes.count else {
-            throw self.error("something follows the value")
+        self.scanner.skipWhiteSpace()
+        guard self.scanner.isAtEnd else {
+            throw self.scanner.error("something follows the value")
         }
         return value
-    }
-
-    var current: UInt8? {
-        self.position < self.bytes.count ? self.bytes[self.position] : nil
-    }
-
-    func error(_ message: String) -> JSONSyntaxError {
-        JSONSyntaxError(offset: self.position, message: message)
-    }
-
-    private mutating func skipWhiteSpace() {
-        while let byte = self.current, byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) {
-            // RFC 8259 knows space, tab, LF and CR.
-            guard byte != 0x0B && byte != 0x0C else { return }
-            self.position += 1
-        }
     }
 
     private mutating func parseValue(depth: Int) throws(JSONSyntaxError) -> JSONValue {
-        guard let byte = self.current else {
-            throw self.error("the line ends where a value was expected")
+        guard let byte = self.scanner.current else {
+            throw self.scanner.error("the line ends where a value was expected")
         }
         self.values += 1
         guard self.values <= self.valueLimit else {
-            throw self.error("there are more than \(self.valueLimit) values")
+            throw self.scanner.error("there are more than \(self.valueLimit) values")
         }
         switch byte {
         case UInt8(ascii: "{"): return try self.parseObject(depth: depth)
         case UInt8(ascii: "["): return try self.parseArray(depth: depth)
-        case UInt8(ascii: "\""): return .string(try self.parseString())
-        case UInt8(ascii: "t"): return try self.parse("true", as: .bool(true))
-        case UInt8(ascii: "f"): return try self.parse("false", as: .bool(false))
-        case UInt8(ascii: "n"): return try self.parse("null", as: .null)
+        case UInt8(ascii: "\""): return .string(try self.scanner.parseString())
+        case UInt8(ascii: "t"): return try self.scanner.parse("true", as: .bool(true))
+        case UInt8(ascii: "f"): return try self.scanner.parse("false", as: .bool(false))
+        case UInt8(ascii: "n"): return try self.scanner.parse("null", as: .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-            return .number(try self.parseNumber())
-        default: throw self.error("a value was expected")
+            return .number(try self.scanner.parseNumber())
+        default: throw self.scanner.error("a value was expected")
         }
-    }
-
-    private mutating func parse(
-        _ word: StaticString,
-        as value: JSONValue
-    ) throws(JSONSyntaxError) -> JSONValue {
-        let start = self.position
-        for index in 0..<word.utf8CodeUnitCount {
-            guard self.current == word.utf8Start[index] else {
-                self.position = start
-                throw self.error("a value was expected")
-            }
-            self.position += 1
-        }
-        return value
     }
 
     private mutating func parseObject(depth: Int) throws(JSONSyntaxError) -> JSONValue {
         try self.checkDepth(depth)
-        self.position += 1
+        self.scanner.advance()
         var members: [JSONMember] = []
         var keys: Set<Spelling> = []
-        self.skipWhiteSpace()
-        if self.current == UInt8(ascii: "}") {
-            self.position += 1
+        self.scanner.skipWhiteSpace()
+        if self.scanner.current == UInt8(ascii: "}") {
+            self.scanner.advance()
             return .object(members)
         }
         while true {
-            self.skipWhiteSpace()
-            guard self.current == UInt8(ascii: "\"") else { throw self.error("a key was expected") }
-            let key = try self.parseString()
-            self.skipWhiteSpace()
-            guard self.current == UInt8(ascii: ":") else { throw self.error("':' was expected") }
-            self.position += 1
-            self.skipWhiteSpace()
+            self.scanner.skipWhiteSpace()
+            guard self.scanner.current == UInt8(ascii: "\"") else {
+                throw self.scanner.error("a key was expected")
+            }
+            let key = try self.scanner.parseString()
+            self.scanner.skipWhiteSpace()
+            guard self.scanner.current == UInt8(ascii: ":") else {
+                throw self.scanner.error("':' was expected")
+            }
+            self.scanner.advance()
+            self.scanner.skipWhiteSpace()
             if self.doubledKey == nil && !Self.isNew(key, members, &keys) { self.doubledKey = key }
             members.append(JSONMember(key, try self.parseValue(depth: depth + 1)))
             if try self.isListEnd(UInt8(ascii: "}"), "',' or '}' was expected") { break }
@@ -147,15 +101,15 @@ package struct JSONParser {
 
     private mutating func parseArray(depth: Int) throws(JSONSyntaxError) -> JSONValue {
         try self.checkDepth(depth)
-        self.position += 1
+        self.scanner.advance()
         var elements: [JSONValue] = []
-        self.skipWhiteSpace()
-        if self.current == UInt8(ascii: "]") {
-            self.position += 1
+        self.scanner.skipWhiteSpace()
+        if self.scanner.current == UInt8(ascii: "]") {
+            self.scanner.advance()
             return .array(elements)
         }
         while true {
-            self.skipWhiteSpace()
+            self.scanner.skipWhiteSpace()
             elements.append(try self.parseValue(depth: depth + 1))
             if try self.isListEnd(UInt8(ascii: "]"), "',' or ']' was expected") { break }
         }
@@ -164,7 +118,7 @@ package struct JSONParser {
 
     private func checkDepth(_ depth: Int) throws(JSONSyntaxError) {
         guard depth < Self.depthLimit else {
-            throw self.error("nested deeper than \(Self.depthLimit)")
+            throw self.scanner.error("nested deeper than \(Self.depthLimit)")
         }
     }
 
@@ -172,41 +126,11 @@ package struct JSONParser {
         _ end: UInt8,
         _ message: String
     ) throws(JSONSyntaxError) -> Bool {
-        self.skipWhiteSpace()
-        guard self.current == end || self.current == UInt8(ascii: ",") else {
-            throw self.error(message)
+        self.scanner.skipWhiteSpace()
+        guard self.scanner.current == end || self.scanner.current == UInt8(ascii: ",") else {
+            throw self.scanner.error(message)
         }
-        defer { self.position += 1 }
-        return self.current == end
-    }
-
-    private mutating func parseNumber() throws(JSONSyntaxError) -> String {
-        let start = self.position
-        if self.current == UInt8(ascii: "-") { self.position += 1 }
-        if self.current == UInt8(ascii: "0") {
-            self.position += 1
-        } else {
-            try self.skipDigits()
-        }
-        if self.current == UInt8(ascii: ".") {
-            self.position += 1
-            try self.skipDigits()
-        }
-        if self.current == UInt8(ascii: "e") || self.current == UInt8(ascii: "E") {
-            self.position += 1
-            if self.current == UInt8(ascii: "+") || self.current == UInt8(ascii: "-") {
-                self.position += 1
-            }
-            try self.skipDigits()
-        }
-        return String(decoding: self.bytes[start..<self.position], as: UTF8.self)
-    }
-
-    private mutating func skipDigits() throws(JSONSyntaxError) {
-        let start = self.position
-        while let byte = self.current, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
-            self.position += 1
-        }
-        guard self.position > start else { throw self.error("a digit was expected") }
+        defer { self.scanner.advance() }
+        return self.scanner.current == end
     }
 }

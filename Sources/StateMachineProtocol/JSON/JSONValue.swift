@@ -1,12 +1,39 @@
 /// A JSON value that keeps what JSON keeps: the order of members and the spelling of numbers.
-package enum JSONValue: Hashable, Sendable {
+///
+/// Two values are equal if they are written the same; `1` and `1.0` are not.
+public enum JSONValue: Hashable, Sendable {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
     /// The number as it was written; nothing is rounded.
     case number(String)
+    /// A string, without its quotes and escapes.
     case string(String)
+    /// An array.
     case array([JSONValue])
+    /// An object, its members in that order; a daemon refuses a key that stands twice.
     case object([JSONMember])
+
+    /// A number without a fraction.
+    public static func integer(_ integer: some BinaryInteger) -> JSONValue {
+        .number(String(integer))
+    }
+
+    /// The value of `text` if all of it is JSON, with no key twice in one object.
+    public init?(parsing text: some StringProtocol) {
+        var parser = JSONParser(Array(text.utf8))
+        guard let value = try? parser.parse(), parser.doubledKey == nil else {
+            // Not JSON; the caller takes the text for what it is.
+            return nil
+        }
+        self = value
+    }
+
+    /// What `text` means where people type values: itself if it is JSON, else a string.
+    public init(typed text: some StringProtocol) {
+        self = JSONValue(parsing: text) ?? .string(String(text))
+    }
 
     /// What JSON calls this kind of value.
     package var kind: String {
@@ -21,33 +48,37 @@ package enum JSONValue: Hashable, Sendable {
     }
 
     /// The member of that name, if this is an object that has it.
-    package subscript(_ key: String) -> JSONValue? {
+    public subscript(_ key: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.key.isSpelled(key) }?.value
     }
 
-    package var string: String? {
+    /// The string, if it is one.
+    public var string: String? {
         guard case .string(let string) = self else { return nil }
         return string
     }
 
-    package var bool: Bool? {
+    /// The truth value, if it is one.
+    public var bool: Bool? {
         guard case .bool(let bool) = self else { return nil }
         return bool
     }
 
     /// The number, if it is written as an integer that fits.
-    package var integer: Int64? {
+    public var integer: Int64? {
         guard case .number(let text) = self else { return nil }
         return Int64(text)
     }
 
-    package var members: [JSONMember]? {
+    /// The members in their order, if it is an object.
+    public var members: [JSONMember]? {
         guard case .object(let members) = self else { return nil }
         return members
     }
 
-    package var elements: [JSONValue]? {
+    /// The elements, if it is an array.
+    public var elements: [JSONValue]? {
         guard case .array(let elements) = self else { return nil }
         return elements
     }
@@ -76,7 +107,8 @@ package enum JSONValue: Hashable, Sendable {
 
 // Texts and numbers are equal if they are written the same.
 extension JSONValue {
-    package static func == (left: JSONValue, right: JSONValue) -> Bool {
+    /// Whether both are written the same.
+    public static func == (left: JSONValue, right: JSONValue) -> Bool {
         switch (left, right) {
         case (.null, .null): true
         case (.bool(let left), .bool(let right)): left == right
@@ -88,7 +120,8 @@ extension JSONValue {
         }
     }
 
-    package func hash(into hasher: inout Hasher) {
+    /// Combines what it is written with.
+    public func hash(into hasher: inout Hasher) {
         switch self {
         case .null: hasher.combine(0)
         case .bool(let bool): hasher.combine(bool)
@@ -99,21 +132,61 @@ extension JSONValue {
     }
 }
 
-/// A name and its value in a JSON object.
-package struct JSONMember: Hashable, Sendable {
-    package let key: String
-    package let value: JSONValue
+extension JSONValue: CustomStringConvertible {
+    /// The value as JSON on one line, without white space; safe to show on a terminal.
+    public var description: String {
+        var writer = LineWriter()
+        writer.json(self)
+        return writer.withBytes { String(decoding: $0, as: UTF8.self) }
+    }
+}
 
-    package init(_ key: String, _ value: JSONValue) {
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    /// A string.
+    public init(stringLiteral value: String) { self = .string(value) }
+
+    /// `true` or `false`.
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+
+    /// A number.
+    public init(integerLiteral value: Int) { self = .integer(value) }
+
+    /// An array.
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+
+    /// An object, its members in the order written.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self = .object(elements.map { JSONMember($0.0, $0.1) })
+    }
+}
+
+extension [JSONValue] {
+    /// The values as JSON, with commas between.
+    package var listed: String { self.map(\.description).joined(separator: ", ") }
+}
+
+/// A name and its value in a JSON object.
+public struct JSONMember: Hashable, Sendable {
+    /// The name.
+    public let key: String
+    /// The value.
+    public let value: JSONValue
+
+    /// The value under that name.
+    public init(_ key: String, _ value: JSONValue) {
         self.key = key
         self.value = value
     }
 
-    package static func == (left: JSONMember, right: JSONMember) -> Bool {
+    /// Whether both are written the same.
+    public static func == (left: JSONMember, right: JSONMember) -> Bool {
         left.key.isSpelled(right.key) && left.value == right.value
     }
 
-    package func hash(into hasher: inout Hasher) {
+    /// Combines what it is written with.
+    public func hash(into hasher: inout Hasher) {
         self.key.hashSpelling(into: &hasher)
         hasher.combine(self.value)
     }

@@ -3,12 +3,12 @@ package import StateMachineCore
 extension RecordedTransition.State {
     /// `"state":"…","data":{…}`, the data to the byte as it was written down.
     package var fragment: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(text: "\"state\":")
-        bytes.append(jsonString: self.name)
-        bytes.append(text: ",\"data\":")
-        bytes.append(contentsOf: self.data.utf8)
-        return bytes
+        var writer = LineWriter()
+        writer.text("\"state\":")
+        writer.quoted(self.name)
+        writer.text(",\"data\":")
+        writer.raw(self.data)
+        return writer.bytes
     }
 
     /// The first of the patterns that it matches.
@@ -16,7 +16,7 @@ extension RecordedTransition.State {
         // Most patterns name another state, or nothing but a state.
         let named = patterns.filter { $0.state == self.name }
         if let first = named.first, first.data.isEmpty { return first }
-        guard !named.isEmpty, let data = JSONParser.value(of: self.data) else { return nil }
+        guard !named.isEmpty, let data = JSONValue(parsing: self.data) else { return nil }
         return named.first { $0.matches(self.name, data) }
     }
 }

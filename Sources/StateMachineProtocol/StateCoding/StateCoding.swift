@@ -1,7 +1,9 @@
-package import StateMachineCore
+public import StateMachineCore
 
 /// A machine's states in the form that they have on the wire.
-package struct StateCoding<State: MachineState>: Sendable {
+///
+/// Costly to make of an enum, which is examined; make one and keep it.
+public struct StateCoding<State: MachineState>: Sendable {
     private let form: any StateForm<State>
     package let schema: StateSchema
 
@@ -12,10 +14,28 @@ package struct StateCoding<State: MachineState>: Sendable {
     }
 
     /// The values of an enum, in the form that is read off its type.
-    package init() where State: EnumState { self.init(EnumForm()) }
+    ///
+    /// `state` is the case's name, `data` an object that holds the associated values by label. One
+    /// without a label is `value`; further ones are `value2`, `value3` and so on.
+    public init() where State: EnumState { self.init(EnumForm()) }
 
     /// The state that a machine is in before anybody has set one.
     package var initial: State { self.form.initial }
+
+    /// A state as a value of the machine; nil if it is none, as when the daemon holds another.
+    public func state(_ named: NamedState) -> State? {
+        do {
+            return try self.state(named.name, data: .object(named.data))
+        } catch {
+            // The caller asked whether it is one; the reason why not is of no use to it.
+            return nil
+        }
+    }
+
+    /// A state as it stands in a line or a request.
+    public func named(_ state: State) -> NamedState {
+        NamedState(state.name.rawValue, self.data(of: state).members ?? [])
+    }
 
     /// A state's `data`.
     package func data(of state: State) -> JSONValue { self.form.data(of: state) }
@@ -27,12 +47,12 @@ package struct StateCoding<State: MachineState>: Sendable {
 
     /// The same, for a state whose `data` is at hand.
     package func fragment(of state: State, data: JSONValue) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.append(text: "\"state\":")
-        bytes.append(jsonString: state.name.rawValue)
-        bytes.append(text: ",\"data\":")
-        bytes.append(json: data)
-        return bytes
+        var writer = LineWriter()
+        writer.text("\"state\":")
+        writer.quoted(state.name.rawValue)
+        writer.text(",\"data\":")
+        writer.json(data)
+        return writer.bytes
     }
 
     /// The state of that name with that data.

@@ -62,7 +62,7 @@ extension RecordedTransition.State {
         return { pattern in
             guard pattern.state == self.name else { return false }
             if pattern.data.isEmpty { return true }
-            let value = data ?? JSONParser.value(of: self.data)
+            let value = data ?? JSONValue(parsing: self.data)
             data = .some(value)
             return value.map { pattern.matches(self.name, $0) } ?? false
         }

@@ -19,18 +19,18 @@ extension Connection {
         number: UInt64
     ) throws(WireError) {
         let patience: Patience
-        switch call.mode {
+        switch call.effect {
         case .block: patience = Patience(limit: nil, whenSilent: .yes)
         case .delay(let maxMs): patience = .postponing(atMost: .milliseconds(maxMs))
         }
         let hold = try self.makeVoter(number, id: id, why: call.why, line)
         try self.register(hold, .hold(hold.number), before: call.before, patience) { question in
-            switch call.mode {
+            switch call.effect {
             case .block: _ = question.vote(.no(hold.blockingWhy))
             case .delay: hold.question = (0, question)
             }
         }
-        switch call.mode {
+        switch call.effect {
         case .block: hold.blocked = call.before
         case .delay: break
         }
@@ -72,13 +72,13 @@ extension Connection {
         number: UInt64
     ) throws(WireError) {
         let patience = Patience(
-            limit: .milliseconds(call.timeoutMs),
+            limit: .milliseconds(call.patienceMs),
             whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
         )
         let voter = try self.makeVoter(number, id: id, why: call.why, line)
         let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
         try self.register(voter, .guard(voter.number), before: call.before, patience) { question in
-            connection.value.put(question, to: voter, leftMs: call.timeoutMs)
+            connection.value.put(question, to: voter, leftMs: call.patienceMs)
         }
         self.guards.append(voter)
         self.server.voters[voter.number] = self

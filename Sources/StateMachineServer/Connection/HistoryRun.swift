@@ -54,7 +54,7 @@ final class HistoryRun {
         self.cursor = cursor
         self.oldest = isFromOldest ? cursor : nil
         self.end = end
-        self.left = call.limit
+        self.left = call.most
         self.head = LineHead(id)
     }
 

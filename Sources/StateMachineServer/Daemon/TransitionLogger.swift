@@ -108,7 +108,7 @@ final class TransitionLogger: Sendable {
     /// What a change line says.
     private static func metadata(of line: [UInt8]) -> Logger.Metadata {
         let text = String(decoding: line, as: UTF8.self)
-        guard let change = JSONParser.value(of: text) else { return ["line": "\(text)"] }
+        guard let change = JSONValue(parsing: text) else { return ["line": "\(text)"] }
         var metadata: Logger.Metadata = [:]
         if let seq = change["seq"] { metadata["seq"] = "\([seq].listed)" }
         metadata["state"] = Self.state(of: change)

@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// Who may connect, and when: decides, does nothing.
 ///
 /// Every connection is charged to its user. Root and the daemon's own user have places in reserve and

@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineProtocol
 
 /// A door's socket in the file system.
 ///
@@ -22,7 +23,7 @@ struct DoorSocket: Sendable {
     private static let pathLimit = 107
 
     init(_ door: Door, in directory: RuntimeDirectory) throws(DaemonError) {
-        let path = "\(directory.path)/\(door.fileName)"
+        let path = directory.socketPath(of: door)
         let address = try Self.address(path)
         try Self.makeRoom(at: path, address)
         let descriptor = try Self.socket()
@@ -97,6 +98,16 @@ struct DoorSocket: Sendable {
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
         return address
+    }
+}
+
+extension Door {
+    /// Who may connect, which on Linux takes write permission.
+    fileprivate var mode: UInt32 {
+        switch self {
+        case .control: 0o660
+        case .events: 0o666
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineProtocol
 import Systemd
 
 /// What the service manager handed over, told apart: doors, what the last process stored, and the rest.

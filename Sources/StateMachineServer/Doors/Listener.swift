@@ -2,6 +2,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import StateMachineCore
+import StateMachineProtocol
 
 /// Accepts the clients of one door.
 struct Listener: Sendable {

@@ -1,4 +1,5 @@
 import Glibc
+package import StateMachineProtocol
 
 /// The doors' sockets: those that were handed over, and those that the daemon makes for itself.
 struct OpenDoors: Sendable {
@@ -9,7 +10,7 @@ struct OpenDoors: Sendable {
 
     /// Held for as long as sockets of our own are in it; handed over they are ours alone already, and
     /// the directory is whoever's.
-    private let lock: RuntimeDirectory?
+    private let lock: DirectoryLock?
 
     /// - Throws: `DaemonError`; then no socket is left behind.
     init(
@@ -17,14 +18,14 @@ struct OpenDoors: Sendable {
         runtimeDirectory asked: String?
     ) throws(DaemonError) {
         let isComplete = Door.allCases.allSatisfy { handed[$0] != nil }
-        let lock = isComplete ? nil : try RuntimeDirectory(Self.path(asked))
+        let lock = isComplete ? nil : try DirectoryLock(Self.directory(asked))
         var sockets: [(door: Door, socket: DoorSocket)] = []
         do {
             for door in Door.allCases {
                 if let handle = handed[door] {
                     sockets.append((door, DoorSocket(handle)))
                 } else if let lock {
-                    sockets.append((door, try DoorSocket(door, in: lock)))
+                    sockets.append((door, try DoorSocket(door, in: lock.directory)))
                 }
             }
         } catch {
@@ -34,15 +35,29 @@ struct OpenDoors: Sendable {
         self.sockets = sockets
         self.lock = lock
         self.directory =
-            lock?.path ?? handed[.control]?.path.split(separator: "/").dropLast()
+            lock?.directory.path ?? handed[.control]?.path.split(separator: "/").dropLast()
             .map { "/\($0)" }.joined() ?? ""
     }
 
-    private static func path(_ asked: String?) throws(DaemonError) -> String {
-        try RuntimeDirectory.path(
-            asked: asked,
+    private static func directory(_ asked: String?) throws(DaemonError) -> RuntimeDirectory {
+        if let asked { return RuntimeDirectory(asked) }
+        return try .ofDaemon(
             environment: { name in getenv(name).map { String(cString: $0) } },
             isRoot: geteuid() == 0
+        )
+    }
+}
+
+extension RuntimeDirectory {
+    /// Where a daemon has it that is not told.
+    package static func ofDaemon(
+        environment: (String) -> String?,
+        isRoot: Bool
+    ) throws(DaemonError) -> RuntimeDirectory {
+        if let usual = self.usual(environment: environment, isRoot: isRoot) { return usual }
+        throw DaemonError(
+            "there is no runtime directory: --runtime-directory was not given, and neither "
+                + "$RUNTIME_DIRECTORY (set by systemd) nor $XDG_RUNTIME_DIR is set"
         )
     }
 }

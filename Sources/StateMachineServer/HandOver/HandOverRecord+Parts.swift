@@ -77,7 +77,7 @@ extension HistoryRun {
     /// The answer again, where it was; nil if the record makes no sense.
     convenience init?(_ record: HandOverRecord.History) {
         guard let request = Request(again: record.request), case .history(let call) = request.call,
-            record.cursor <= record.end, record.count <= call.limit
+            record.cursor <= record.end, record.count <= call.most
         else { return nil }
         self.init(
             call,

@@ -11,7 +11,7 @@ extension StateServer {
                 writer.number("uptimeMs", self.uptimeMs)
                 writer.json("counters", self.counters.json)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
-                writer.number("seq", self.report.seq)
+                writer.number(.seq, self.report.seq)
             }
         )
     }
@@ -19,7 +19,7 @@ extension StateServer {
     /// What follows the changes in an answer to `history`.
     func summary(of run: HistoryRun) -> [UInt8] {
         let resync = { (writer: inout LineWriter) in
-            if let resync = run.resync { writer.string("resync", resync.rawValue) }
+            if let resync = run.resync { writer.string(.resync, resync.rawValue) }
         }
         if run.failure != nil {
             // What has failed, which names files, is in the log.
@@ -32,8 +32,8 @@ extension StateServer {
         return ServerLine.reply(
             id: run.id,
             own: { writer in
-                writer.number("count", run.count)
-                writer.bool("more", run.isStopped || self.hasMore(run))
+                writer.number(.count, run.count)
+                writer.bool(.more, run.isStopped || self.hasMore(run))
             },
             rest: resync
         )

@@ -1,5 +1,5 @@
-import ArgumentParser
-import StateMachineClient
+public import ArgumentParser
+public import StateMachineClient
 
 struct GuardCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -33,7 +33,7 @@ struct GuardCommand: AsyncParsableCommand {
     var timeout: Seconds?
 
     @Option(help: "What no answer in time counts as (default: allow).")
-    var onTimeout: Silence?
+    var onTimeout: Request.Silence?
 
     @Option(help: ArgumentHelp("The reason where the command gives none.", valueName: "text"))
     var why: String?
@@ -58,9 +58,9 @@ struct GuardCommand: AsyncParsableCommand {
     func run() async throws {
         guard let command = ChildCommand(self.command) else { return }
         let guarding = try self.options.client.guard(
-            before: self.before.map { TypedValues.pattern($0) },
+            before: self.before.map { Pattern(typed: $0) },
             timeout: self.timeout?.duration,
-            onTimeout: self.onTimeout?.meaning,
+            onTimeout: self.onTimeout,
             why: self.why
         )
         var run = GuardRun(guarding: guarding, command: command, why: self.why)
@@ -72,3 +72,5 @@ struct GuardCommand: AsyncParsableCommand {
         }
     }
 }
+
+extension Request.Silence: ExpressibleByArgument {}

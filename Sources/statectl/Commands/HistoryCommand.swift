@@ -32,8 +32,8 @@ struct HistoryCommand: AsyncParsableCommand {
         var cursor: String?
         let reply = try await self.options.client.history(
             since: self.since,
-            limit: self.limit,
-            only: self.patterns.map { TypedValues.pattern($0) }
+            limit: self.limit.map { UInt64($0) },
+            only: self.patterns.map { Pattern(typed: $0) }
         ) { line in
             cursor = line.cursor
             if let shown = self.options.json ? line.text : text.event(line) {

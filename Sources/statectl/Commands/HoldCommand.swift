@@ -1,5 +1,5 @@
-import ArgumentParser
-import StateMachineClient
+public import ArgumentParser
+public import StateMachineClient
 
 struct HoldCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -27,7 +27,7 @@ struct HoldCommand: AsyncParsableCommand {
     var before: [String] = []
 
     @Option(help: "Whether a set is refused or has to wait (default: block).")
-    var mode: Mode?
+    var mode: Request.HoldMode?
 
     @Option(help: ArgumentHelp("With delay: how long a set waits.", valueName: "seconds"))
     var max: Seconds?
@@ -52,8 +52,8 @@ struct HoldCommand: AsyncParsableCommand {
 
     func run() async throws {
         let hold = try self.options.client.hold(
-            before: self.before.map { TypedValues.pattern($0) },
-            mode: self.mode?.meaning,
+            before: self.before.map { Pattern(typed: $0) },
+            mode: self.mode ?? .block,
             limit: self.max?.duration,
             why: self.why
         )
@@ -73,3 +73,5 @@ struct HoldCommand: AsyncParsableCommand {
         }
     }
 }
+
+extension Request.HoldMode: ExpressibleByArgument {}

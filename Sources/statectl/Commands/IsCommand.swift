@@ -22,7 +22,7 @@ struct IsCommand: AsyncParsableCommand {
     func run() async throws {
         // A wait that may take no time: the daemon judges, and knows a misspelt state from a no.
         let request = Request.wait(
-            until: self.patterns.map { TypedValues.pattern($0) },
+            until: self.patterns.map { Pattern(typed: $0) },
             timeout: .zero
         )
         let reply = try await self.options.client.reply(to: request)

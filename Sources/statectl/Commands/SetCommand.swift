@@ -49,7 +49,7 @@ struct SetCommand: AsyncParsableCommand {
             self.state,
             data: try TypedValues.data(self.values, for: self.state),
             ifSeq: self.ifSeq,
-            ifState: self.ifState.map { TypedValues.pattern($0) },
+            ifState: self.ifState.map { Pattern(typed: $0) },
             reenter: self.reenter,
             cause: self.cause
         )

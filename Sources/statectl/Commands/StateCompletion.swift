@@ -7,7 +7,7 @@ enum StateCompletion {
     private static let patience = Duration.seconds(1)
 
     /// The states' descriptions, as `describe` of the daemon that the words are meant for gives them.
-    private static func states(for words: [String]) async -> [JSON] {
+    private static func states(for words: [String]) async -> [JSONValue] {
         do {
             let directory = try Self.directory(in: words) ?? .discover()
             let reply = try await Client(directory).reply(to: .describe, within: Self.patience)
@@ -59,7 +59,7 @@ enum StateCompletion {
         .filter(self.isHarmless)
     }
 
-    private static func texts(of field: JSON) -> [String] {
+    private static func texts(of field: JSONValue) -> [String] {
         if field["type"]?.string == "boolean" { return ["true", "false"] }
         return (field["values"]?.elements ?? []).map(\.shortText)
     }

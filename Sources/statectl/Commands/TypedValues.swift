@@ -1,12 +1,12 @@
 import ArgumentParser
 import StateMachineClient
 
-/// Reads states, values and patterns as people type them.
+/// Reads values as people type them.
 enum TypedValues {
     /// The data that `key=value` words stand for; nil without any.
-    static func data(_ words: [String], for state: String) throws -> [JSON.Member]? {
+    static func data(_ words: [String], for state: String) throws -> [JSONMember]? {
         guard !words.isEmpty else { return nil }
-        var members: [JSON.Member] = []
+        var members: [JSONMember] = []
         for word in words {
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, !parts[0].isEmpty else {
@@ -19,15 +19,9 @@ enum TypedValues {
             guard !members.contains(where: { $0.key == key }) else {
                 throw ValidationError("\"\(key)\" is given twice; give each key once")
             }
-            members.append(JSON.Member(key, JSON(typed: parts[1])))
+            members.append(JSONMember(key, JSONValue(typed: parts[1])))
         }
         return members
-    }
-
-    /// A pattern: an object if that is what was typed, else a string for the daemon to read.
-    static func pattern(_ word: String) -> JSON {
-        guard let json = JSON(parsing: word), json.members != nil else { return .string(word) }
-        return json
     }
 }
 

@@ -44,8 +44,8 @@ struct WaitCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reply = try await self.options.client.wait(
-            until: self.patterns.map { TypedValues.pattern($0) },
-            fail: self.fail.map { TypedValues.pattern($0) },
+            until: self.patterns.map { Pattern(typed: $0) },
+            fail: self.fail.map { Pattern(typed: $0) },
             since: self.since,
             timeout: self.timeout?.duration
         ) { error, attempt, _ in

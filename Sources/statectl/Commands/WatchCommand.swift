@@ -81,13 +81,13 @@ struct WatchCommand: AsyncParsableCommand {
         let file = self.cursorFile.map { CursorFile(path: $0) }
         let watch = try self.options.client.watch(
             since: try file?.read() ?? self.since,
-            only: self.patterns.map { TypedValues.pattern($0) },
+            only: self.patterns.map { Pattern(typed: $0) },
             pace: Pace(
                 isLatest: self.latest,
                 every: self.every?.duration,
                 beat: self.beat?.duration
             ),
-            until: self.until.map { TypedValues.pattern($0) }
+            until: self.until.map { Pattern(typed: $0) }
         )
         let keeper = file.map { CursorKeeper($0) }
         let queue = ChildCommand(self.exec).map { command in

@@ -9,7 +9,7 @@ struct DescriptionText {
     func text(_ reply: Line) -> String {
         var sections: [String] = []
         sections.append(self.section("states", self.table(self.states(reply))))
-        let others: [(String, JSON?)] = [
+        let others: [(String, JSONValue?)] = [
             ("operations", reply["operations"]),
             ("limits", reply["limits"]),
         ]
@@ -43,7 +43,7 @@ struct DescriptionText {
         }
     }
 
-    private static func fields(_ fields: JSON?) -> [String] {
+    private static func fields(_ fields: JSONValue?) -> [String] {
         if let elements = fields?.elements {
             return elements.map { field in
                 let name = ["field", "name", "key"].lazy.compactMap { field[$0]?.string }.first
@@ -54,7 +54,7 @@ struct DescriptionText {
     }
 
     /// A field and what it takes: `phase: idle|active|success|failure`, `value: boolean`.
-    private static func field(_ name: String, _ field: JSON) -> String {
+    private static func field(_ name: String, _ field: JSONValue) -> String {
         let values = field["values"]?.elements ?? []
         let type = field["type"]?.shortText ?? field.shortText
         let kind = values.isEmpty ? type : values.map(\.shortText).joined(separator: "|")
@@ -69,7 +69,7 @@ struct DescriptionText {
         return isAny ? "any" : next.map(\.shortText).joined(separator: ", ")
     }
 
-    private func lines(_ value: JSON) -> [String] {
+    private func lines(_ value: JSONValue) -> [String] {
         if let members = value.members {
             return self.table(members.map { ($0.key.printable, $0.value.shortText) })
         }

@@ -103,3 +103,30 @@ struct LineText {
         }
     }
 }
+
+extension LineText {
+    /// What people are told at the end of a history; nil if there is nothing to tell.
+    ///
+    /// - Parameters:
+    ///   - reply: the daemon's last word on it.
+    ///   - cursor: where the last change that was shown ends.
+    /// - Returns: one line for each thing.
+    func end(ofHistory reply: Line, at cursor: String?) -> String? {
+        var parts: [String] = []
+        if let notice = self.notice(reply) { parts.append(self.style.text(notice, as: .notice)) }
+        if reply.hasMore {
+            let next = cursor.map { ": statectl history --since \($0.printable)" } ?? ""
+            parts.append(self.aside("— there are more\(next)"))
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "\n")
+    }
+
+    /// The reply to `ping`: `answered in 0.42 ms   #41`.
+    func answer(_ line: Line, after duration: Duration) -> String {
+        let hundredths = Int64((duration / .microseconds(10)).rounded())
+        let fraction = String(hundredths % 100)
+        let zero = fraction.count < 2 ? "0" : ""
+        let time = "answered in \(hundredths / 100).\(zero)\(fraction) ms"
+        return time + (line.seq.map { "   " + self.style.text("#\($0)", as: .aside) } ?? "")
+    }
+}

@@ -17,7 +17,7 @@ extension NamedState {
     }
 }
 
-extension JSON {
+extension JSONValue {
     /// A word without quotes, where that cannot be mistaken for another value; else JSON.
     var shortText: String {
         guard let string = self.string else { return self.description.printable }
@@ -30,7 +30,7 @@ extension JSON {
             default: byte >= 0x80
             }
         }
-        guard isWord, !string.isEmpty, JSON(parsing: string) == nil else {
+        guard isWord, !string.isEmpty, JSONValue(parsing: string) == nil else {
             return self.description.printable
         }
         return string.printable

@@ -33,7 +33,7 @@ struct StatsText {
         return lines.joined(separator: "\n")
     }
 
-    private func connections(_ rows: [JSON]) -> [String] {
+    private func connections(_ rows: [JSONValue]) -> [String] {
         let head = ["who", "door"] + Self.columns
         let cells = rows.map { row in
             [self.peer(row), row["door"]?.shortText ?? "?"]
@@ -52,7 +52,7 @@ struct StatsText {
         return [self.style.text(line(head), as: .label)] + cells.map(line)
     }
 
-    private func peer(_ row: JSON) -> String {
+    private func peer(_ row: JSONValue) -> String {
         let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
         let name = uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
         return "\(name) (\(row["pid"]?.shortText ?? "?"))"

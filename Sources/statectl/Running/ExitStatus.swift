@@ -31,7 +31,10 @@ enum ExitStatus: Int32, Error {
         case .lost, .lostForGood: self = .lost
         case .timedOut: self = .timeout
         case .dismissed(let line):
-            self = ["limit", "too-long"].contains(line.reason) ? .no : .lost
+            switch line.reason.flatMap({ ServerLine.ByeReason(rawValue: $0) }) {
+            case .limit, .tooLong: self = .no
+            case .restart, .shutdown, nil: self = .lost
+            }
         case .refused(let line): self = line.error.map { ExitStatus($0) } ?? .no
         }
     }
@@ -43,7 +46,7 @@ enum ExitStatus: Int32, Error {
         }
     }
 
-    init(_ code: RefusalCode) {
+    init(_ code: ErrorCode) {
         switch code {
         case .unknownState, .badData, .badRequest, .badJSON, .unknownOperation: self = .usage
         case .forbidden: self = .notPermitted

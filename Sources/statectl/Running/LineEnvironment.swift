@@ -24,7 +24,7 @@ enum LineEnvironment {
         variables["STATEMACHINE_BY_UID"] = .some(line.by.map { String($0.uid) })
         variables["STATEMACHINE_BY_PID"] = .some(line.by.map { String($0.pid) })
         variables["STATEMACHINE_CAUSE"] = .some(line.cause)
-        variables["STATEMACHINE_LEFT_MS"] = .some(line["leftMs"]?.description)
+        variables["STATEMACHINE_LEFT_MS"] = .some(line[.leftMs]?.description)
         return variables.mapValues { $0?.withoutNUL }
     }
 
@@ -35,7 +35,7 @@ enum LineEnvironment {
 
 extension NamedState {
     /// The associated values as JSON.
-    fileprivate var dataText: String { JSON.object(self.data).description }
+    fileprivate var dataText: String { JSONValue.object(self.data).description }
 }
 
 extension String {

@@ -1,42 +1,33 @@
-import StateMachineProtocol
-
-/// A socket through which clients come in: same protocol, different rights.
-enum Door: String, CaseIterable, Codable, Sendable {
-    /// For those who may change something.
+/// One of the daemon's two sockets: same protocol, different rights.
+public enum Door: String, CaseIterable, Codable, Sendable {
+    /// Takes every operation and says nothing unasked.
     case control
-    /// For everybody: connecting is watching.
+    /// Takes the operations that leave everything as it is; connecting is watching.
     case events
 
     /// The socket's name in the runtime directory.
-    var fileName: String { "\(self.rawValue).sock" }
-
-    /// Who may connect, which on Linux takes write permission.
-    var mode: UInt32 {
-        switch self {
-        case .control: 0o660
-        case .events: 0o666
-        }
-    }
+    public var fileName: String { "\(self.rawValue).sock" }
 
     /// Whether connecting begins a watch.
-    var isWatchImplied: Bool {
+    package var isWatchImplied: Bool {
         switch self {
         case .control: false
         case .events: true
         }
     }
 
-    func takes(_ operation: Operation) -> Bool {
+    /// Whether that operation may be asked for here.
+    package func takes(_ operation: Operation) -> Bool {
         switch self {
         case .control: true
         case .events: operation.isReading
         }
     }
 
-    var operations: [Operation] { Operation.allCases.filter(self.takes) }
+    package var operations: [Operation] { Operation.allCases.filter(self.takes) }
 
     /// What `help` answers.
-    var help: String {
+    package var help: String {
         let lines = self.operations.map { operation in
             switch operation {
             case .get: "get                        the state"

@@ -1,10 +1,34 @@
 /// Which states are meant: those of one name, or those among them whose data has these values.
-package struct Pattern: Hashable, Sendable {
+///
+/// Written as a string, `name` or `name:key=value,key=value`, or as an object,
+/// `{"state":"name","data":{…}}`.
+public struct Pattern: Hashable, Sendable {
     package let state: String
     /// What the data must have; empty means any.
     package let data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.
-    package let written: JSONValue
+    public let written: JSONValue
+
+    /// The pattern that is written like that.
+    ///
+    /// Nothing is refused here: a daemon that is given what is no pattern says what is wrong with it.
+    public init(writing written: JSONValue) {
+        do {
+            self = try Pattern(written)
+        } catch {
+            // No state has that name.
+            self.init(state: "", data: [], written: written)
+        }
+    }
+
+    /// What `text` means where people type patterns: an object if it is one, else a string.
+    public init(typed text: String) {
+        guard let value = JSONValue(parsing: text), value.members != nil else {
+            self.init(writing: .string(text))
+            return
+        }
+        self.init(writing: value)
+    }
 
     private init(state: String, data: [JSONMember], written: JSONValue) {
         self.state = state
@@ -12,12 +36,14 @@ package struct Pattern: Hashable, Sendable {
         self.written = written
     }
 
-    package static func == (left: Pattern, right: Pattern) -> Bool {
+    /// Whether both are written the same.
+    public static func == (left: Pattern, right: Pattern) -> Bool {
         left.state.isSpelled(right.state) && left.data == right.data
             && left.written == right.written
     }
 
-    package func hash(into hasher: inout Hasher) {
+    /// Combines the state and the data.
+    public func hash(into hasher: inout Hasher) {
         self.state.hashSpelling(into: &hasher)
         hasher.combine(self.data)
     }
@@ -102,10 +128,20 @@ package struct Pattern: Hashable, Sendable {
                 throw WireError(.badRequest, "\(key.quoted) stands twice in \(place)")
             }
             members.append(
-                JSONMember(key, JSONParser.value(of: parts[1]) ?? .string(parts[1]))
+                JSONMember(key, JSONValue(typed: parts[1]))
             )
         }
         return members
+    }
+}
+
+extension Pattern: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
+    /// A pattern in one word.
+    public init(stringLiteral value: String) { self.init(writing: .string(value)) }
+
+    /// A pattern as an object.
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self.init(writing: .object(elements.map { JSONMember($0.0, $0.1) }))
     }
 }
 

@@ -1,41 +1,20 @@
 import Glibc
+import StateMachineProtocol
 
-/// The directory that holds the doors, held against other daemons for as long as this value lives.
+/// Keeps other daemons out of the directory that holds the doors, for as long as this value lives.
 ///
-/// A file in it is locked (`flock`), so that of two daemons started at once one gets it. Only its owner can
+/// A file in the directory is locked (`flock`), so that of two daemons started at once one gets it. Only its owner can
 /// open that: the directory itself, which clients may open, anybody could lock.
-package final class RuntimeDirectory: Sendable {
-    let path: String
+final class DirectoryLock: Sendable {
+    let directory: RuntimeDirectory
     private let descriptor: CInt
-
-    /// Where the doors are to be: what was asked for, what systemd set, what belongs to the user.
-    ///
-    /// Never a directory that everybody may write to.
-    package static func path(
-        asked: String?,
-        environment: (String) -> String?,
-        isRoot: Bool
-    ) throws(DaemonError) -> String {
-        if let asked { return asked }
-        // systemd gives a list where a unit has several; the first is ours.
-        if let set = environment("RUNTIME_DIRECTORY")?.split(separator: ":").first {
-            return String(set)
-        }
-        if isRoot { return "/run/statemachine" }
-        if let user = environment("XDG_RUNTIME_DIR"), !user.isEmpty {
-            return "\(user)/statemachine"
-        }
-        throw DaemonError(
-            "there is no runtime directory: --runtime-directory was not given, and neither "
-                + "$RUNTIME_DIRECTORY (set by systemd) nor $XDG_RUNTIME_DIR is set"
-        )
-    }
 
     /// The file that is locked; one that is left from before is as good.
     private static let lockName = "statemachine.lock"
 
     /// Makes the directory if it is not there, and takes the lock in it.
-    init(_ path: String) throws(DaemonError) {
+    init(_ runtimeDirectory: RuntimeDirectory) throws(DaemonError) {
+        let path = runtimeDirectory.path
         if mkdir(path, 0o755) != 0 && errno != EEXIST {
             throw DaemonError(cannot: "make the runtime directory \(path)", errno: errno)
         }
@@ -45,7 +24,7 @@ package final class RuntimeDirectory: Sendable {
         }
         defer { close(directory) }
         try Self.checkOwner(of: directory, at: path)
-        self.path = path
+        self.directory = runtimeDirectory
         self.descriptor = try Self.lock(in: directory, of: path)
     }
 
@@ -119,7 +98,7 @@ package final class RuntimeDirectory: Sendable {
 
     deinit {
         // Still locked: whoever has opened it meanwhile finds that it has no name any more.
-        unlink("\(self.path)/\(Self.lockName)")
+        unlink("\(self.directory.path)/\(Self.lockName)")
         close(self.descriptor)
     }
 }

@@ -4,6 +4,22 @@ package import StateMachineCore
 ///
 /// The order of their keys is part of the protocol and stands here.
 package enum ServerLine {
+    /// A state, where it stands in the order, and since when.
+    package struct Report: Sendable {
+        package let seq: UInt64
+        /// What ``StateCoding/fragment(of:)`` makes of the state.
+        package let fragment: [UInt8]
+        package let at: WallTime
+        package let epoch: Epoch
+
+        package init(seq: UInt64, fragment: [UInt8], at: WallTime, epoch: Epoch) {
+            self.seq = seq
+            self.fragment = fragment
+            self.at = at
+            self.epoch = epoch
+        }
+    }
+
     /// Why a reader is given the state instead of the changes that it asked for.
     package enum Resync: String, Codable, Sendable {
         /// Its cursor belongs to another numbering.
@@ -45,7 +61,7 @@ package enum ServerLine {
         rest: (inout LineWriter) -> Void = { _ in }
     ) {
         writer.line("reply", id: id) { writer in
-            writer.bool("ok", true)
+            writer.bool(.ok, true)
             own(&writer)
             if let report { writer.report(report) }
             rest(&writer)
@@ -61,12 +77,12 @@ package enum ServerLine {
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
         self.line("reply", id: id) { writer in
-            writer.bool("ok", false)
-            writer.string("error", error.code.rawValue)
-            if let offset = error.offset { writer.number("offset", offset) }
-            writer.string("message", error.message)
+            writer.bool(.ok, false)
+            writer.string(.error, error.code.rawValue)
+            if let offset = error.offset { writer.number(.offset, offset) }
+            writer.string(.message, error.message)
             if !error.known.isEmpty {
-                writer.json("known", .array(error.known))
+                writer.json(.known, .array(error.known))
             }
             own(&writer)
             if let report { writer.report(report) }
@@ -93,8 +109,8 @@ package enum ServerLine {
     ) -> [UInt8] {
         self.line("state", id: id) { writer in
             writer.report(report)
-            if let resync { writer.string("resync", resync.rawValue) }
-            if let missed { writer.number("missed", missed) }
+            if let resync { writer.string(.resync, resync.rawValue) }
+            if let missed { writer.number(.missed, missed) }
         }
     }
 
@@ -123,7 +139,7 @@ package enum ServerLine {
     ) -> [UInt8] {
         self.line(type, id: id) { writer in
             writer.place(of: report)
-            writer.cursor("cursor", Cursor(epoch: report.epoch, seq: seq ?? report.seq))
+            writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: seq ?? report.seq))
         }
     }
 
@@ -148,12 +164,12 @@ package enum ServerLine {
         leftMs: UInt64
     ) -> [UInt8] {
         self.line("ask", id: id) { writer in
-            writer.number("ask", number)
+            writer.number(.ask, number)
             writer.place(of: report)
-            writer.object("to", to)
-            if let by { writer.peer("by", by) }
-            if let cause { writer.string("cause", cause) }
-            writer.number("leftMs", leftMs)
+            writer.object(.to, to)
+            if let by { writer.peer(.by, by) }
+            if let cause { writer.string(.cause, cause) }
+            writer.number(.leftMs, leftMs)
         }
     }
 
@@ -186,11 +202,11 @@ package enum ServerLine {
     ) {
         writer.line("change", id: nil) { writer in
             writer.place(of: report)
-            writer.object("from", old)
-            writer.time("at", report.at)
-            if let by { writer.peer("by", by) }
-            if let cause { writer.string("cause", cause) }
-            writer.cursor("cursor", Cursor(epoch: report.epoch, seq: report.seq))
+            writer.object(.from, old)
+            writer.time(.at, report.at)
+            if let by { writer.peer(.by, by) }
+            if let cause { writer.string(.cause, cause) }
+            writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
         }
     }
 
@@ -200,7 +216,7 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
         self.line("bye", id: nil) { writer in
-            writer.string("reason", reason.rawValue)
+            writer.string(.reason, reason.rawValue)
             own(&writer)
         }
     }
@@ -220,14 +236,11 @@ package enum ChangeLine {
 
     /// What a line ends with that stands for others too: `skipped` counts those left out.
     package static func tail(skipped: UInt64, isReplayed: Bool) -> [UInt8] {
-        var tail: [UInt8] = []
-        if skipped > 0 {
-            tail.append(text: ",\"skipped\":")
-            tail.append(decimal: skipped)
-        }
-        if isReplayed { tail.append(text: ",\"replay\":true") }
-        tail.append(text: self.tail)
-        return tail
+        var writer = LineWriter()
+        if skipped > 0 { writer.number(.skipped, skipped) }
+        if isReplayed { writer.bool(.replay, true) }
+        writer.text(self.tail)
+        return writer.bytes
     }
 
     /// What the line of a watch with that id begins with instead of ``head``.
@@ -235,5 +248,21 @@ package enum ChangeLine {
         var writer = LineWriter()
         writer.begin("change", id: id)
         return writer.bytes
+    }
+}
+
+extension LineWriter {
+    /// `seq`, `state`, `data`, `at` and `cursor`.
+    mutating func report(_ report: ServerLine.Report) {
+        self.place(of: report)
+        self.time(.at, report.at)
+        self.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
+    }
+
+    /// `seq`, `state` and `data`.
+    mutating func place(of report: ServerLine.Report) {
+        self.number(.seq, report.seq)
+        self.text(",")
+        self.raw(report.fragment)
     }
 }

@@ -1,4 +1,5 @@
 import NIOCore
+public import StateMachineProtocol
 
 extension Client {
     /// The changes that the daemon still has, oldest first.
@@ -6,7 +7,7 @@ extension Client {
     /// - Parameters:
     ///   - since: only those after this cursor.
     ///   - limit: at most so many; the daemon has a limit of its own.
-    ///   - only: patterns, strings or objects; none means every state.
+    ///   - only: which states; none means every state.
     ///   - body: called with each change as it comes, in order.
     /// - Returns: the reply that ends the list, whatever it says: ``Line/count``, ``Line/hasMore``, and
     ///   ``Line/resync`` if the cursor could not be used or changes are missing; or a refusal, which may
@@ -14,8 +15,8 @@ extension Client {
     /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
     public func history(
         since: String? = nil,
-        limit: Int? = nil,
-        only: [JSON] = [],
+        limit: UInt64? = nil,
+        only: [Pattern] = [],
         _ body: (Line) throws -> Void
     ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: true)

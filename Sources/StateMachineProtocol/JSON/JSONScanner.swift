@@ -1,4 +1,85 @@
-extension JSONParser {
+/// Where a line stops being JSON, and why.
+package struct JSONSyntaxError: Error, Hashable {
+    /// The byte in the line, from 0.
+    package let offset: Int
+    package let message: String
+}
+
+/// Walks along a text from token to token: strings, numbers, words and white space.
+struct JSONScanner {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    var isAtEnd: Bool { self.position == self.bytes.count }
+
+    var current: UInt8? {
+        self.position < self.bytes.count ? self.bytes[self.position] : nil
+    }
+
+    func error(_ message: String) -> JSONSyntaxError {
+        JSONSyntaxError(offset: self.position, message: message)
+    }
+
+    /// Passes over the current byte.
+    mutating func advance() { self.position += 1 }
+
+    mutating func skipWhiteSpace() {
+        while let byte = self.current, byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) {
+            // RFC 8259 knows space, tab, LF and CR.
+            guard byte != 0x0B && byte != 0x0C else { return }
+            self.position += 1
+        }
+    }
+
+    mutating func parse(
+        _ word: StaticString,
+        as value: JSONValue
+    ) throws(JSONSyntaxError) -> JSONValue {
+        let start = self.position
+        for index in 0..<word.utf8CodeUnitCount {
+            guard self.current == word.utf8Start[index] else {
+                self.position = start
+                throw self.error("a value was expected")
+            }
+            self.position += 1
+        }
+        return value
+    }
+
+    mutating func parseNumber() throws(JSONSyntaxError) -> String {
+        let start = self.position
+        if self.current == UInt8(ascii: "-") { self.position += 1 }
+        if self.current == UInt8(ascii: "0") {
+            self.position += 1
+        } else {
+            try self.skipDigits()
+        }
+        if self.current == UInt8(ascii: ".") {
+            self.position += 1
+            try self.skipDigits()
+        }
+        if self.current == UInt8(ascii: "e") || self.current == UInt8(ascii: "E") {
+            self.position += 1
+            if self.current == UInt8(ascii: "+") || self.current == UInt8(ascii: "-") {
+                self.position += 1
+            }
+            try self.skipDigits()
+        }
+        return String(decoding: self.bytes[start..<self.position], as: UTF8.self)
+    }
+
+    private mutating func skipDigits() throws(JSONSyntaxError) {
+        let start = self.position
+        while let byte = self.current, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") {
+            self.position += 1
+        }
+        guard self.position > start else { throw self.error("a digit was expected") }
+    }
+
     /// A string, of which the opening quote is the current byte.
     mutating func parseString() throws(JSONSyntaxError) -> String {
         self.position += 1

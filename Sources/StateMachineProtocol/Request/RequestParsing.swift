@@ -13,7 +13,7 @@ extension Request {
             )
         }
         do {
-            return Request(id: nil, call: try Call(words: try self.words(of: text)))
+            return Request(try Call(words: try self.words(of: text)))
         } catch {
             throw RefusedRequest(id: nil, error: error)
         }
@@ -66,7 +66,7 @@ extension Request {
             )
         }
         do {
-            self.init(id: id, call: try Call(keys: keys))
+            self.init(id: id, try Call(keys: keys))
         } catch {
             throw RefusedRequest(id: id, error: error)
         }
@@ -90,11 +90,11 @@ extension Operation {
 
 extension Request.Call {
     fileprivate init(keys: RequestKeys) throws(WireError) {
-        guard let name = try keys.string("op") else {
+        guard let name = try keys.string(.op) else {
             throw WireError(.badRequest, "the key \"op\" is missing")
         }
         let operation = try Operation.named(name)
-        try keys.allow(operation.keys, for: name)
+        try keys.check(for: operation)
         switch operation {
         case .get: self = .get
         case .unwatch: self = .unwatch
@@ -106,7 +106,7 @@ extension Request.Call {
         case .watch: self = .watch(try WatchCall(keys))
         case .wait: self = .wait(try WaitCall(keys))
         case .hold: self = .hold(try HoldCall(keys))
-        case .release: self = .release(try keys.needed("hold", name, keys.count("hold")))
+        case .release: self = .release(try keys.needed(.hold, .release, keys.count(.hold)))
         case .guard: self = .guard(try GuardCall(keys))
         case .vote: self = .vote(try VoteCall(keys))
         case .history: self = .history(try HistoryCall(keys))

@@ -1,24 +1,7 @@
 import Glibc
+public import StateMachineProtocol
 
-/// The directory in which a daemon's two sockets stand.
-public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
-    /// Where a daemon that belongs to the system has it.
-    public static let system = RuntimeDirectory("/run/statemachine")
-
-    /// The path, as it was given.
-    public let path: String
-
-    /// The directory of that path; nothing is looked up.
-    public init(_ path: String) {
-        self.path = path
-    }
-
-    /// The path.
-    public var description: String { self.path }
-
-    /// Where that door's socket is, or would be.
-    public func socketPath(of door: Door) -> String { "\(self.path)/\(door.fileName)" }
-
+extension RuntimeDirectory {
     /// The directory in which this process should look for a daemon.
     ///
     /// The first of `$RUNTIME_DIRECTORY`, which systemd sets as a list with colons; else
@@ -39,13 +22,9 @@ public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
         isRoot: Bool,
         hasSocket: (RuntimeDirectory) -> Bool
     ) throws(ClientError) -> RuntimeDirectory {
-        let list = environment("RUNTIME_DIRECTORY") ?? ""
-        if let first = list.split(separator: ":").first { return RuntimeDirectory(String(first)) }
+        if let named = self.ofService(environment) { return named }
         if isRoot { return .system }
-        var candidates = [RuntimeDirectory.system]
-        if let own = environment("XDG_RUNTIME_DIR"), !own.isEmpty {
-            candidates.append(RuntimeDirectory("\(own)/statemachine"))
-        }
+        let candidates = [.system] + [self.ofUser(environment)].compactMap { $0 }
         if let found = candidates.first(where: hasSocket) { return found }
         throw .notFound(tried: candidates.map { $0.socketPath(of: .events) })
     }

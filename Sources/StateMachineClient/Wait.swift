@@ -1,10 +1,12 @@
+public import StateMachineProtocol
+
 extension Client {
     /// How long a wait that has lost its daemon tries to find it again.
     ///
     /// 60 s: what a slow restart takes, with room to spare.
     public static let patience = Duration.seconds(60)
 
-    /// How much later than it was told to a daemon may answer ``RefusalCode/timeout``.
+    /// How much later than it was told to a daemon may answer ``ErrorCode/timeout``.
     ///
     /// 1 s: its answer says more than ours, and one that is merely busy gives it by then.
     static let lateness = Duration.seconds(1)
@@ -14,10 +16,10 @@ extension Client {
     /// A state that was reached while there was no connection counts.
     ///
     /// - Parameters:
-    ///   - until: patterns, strings or objects, of the states to wait for.
-    ///   - fail: patterns of states that end the wait badly; they win.
+    ///   - until: the states to wait for.
+    ///   - fail: the states that end the wait badly; they win.
     ///   - since: changes after this cursor are judged too.
-    ///   - timeout: after how long the daemon is to answer ``RefusalCode/timeout``; nil means never.
+    ///   - timeout: after how long the daemon is to answer ``ErrorCode/timeout``; nil means never.
     ///   - clock: what the time is measured with while there is no connection.
     ///   - interrupted: told why there is no connection, the number of the next attempt, from 1,
     ///     and the pause before it.
@@ -26,8 +28,8 @@ extension Client {
     ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent; or
     ///   `CancellationError`.
     public func wait<C: Clock<Duration>>(
-        until: [JSON],
-        fail: [JSON] = [],
+        until: [Pattern],
+        fail: [Pattern] = [],
         since: String? = nil,
         timeout: Duration? = nil,
         clock: C = ContinuousClock(),

@@ -1,5 +1,4 @@
 public import StateMachineCore
-import StateMachineProtocol
 
 /// A line that the daemon sent.
 ///
@@ -49,74 +48,106 @@ public struct Line: Hashable, Sendable {
     }
 
     /// The member of that name, if the line has it.
-    public subscript(_ key: String) -> JSON? { self.value[key].map { JSON($0) } }
+    public subscript(_ key: String) -> JSONValue? { self.value[key] }
 }
 
 extension Line {
     /// What the request that caused the line was called by its sender.
-    public var id: JSON? { self["id"] }
+    public var id: RequestID? { self[.id].flatMap { RequestID($0) } }
 
     /// For a reply: whether the answer is yes.
-    public var isOK: Bool? { self["ok"]?.bool }
+    public var isOK: Bool? { self[.ok]?.bool }
 
     /// For a reply that says no: why, as a word that does not change.
-    public var error: RefusalCode? { self["error"]?.string.map { RefusalCode($0) } }
+    public var error: ErrorCode? { self[.error]?.string.map { ErrorCode($0) } }
 
     /// For a reply that says no: why, as a sentence that may change.
-    public var message: String? { self["message"]?.string }
+    public var message: String? { self[.message]?.string }
 
     /// For a reply that says no: what would have been possible.
     public var known: [String] {
-        self["known"]?.elements?.map { $0.string ?? $0.description } ?? []
+        self[.known]?.elements?.map { $0.string ?? $0.description } ?? []
     }
 
     /// For a reply to `set`: whether the state is another than before.
-    public var hasChanged: Bool? { self["changed"]?.bool }
+    public var hasChanged: Bool? { self[.changed]?.bool }
 
     /// For a reply to `wait`: the pattern that matched, as it was written.
-    public var matched: JSON? { self["matched"] }
+    public var matched: JSONValue? { self[.matched] }
 
     /// The number of the transition that led to the state.
-    public var seq: UInt64? { self["seq"]?.integer.flatMap { UInt64(exactly: $0) } }
+    public var seq: UInt64? { self.number(.seq) }
 
     /// The state.
     public var state: NamedState? { NamedState(self.value) }
 
     /// For a change: the state before.
-    public var from: NamedState? { self.value["from"].flatMap { NamedState($0) } }
+    public var from: NamedState? { self[.from].flatMap { NamedState($0) } }
 
     /// When the state was entered.
-    public var at: WallTime? { self["at"]?.string.flatMap { WallTime(rfc3339: $0) } }
+    public var at: WallTime? { self[.at]?.string.flatMap { WallTime(rfc3339: $0) } }
 
     /// Who asked for the transition; nil if the daemon itself did, or if the line does not say.
     public var by: Peer? {
-        guard let uid = self["by"]?["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
-            let pid = self["by"]?["pid"]?.integer.flatMap({ Int32(exactly: $0) })
+        guard let uid = self[.by]?["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
+            let pid = self[.by]?["pid"]?.integer.flatMap({ Int32(exactly: $0) })
         else { return nil }
         return Peer(uid: uid, pid: pid)
     }
 
     /// Why, in the words of whoever asked for the transition.
-    public var cause: String? { self["cause"]?.string }
+    public var cause: String? { self[.cause]?.string }
 
     /// Where to go on from after this line; opaque.
-    public var cursor: String? { self["cursor"]?.string }
+    public var cursor: String? { self[.cursor]?.string }
 
     /// Whether the change is an old one that was asked for.
-    public var isReplay: Bool { self["replay"]?.bool ?? false }
+    public var isReplay: Bool { self[.replay]?.bool ?? false }
 
     /// Why changes may be missing before this line: `restarted`, `evicted`, `unknown` or `lagged`.
-    public var resync: String? { self["resync"]?.string }
+    public var resync: String? { self[.resync]?.string }
 
     /// How many changes are missing before this line, where that is known.
-    public var missed: UInt64? { self["missed"]?.integer.flatMap { UInt64(exactly: $0) } }
+    public var missed: UInt64? { self.number(.missed) }
 
     /// For `bye`: why the daemon closes the connection.
-    public var reason: String? { self["reason"]?.string }
+    public var reason: String? { self[.reason]?.string }
 
     /// For `bye`: after how long to come again.
-    public var retryDelay: Duration? {
-        self["retryMs"]?.integer.map { .milliseconds(max(0, $0)) }
+    public var retryDelay: Duration? { self.milliseconds(.retryMs) }
+
+    /// For a reply to `hold`: the hold's number.
+    public var hold: UInt64? { self.number(.hold) }
+
+    /// For a reply to `guard`: the guard's number.
+    public var `guard`: UInt64? { self.number(.guard) }
+
+    /// For a question: its number.
+    public var ask: UInt64? { self.number(.ask) }
+
+    /// For a question: the state that is to be entered.
+    public var destination: NamedState? { self[.to].flatMap { NamedState($0) } }
+
+    /// For a question: how long the daemon waits for the vote.
+    public var timeLeft: Duration? { self.milliseconds(.leftMs) }
+
+    /// For a change of a watch for the latest: how many changes were left out before it.
+    public var skipped: UInt64? { self.number(.skipped) }
+
+    /// For a reply to `history`: how many changes came before it.
+    public var count: UInt64? { self.number(.count) }
+
+    /// For a reply to `history`: whether there are more changes after the last that was sent.
+    public var hasMore: Bool { self[.more]?.bool ?? false }
+
+    package subscript(_ key: LineKey) -> JSONValue? { self.value[key.name.description] }
+
+    private func number(_ key: LineKey) -> UInt64? {
+        self[key]?.integer.flatMap { UInt64(exactly: $0) }
+    }
+
+    private func milliseconds(_ key: LineKey) -> Duration? {
+        self[key]?.integer.map { .milliseconds(max(0, $0)) }
     }
 }
 

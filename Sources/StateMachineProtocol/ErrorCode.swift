@@ -1,0 +1,56 @@
+/// Why a daemon refused a request, as a short word that does not change; later daemons may have others.
+public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
+    /// The word.
+    public let rawValue: String
+
+    /// The code of that word.
+    public init(_ word: String) {
+        self.rawValue = word
+    }
+
+    /// The word.
+    public var description: String { self.rawValue }
+
+    /// All that this version has, in the order in which `describe` lists them.
+    package static let allCases: [ErrorCode] = [
+        .badJSON, .badRequest, .unknownOperation, .unknownState, .unknownEvent, .badData,
+        .illegalTransition, .conflict, .denied, .forbidden, .timeout, .failedState, .notFound,
+        .limit, .tooLong,
+        .shuttingDown, .internal,
+    ]
+
+    /// The line is not JSON; `offset` says where.
+    public static let badJSON = ErrorCode("bad-json")
+    /// An unknown, missing or doubled key, a value of the wrong type, an empty list of patterns.
+    public static let badRequest = ErrorCode("bad-request")
+    /// There is no such operation.
+    public static let unknownOperation = ErrorCode("unknown-op")
+    /// There is no such state.
+    public static let unknownState = ErrorCode("unknown-state")
+    /// There is no such event.
+    public static let unknownEvent = ErrorCode("unknown-event")
+    /// The state's `data` is missing or does not fit it.
+    public static let badData = ErrorCode("bad-data")
+    /// The state may not follow the current one.
+    public static let illegalTransition = ErrorCode("illegal-transition")
+    /// The machine is not where `ifSeq` or `ifState` expected it.
+    public static let conflict = ErrorCode("conflict")
+    /// A guard or a hold said no.
+    public static let denied = ErrorCode("denied")
+    /// This door, or this user, may not do that.
+    public static let forbidden = ErrorCode("forbidden")
+    /// The time given ran out.
+    public static let timeout = ErrorCode("timeout")
+    /// A state was reached that the request counts as failure.
+    public static let failedState = ErrorCode("failed-state")
+    /// There is nothing of that name or number.
+    public static let notFound = ErrorCode("not-found")
+    /// There are as many as there may be.
+    public static let limit = ErrorCode("limit")
+    /// Longer than it may be.
+    public static let tooLong = ErrorCode("too-long")
+    /// The daemon is going down.
+    public static let shuttingDown = ErrorCode("shutting-down")
+    /// The daemon could not do its work.
+    public static let `internal` = ErrorCode("internal")
+}

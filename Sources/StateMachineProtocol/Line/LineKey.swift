@@ -1,0 +1,53 @@
+/// The keys of lines: what writes a line and what reads one name them by these.
+///
+/// A key that has no name here is of one answer alone, whose text for people reads it: it is spelled out
+/// where it is written. Made of `StaticString`, which is copied into a line as it is.
+package struct LineKey: Sendable, ExpressibleByStringLiteral {
+    let name: StaticString
+
+    package init(stringLiteral name: StaticString) {
+        self.name = name
+    }
+
+    // What the line is, and what it answers.
+    static var type: LineKey { "type" }
+    static var id: LineKey { "id" }
+    static var ok: LineKey { "ok" }
+    static var error: LineKey { "error" }
+    static var offset: LineKey { "offset" }
+    static var message: LineKey { "message" }
+    static var known: LineKey { "known" }
+
+    // A state, and how it came about.
+    package static var seq: LineKey { "seq" }
+    static var from: LineKey { "from" }
+    static var at: LineKey { "at" }
+    package static var by: LineKey { "by" }
+    static var cause: LineKey { "cause" }
+    static var cursor: LineKey { "cursor" }
+
+    // What a watch has lost or left out.
+    static var replay: LineKey { "replay" }
+    package static var resync: LineKey { "resync" }
+    static var missed: LineKey { "missed" }
+    static var skipped: LineKey { "skipped" }
+
+    // A question to a guard.
+    static var ask: LineKey { "ask" }
+    static var to: LineKey { "to" }
+    package static var leftMs: LineKey { "leftMs" }
+
+    // What only some answers have.
+    package static var changed: LineKey { "changed" }
+    package static var matched: LineKey { "matched" }
+    package static var hold: LineKey { "hold" }
+    package static var `guard`: LineKey { "guard" }
+    package static var count: LineKey { "count" }
+    package static var more: LineKey { "more" }
+
+    // A farewell.
+    static var reason: LineKey { "reason" }
+    package static var limit: LineKey { "limit" }
+    package static var max: LineKey { "max" }
+    package static var retryMs: LineKey { "retryMs" }
+}

@@ -1,0 +1,57 @@
+/// Transitions about which the client wants to be asked.
+package struct GuardCall: Hashable, Sendable {
+    /// The states before which it is asked.
+    package var before: [Pattern]
+    /// How long it is waited for, in milliseconds; nil leaves it to the daemon.
+    package var timeoutMs: UInt64?
+    /// What its silence counts as; nil leaves it to the daemon.
+    package var onTimeout: Request.Silence?
+    package var why: String?
+
+    /// How long the daemon waits for it.
+    package var patienceMs: UInt64 { self.timeoutMs ?? RequestLimits.defaultVoteMs }
+
+    package var allowsOnTimeout: Bool { self.onTimeout != .deny }
+}
+
+extension GuardCall {
+    init(_ keys: RequestKeys) throws(WireError) {
+        self.init(
+            before: try keys.needed(.before, .guard, keys.patterns(.before)),
+            timeoutMs: try keys.count(.timeoutMs, atMost: RequestLimits.voteMs)
+                ?? RequestLimits.defaultVoteMs,
+            onTimeout: try keys.choice(.onTimeout, of: Request.Silence.self) ?? .allow,
+            why: try keys.text(.why)
+        )
+    }
+
+    func write(to members: inout RequestMembers) {
+        members.add(.before, self.before)
+        members.add(.timeoutMs, self.timeoutMs)
+        members.add(.onTimeout, self.onTimeout?.rawValue)
+        members.add(.why, self.why)
+    }
+}
+
+/// An answer to an `ask`.
+package struct VoteCall: Hashable, Sendable {
+    package var ask: UInt64
+    package var allow: Bool
+    package var why: String?
+}
+
+extension VoteCall {
+    init(_ keys: RequestKeys) throws(WireError) {
+        self.init(
+            ask: try keys.needed(.ask, .vote, keys.count(.ask)),
+            allow: try keys.needed(.allow, .vote, keys.bool(.allow)),
+            why: try keys.text(.why)
+        )
+    }
+
+    func write(to members: inout RequestMembers) {
+        members.add(.ask, self.ask)
+        members.add(.allow, .bool(self.allow))
+        members.add(.why, self.why)
+    }
+}

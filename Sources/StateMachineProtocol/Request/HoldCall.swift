@@ -1,0 +1,47 @@
+/// Transitions to be prevented or postponed.
+package struct HoldCall: Hashable, Sendable {
+    /// The states that are not to be entered.
+    package var before: [Pattern]
+    package var mode: Request.HoldMode
+    /// How long a transition is postponed at most, in milliseconds; nil leaves it to the daemon.
+    package var maxMs: UInt64?
+    package var why: String?
+
+    /// What a hold does to a transition that it matches.
+    package enum Effect {
+        /// It is denied.
+        case block
+        /// It is postponed, so many milliseconds at the most.
+        case delay(maxMs: UInt64)
+    }
+
+    package var effect: Effect {
+        switch self.mode {
+        case .block: .block
+        case .delay: .delay(maxMs: self.maxMs ?? RequestLimits.defaultVoteMs)
+        }
+    }
+}
+
+extension HoldCall {
+    init(_ keys: RequestKeys) throws(WireError) {
+        let maxMs = try keys.count(.maxMs, atMost: RequestLimits.voteMs)
+        let mode = try keys.choice(.mode, of: Request.HoldMode.self) ?? .block
+        guard maxMs == nil || mode == .delay else {
+            throw WireError(.badRequest, "maxMs is for the mode \"delay\" only")
+        }
+        self.init(
+            before: try keys.needed(.before, .hold, keys.patterns(.before)),
+            mode: mode,
+            maxMs: mode == .delay ? maxMs ?? RequestLimits.defaultVoteMs : nil,
+            why: try keys.text(.why)
+        )
+    }
+
+    func write(to members: inout RequestMembers) {
+        members.add(.before, self.before)
+        members.add(.mode, self.mode == .block ? nil : self.mode.rawValue)
+        members.add(.maxMs, self.maxMs)
+        members.add(.why, self.why)
+    }
+}

@@ -1,0 +1,51 @@
+/// What can be asked for, by the word that stands for it.
+package enum Operation: String, CaseIterable, Hashable, Sendable {
+    case get
+    case set
+    case watch
+    case unwatch
+    case wait
+    case hold
+    case release
+    case `guard`
+    case vote
+    case history
+    case describe
+    case stats
+    case ping
+    case help
+
+    /// The keys that it takes beside ``RequestKey/op`` and ``RequestKey/id``, in the order in which they
+    /// are written.
+    package var keys: [RequestKey] {
+        switch self {
+        case .get, .unwatch, .describe, .stats, .ping, .help: []
+        case .set: [.state, .data, .ifSeq, .ifState, .reenter, .cause]
+        case .watch: [.since, .only, .mode, .everyMs, .beatMs]
+        case .wait: [.until, .fail, .since, .timeoutMs]
+        case .hold: [.before, .mode, .maxMs, .why]
+        case .release: [.hold]
+        case .guard: [.before, .timeoutMs, .onTimeout, .why]
+        case .vote: [.ask, .allow, .why]
+        case .history: [.since, .limit, .only]
+        }
+    }
+
+    /// Whether it leaves everything as it is; these the events door takes too.
+    package var isReading: Bool {
+        switch self {
+        case .set, .hold, .release, .guard, .vote: false
+        case .get, .watch, .unwatch, .wait, .history, .describe, .stats, .ping, .help: true
+        }
+    }
+}
+
+/// The keys of requests: what reads a request and what writes one name them by these.
+package enum RequestKey: String, Sendable {
+    case op, id
+    case state, data, ifSeq, ifState, reenter, cause
+    case since, only, mode, everyMs, beatMs
+    case until, fail, timeoutMs
+    case before, maxMs, onTimeout, why
+    case hold, ask, allow, limit
+}

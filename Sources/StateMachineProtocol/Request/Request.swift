@@ -1,0 +1,82 @@
+/// One thing that a client asks for.
+///
+/// Made here it is not judged: that is up to the daemon, which answers with what would have been right.
+public struct Request: Hashable, Sendable {
+    /// What it is called: comes back on every line that the request causes.
+    public let id: RequestID?
+    package let call: Call
+
+    /// The operations with what they were given.
+    package enum Call: Hashable, Sendable {
+        case get
+        case set(SetCall)
+        case watch(WatchCall)
+        case unwatch
+        case wait(WaitCall)
+        case hold(HoldCall)
+        case release(UInt64)
+        case `guard`(GuardCall)
+        case vote(VoteCall)
+        case history(HistoryCall)
+        case describe
+        case stats
+        case ping
+        case help
+    }
+
+    init(id: RequestID? = nil, _ call: Call) {
+        self.id = id
+        self.call = call
+    }
+
+    /// The same request, whose lines will carry `id`.
+    public func called(_ id: RequestID) -> Request { Request(id: id, self.call) }
+
+    package var operation: Operation {
+        switch self.call {
+        case .get: .get
+        case .set: .set
+        case .watch: .watch
+        case .unwatch: .unwatch
+        case .wait: .wait
+        case .hold: .hold
+        case .release: .release
+        case .guard: .guard
+        case .vote: .vote
+        case .history: .history
+        case .describe: .describe
+        case .stats: .stats
+        case .ping: .ping
+        case .help: .help
+        }
+    }
+
+    /// The request as an object.
+    package var object: JSONValue {
+        var members = RequestMembers()
+        members.add(.op, self.operation.rawValue)
+        switch self.call {
+        case .get, .unwatch, .describe, .stats, .ping, .help: break
+        case .set(let call): call.write(to: &members)
+        case .watch(let call): call.write(to: &members)
+        case .wait(let call): call.write(to: &members)
+        case .hold(let call): call.write(to: &members)
+        case .release(let number): members.add(.hold, number)
+        case .guard(let call): call.write(to: &members)
+        case .vote(let call): call.write(to: &members)
+        case .history(let call): call.write(to: &members)
+        }
+        members.add(.id, self.id?.json)
+        return .object(members.members)
+    }
+
+    /// The request as a line, with its newline.
+    public var line: [UInt8] { Array("\(self.object)\n".utf8) }
+}
+
+/// A line that is no request, and what to answer.
+package struct RefusedRequest: Error, Hashable, Sendable {
+    /// The request's own id, where it could be read.
+    package let id: RequestID?
+    package let error: WireError
+}

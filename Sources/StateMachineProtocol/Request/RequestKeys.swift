@@ -1,0 +1,142 @@
+/// The members of a request object, read by type.
+struct RequestKeys {
+    let members: [JSONMember]
+
+    subscript(_ key: RequestKey) -> JSONValue? {
+        self.members.first { $0.key.isSpelled(key.rawValue) }?.value
+    }
+
+    /// Refuses keys that the operation does not know.
+    func check(for operation: Operation) throws(WireError) {
+        let known = ([.op, .id] + operation.keys).map(\.rawValue)
+        let odd = self.members.first { member in !known.contains { $0.isSpelled(member.key) } }
+        guard let odd else { return }
+        throw WireError(
+            .badRequest,
+            "\(operation.rawValue) has no key \(odd.key.quoted); "
+                + "known: \(known.joined(separator: ", "))",
+            known: known
+        )
+    }
+
+    func id() throws(WireError) -> RequestID? {
+        guard let value = self[.id] else { return nil }
+        switch value {
+        case .string(let string) where string.utf8.count > RequestLimits.idBytes:
+            throw WireError(
+                .badRequest,
+                "id is longer than \(RequestLimits.idBytes) bytes of UTF-8"
+            )
+        case .number(let text)
+        where (value.integer?.magnitude ?? .max) >= RequestLimits.integerBound:
+            throw WireError(
+                .badRequest,
+                "id must be an integer below 2^53 in size, not \(text.excerpt())"
+            )
+        case .null, .bool, .number, .string, .array, .object:
+            guard let id = RequestID(value) else {
+                throw WireError(
+                    .badRequest,
+                    "id must be a string or an integer, not \(value.kind)"
+                )
+            }
+            return id
+        }
+    }
+
+    func string(_ key: RequestKey) throws(WireError) -> String? {
+        guard let value = self[key] else { return nil }
+        guard let string = value.string else { throw self.mismatch(key, "a string", value) }
+        return string
+    }
+
+    /// A string for people to read, of bounded length.
+    func text(_ key: RequestKey) throws(WireError) -> String? {
+        let text = try self.string(key)
+        guard (text?.utf8.count ?? 0) <= RequestLimits.causeBytes else {
+            throw WireError(
+                .tooLong,
+                "\(key.rawValue) is longer than \(RequestLimits.causeBytes) bytes of UTF-8"
+            )
+        }
+        return text
+    }
+
+    func bool(_ key: RequestKey) throws(WireError) -> Bool? {
+        guard let value = self[key] else { return nil }
+        guard let bool = value.bool else { throw self.mismatch(key, "true or false", value) }
+        return bool
+    }
+
+    /// An integer from 0 to 2^53 - 1, or to `limit`.
+    func count(_ key: RequestKey, atMost limit: UInt64? = nil) throws(WireError) -> UInt64? {
+        guard let value = self[key] else { return nil }
+        guard let integer = value.integer, integer >= 0,
+            integer < limit.map({ $0 + 1 }) ?? RequestLimits.integerBound
+        else {
+            let end = limit?.description ?? "2^53 - 1"
+            throw self.mismatch(key, "an integer from 0 to \(end)", value)
+        }
+        return UInt64(integer)
+    }
+
+    /// One of a few words.
+    func choice<Choice: CaseIterable & RawRepresentable<String>>(
+        _ key: RequestKey,
+        of type: Choice.Type
+    ) throws(WireError) -> Choice? {
+        guard let value = self[key] else { return nil }
+        let known = type.allCases
+        guard let word = value.string,
+            let choice = known.first(where: { $0.rawValue.isSpelled(word) })
+        else {
+            let words = known.map(\.rawValue.quoted).joined(separator: " or ")
+            throw self.mismatch(key, words, value)
+        }
+        return choice
+    }
+
+    /// What was made of a key that has to be there.
+    func needed<Value>(
+        _ key: RequestKey,
+        _ operation: Operation,
+        _ value: Value?
+    ) throws(WireError) -> Value {
+        guard let value else {
+            throw WireError(
+                .badRequest,
+                "\(operation.rawValue) needs the key \(key.rawValue.quoted)"
+            )
+        }
+        return value
+    }
+
+    func pattern(_ key: RequestKey) throws(WireError) -> Pattern? {
+        guard let value = self[key] else { return nil }
+        return try Pattern(value)
+    }
+
+    func patterns(_ key: RequestKey) throws(WireError) -> [Pattern]? {
+        guard let value = self[key] else { return nil }
+        guard let elements = value.elements else {
+            throw self.mismatch(key, "an array of patterns", value)
+        }
+        guard !elements.isEmpty else {
+            throw WireError(
+                .badRequest,
+                "\(key.rawValue) is an empty list; it must name a state at least"
+            )
+        }
+        try Pattern.check(count: elements.count, in: key.rawValue)
+        var patterns: [Pattern] = []
+        for element in elements { patterns.append(try Pattern(element)) }
+        return patterns
+    }
+
+    private func mismatch(_ key: RequestKey, _ expected: String, _ value: JSONValue) -> WireError {
+        WireError(
+            .badRequest,
+            "\(key.rawValue) must be \(expected), not \(value.description.excerpt())"
+        )
+    }
+}

@@ -1,0 +1,48 @@
+/// A state to be set, and when.
+package struct SetCall: Hashable, Sendable {
+    package var state: String
+    package var data: JSONValue?
+    /// Only if the machine is at this seq.
+    package var ifSeq: UInt64?
+    /// Only if the current state matches.
+    package var ifState: Pattern?
+    /// Makes a transition even of the identical state.
+    package var reenter: Bool
+    package var cause: String?
+
+    package init(
+        state: String,
+        data: JSONValue? = nil,
+        ifSeq: UInt64? = nil,
+        ifState: Pattern? = nil,
+        reenter: Bool = false,
+        cause: String? = nil
+    ) {
+        self.state = state
+        self.data = data
+        self.ifSeq = ifSeq
+        self.ifState = ifState
+        self.reenter = reenter
+        self.cause = cause
+    }
+
+    init(_ keys: RequestKeys) throws(WireError) {
+        self.init(
+            state: try keys.needed(.state, .set, keys.string(.state)),
+            data: keys[.data],
+            ifSeq: try keys.count(.ifSeq),
+            ifState: try keys.pattern(.ifState),
+            reenter: try keys.bool(.reenter) ?? false,
+            cause: try keys.text(.cause)
+        )
+    }
+
+    func write(to members: inout RequestMembers) {
+        members.add(.state, .string(self.state))
+        members.add(.data, self.data)
+        members.add(.ifSeq, self.ifSeq)
+        members.add(.ifState, self.ifState?.written)
+        members.add(.reenter, self.reenter ? true : nil)
+        members.add(.cause, self.cause)
+    }
+}

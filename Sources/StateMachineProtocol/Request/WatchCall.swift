@@ -1,0 +1,57 @@
+/// A subscription.
+package struct WatchCall: Hashable, Sendable {
+    /// Where the reader left off, as it gave it.
+    package var since: String?
+    /// Which states it wants; nil means all.
+    package var only: [Pattern]?
+    package var mode: WatchMode
+    /// The least time between two lines, in milliseconds; 0 for none.
+    package var everyMs: UInt64
+    /// How long it may be silent, in milliseconds; nil for ever.
+    package var beatMs: UInt64?
+
+    package init(
+        since: String? = nil,
+        only: [Pattern]? = nil,
+        mode: WatchMode = .all,
+        everyMs: UInt64 = 0,
+        beatMs: UInt64? = nil
+    ) {
+        self.since = since
+        self.only = only
+        self.mode = mode
+        self.everyMs = everyMs
+        self.beatMs = beatMs
+    }
+
+    init(_ keys: RequestKeys) throws(WireError) {
+        let mode = try keys.choice(.mode, of: WatchMode.self)
+        let beatMs = try keys.count(.beatMs)
+        guard beatMs != 0 else {
+            throw WireError(.badRequest, "beatMs must be at least 1; leave it out for no beats")
+        }
+        self.init(
+            since: try keys.string(.since),
+            only: try keys.patterns(.only),
+            mode: mode ?? .all,
+            everyMs: try keys.count(.everyMs) ?? 0,
+            beatMs: beatMs
+        )
+    }
+
+    func write(to members: inout RequestMembers) {
+        members.add(.since, self.since)
+        members.add(.only, self.only)
+        members.add(.mode, self.mode == .all ? nil : self.mode.rawValue)
+        members.add(.everyMs, self.everyMs == 0 ? nil : self.everyMs)
+        members.add(.beatMs, self.beatMs)
+    }
+}
+
+/// Which of the changes that it wants a watch is sent.
+package enum WatchMode: String, CaseIterable, Hashable, Sendable {
+    /// Every one.
+    case all
+    /// Of those that have gathered when the reader can take a line, the newest.
+    case latest
+}

@@ -1,0 +1,39 @@
+/// The directory in which a daemon's two sockets stand.
+public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
+    /// Where a daemon that belongs to the system has it.
+    public static let system = RuntimeDirectory("/run/statemachine")
+
+    /// The path, as it was given.
+    public let path: String
+
+    /// The directory of that path; nothing is looked up.
+    public init(_ path: String) {
+        self.path = path
+    }
+
+    /// The path.
+    public var description: String { self.path }
+
+    /// Where that door's socket is, or would be.
+    public func socketPath(of door: Door) -> String { "\(self.path)/\(door.fileName)" }
+
+    /// The first of `$RUNTIME_DIRECTORY`, which systemd sets as a list with colons where a unit has several.
+    package static func ofService(_ environment: (String) -> String?) -> RuntimeDirectory? {
+        environment("RUNTIME_DIRECTORY")?.split(separator: ":").first
+            .map { RuntimeDirectory(String($0)) }
+    }
+
+    /// Where a user's own daemon has it: `$XDG_RUNTIME_DIR/statemachine`.
+    package static func ofUser(_ environment: (String) -> String?) -> RuntimeDirectory? {
+        guard let directory = environment("XDG_RUNTIME_DIR"), !directory.isEmpty else { return nil }
+        return RuntimeDirectory("\(directory)/statemachine")
+    }
+
+    /// Where a daemon has it that is not told, never where everybody may write; nil if nobody says.
+    package static func usual(
+        environment: (String) -> String?,
+        isRoot: Bool
+    ) -> RuntimeDirectory? {
+        self.ofService(environment) ?? (isRoot ? .system : self.ofUser(environment))
+    }
+}

@@ -1,0 +1,12 @@
+import StateMachineProtocol
+
+extension Request {
+    /// The request as the examples have it: `id` is the second key.
+    var example: JSONValue {
+        var members = self.object.members ?? []
+        if let index = members.firstIndex(where: { $0.key == "id" }) {
+            members.insert(members.remove(at: index), at: 1)
+        }
+        return .object(members)
+    }
+}
