@@ -9,7 +9,7 @@ extension Connection {
         case .endImplicitWatch:
             if self.inbound.hasBytes {
                 let message = "the last line has no newline and was not carried out"
-                self.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
+                self.outbox.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
             }
             if let watch = self.watches.first(where: { $0.isImplicit && !$0.isEnding }) {
                 self.end(watch)
@@ -30,7 +30,7 @@ extension Connection {
             self.inbound.clear()
             self.endVoters()
             self.leavePast()
-            self.append(ServerLine.bye(reason, own: own), replies: 0)
+            self.outbox.append(ServerLine.bye(reason, own: own), replies: 0)
             self.kept = nil
             self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .milliseconds(self.server.limits.farewellMs)
@@ -50,7 +50,7 @@ extension Connection {
     /// Answers the sets that are not decided, and will not happen.
     func refuseSets() {
         for set in self.sets {
-            self.append(
+            self.outbox.append(
                 ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
@@ -80,7 +80,7 @@ extension Connection {
 
     /// Closes if that was the last of it.
     func finish() {
-        guard !self.isBlocked, self.outbox.isEmpty, self.history == nil else { return }
+        guard self.outbox.isEmpty else { return }
         let hasPending =
             !self.watches.isEmpty || !self.waits.isEmpty || !self.sets.isEmpty
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {

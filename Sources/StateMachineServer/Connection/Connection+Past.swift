@@ -30,7 +30,7 @@ extension Connection {
                 end: self.server.ring.head
             )
             self.ask(past, after: watch.cursor, wish) { connection, finding in
-                watch.past.arrived(finding, canWrite: !connection.isBlocked)
+                watch.past.arrived(finding, canWrite: !connection.outbox.isBlocked)
             }
             return .waiting
         case .take(let finding):
@@ -55,7 +55,7 @@ extension Connection {
                 limit: run.left
             )
             self.ask(past, after: run.cursor, wish) { connection, finding in
-                run.past.arrived(finding, canWrite: !connection.isBlocked)
+                run.past.arrived(finding, canWrite: !connection.outbox.isBlocked)
             }
             return .waiting
         case .take(.unreadable(let failure)):
@@ -83,7 +83,7 @@ extension Connection {
     func leavePast() {
         for watch in self.watches where watch.past.isUnderWay { watch.timer?.task.cancel() }
         self.watches.removeAll { $0.past.isUnderWay }
-        if let run = self.history, run.past.isUnderWay { run.stop() }
+        if let run = self.outbox.run, run.past.isUnderWay { run.stop() }
     }
 
     private func ask(
@@ -100,7 +100,7 @@ extension Connection {
             done: { finding in
                 let (connection, arrived) = reader.value
                 arrived(connection, finding)
-                connection.server.turns.want(connection)
+                connection.turn.want()
             }
         )
     }
@@ -112,22 +112,16 @@ extension Connection {
     ) -> (isDone: Bool, last: (seq: UInt64, count: Int)?) {
         let all = changes.lines.last.map { (seq: $0.seq, count: changes.lines.count) }
         guard !changes.bytes.isEmpty else { return (true, nil) }
-        switch self.writer.write(changes.bytes[...]) {
-        case .written(let count):
-            self.count(bytes: count)
-            guard count < changes.bytes.count else { return (true, all) }
-            var end = 0
-            var last: (seq: UInt64, count: Int) = (0, 0)
-            for line in changes.lines {
-                end += line.length
-                last = (line.seq, last.count + 1)
-                if end > count { break }
-            }
-            self.block(changes.bytes[count..<end], replies: 0)
-            return (false, last)
-        case .gone:
-            self.dropOutput()
-            return (false, nil)
+        guard let count = self.outbox.offer(changes.bytes[...]) else { return (false, nil) }
+        guard count < changes.bytes.count else { return (true, all) }
+        var end = 0
+        var last: (seq: UInt64, count: Int) = (0, 0)
+        for line in changes.lines {
+            end += line.length
+            last = (line.seq, last.count + 1)
+            if end > count { break }
         }
+        self.outbox.leave(changes.bytes[count..<end])
+        return (false, last)
     }
 }

@@ -12,7 +12,7 @@ extension Connection {
         if self.handleKnownSet(line) { return .handled }
         let line = Array(line)
         let isSetters = self.door.takes(.set)
-        guard isSetters || self.server.turns.mayServe(self) else {
+        guard isSetters || self.turn.mayServe() else {
             self.kept = line
             return .outOfTime
         }
@@ -26,7 +26,7 @@ extension Connection {
                 return .handled
             }
             if request.operation.isReading {
-                guard !isSetters || self.server.turns.mayServe(self) else {
+                guard !isSetters || self.turn.mayServe() else {
                     self.kept = line
                     return .outOfTime
                 }
@@ -41,7 +41,7 @@ extension Connection {
                 }
                 self.server.counters.requests.add()
                 self.server.counters.refusals.add()
-                self.reply(ServerLine.refusal(id: request.id, error))
+                self.outbox.reply(ServerLine.refusal(id: request.id, error))
             }
         } catch {
             guard mayAnswer else {
@@ -49,7 +49,7 @@ extension Connection {
                 return .handled
             }
             self.server.counters.refusals.add()
-            self.reply(ServerLine.refusal(id: error.id, error.error))
+            self.outbox.reply(ServerLine.refusal(id: error.id, error.error))
         }
         return .handled
     }
@@ -81,7 +81,7 @@ extension Connection {
                 id: request.id,
                 report: self.server.report
             )
-            self.replyWithLine(after: self.server.ring.head)
+            self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):
             let state = try self.state(for: call, lineLength: line.count)
             line.withUnsafeBytes { line in
@@ -105,18 +105,18 @@ extension Connection {
         case .history(let call):
             try self.showHistory(call, id: request.id, line)
         case .stats:
-            self.reply(self.server.stats(id: request.id))
+            self.outbox.reply(self.server.stats(id: request.id))
         case .ping:
             let seq = self.server.report.seq
-            self.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
+            self.outbox.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
         case .describe:
-            self.reply(
+            self.outbox.reply(
                 self.server.prepared.reply(to: .describe, at: self.door, id: request.id) {
                     self.server.description(for: self.door)
                 }
             )
         case .help:
-            self.reply(
+            self.outbox.reply(
                 self.server.prepared.reply(to: .help, at: self.door, id: request.id) {
                     let text = self.door.help
                     return ServerLine.reply(id: nil, own: { $0.string("help", text) })
@@ -195,7 +195,7 @@ extension Connection {
         case .replay(let seq): cursor = seq
         case .resync(let reason, _): resync = reason
         }
-        self.begin(
+        self.outbox.append(
             HistoryRun(
                 call,
                 id: id,
@@ -221,6 +221,6 @@ extension Connection {
                     : "there is no watch and no wait of this id on this connection"
             )
         }
-        self.reply(ServerLine.reply(id: id))
+        self.outbox.reply(ServerLine.reply(id: id))
     }
 }

@@ -74,7 +74,7 @@ extension Connection {
     func writeHistory(_ run: HistoryRun) -> Bool {
         var isFirst = true
         while !run.isDone {
-            guard exchange(&isFirst, with: false) || !self.mustStop() else { return false }
+            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
             guard self.server.ring.reaches(back: run.cursor) else {
                 guard let past = self.server.past else {
                     run.passOver(to: self.server.ring.first, asPruned: true)
@@ -147,7 +147,7 @@ extension Connection {
             self.server.vectors.count + 4 <= SocketWriter.vectorLimit
         {
             if seq == pause {
-                guard !self.mustStop() else { break }
+                guard !self.turn.mustStop() else { break }
                 pause = self.server.endOfPiece(after: seq, patterns: patterns)
             }
             seq += 1
@@ -206,14 +206,8 @@ extension Connection {
     private func writeVectors() -> Written {
         var total = 0
         for vector in self.server.vectors { total += vector.iov_len }
-        switch self.writer.write(&self.server.vectors) {
-        case .written(let count):
-            self.count(bytes: count)
-            return count == total ? .all : .short(count)
-        case .gone:
-            self.dropOutput()
-            return .gone
-        }
+        guard let count = self.outbox.offerVectors() else { return .gone }
+        return count == total ? .all : .short(count)
     }
 
     /// Leaves to the channel the line in which the socket stopped: when the channel has written it,
@@ -228,7 +222,7 @@ extension Connection {
             last = (line.seq, last.count + 1)
             if end > written { break }
         }
-        self.block(self.server.vectors.bytes(written..<end)[...], replies: 0)
+        self.outbox.leave(self.server.vectors.bytes(written..<end)[...])
         return last
     }
 }

@@ -48,7 +48,7 @@ extension Connection {
             let left = self.sets.filter { $0.isOrdered || $0.isCounted }
             guard left.count < self.sets.count else { return }
             self.sets = CircularBuffer(left)
-            if self.isGone, !self.lifecycle.isClosed { self.server.turns.want(self) }
+            if self.isGone, !self.lifecycle.isClosed { self.turn.want() }
         }
     }
 
@@ -70,7 +70,7 @@ extension Connection {
         }
         if pending.isOrdered { self.orderedSets -= 1 }
         if self.isGone {
-            self.server.turns.want(self)
+            self.turn.want()
         } else {
             self.server.answered(self)
         }
@@ -113,7 +113,7 @@ extension Connection {
             report: self.server.report(of: snapshot),
             own: { $0.bool("changed", isChanged) }
         )
-        self.replyWithLine(after: snapshot.seq)
+        self.outbox.replyWithLine(after: snapshot.seq)
     }
 
     private func refuse(
@@ -170,7 +170,7 @@ extension Connection {
         own: (inout LineWriter) -> Void = { _ in }
     ) {
         self.server.counters.refusals.add()
-        self.reply(
+        self.outbox.reply(
             ServerLine.refusal(
                 id: id,
                 WireError(code, message),

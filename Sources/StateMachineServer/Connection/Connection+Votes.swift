@@ -8,7 +8,7 @@ extension Connection {
         try self.checkRoom("holds", self.holds.count, of: self.server.limits.holdsPerConnection)
         let number = self.server.nextNumber()
         try self.place(call, id: id, line, number: number)
-        self.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
+        self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
     }
 
     /// Puts a hold in its place among the voters.
@@ -47,7 +47,7 @@ extension Connection {
             throw WireError(.forbidden, "\(name) \(number) is of another user")
         }
         owner.endVoter(number)
-        self.reply(ServerLine.reply(id: id))
+        self.outbox.reply(ServerLine.reply(id: id))
     }
 
     private func endVoter(_ number: UInt64) {
@@ -61,7 +61,7 @@ extension Connection {
         try self.checkRoom("guards", self.guards.count, of: self.server.limits.guardsPerConnection)
         let number = self.server.nextNumber()
         try self.place(call, id: id, line, number: number)
-        self.reply(ServerLine.reply(id: id, own: { $0.number("guard", number) }))
+        self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("guard", number) }))
     }
 
     /// Puts a guard in its place among the voters.
@@ -94,7 +94,7 @@ extension Connection {
         guard question.vote(vote) else {
             throw WireError(.notFound, "question \(call.ask) was decided without this vote")
         }
-        self.reply(ServerLine.reply(id: id))
+        self.outbox.reply(ServerLine.reply(id: id))
     }
 
     /// Ends what lives only as long as the client's side.
@@ -117,7 +117,7 @@ extension Connection {
         why: String?,
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
-        guard !self.isOutputClosed else {
+        guard !self.outbox.isClosed else {
             throw WireError(.internal, "the connection is closed")
         }
         try self.checkRoom(for: line)
@@ -172,7 +172,7 @@ extension Connection {
                 cause: question.cause,
                 leftMs: dueMs
             )
-            guard self.write(line[...]) else { return }
+            guard self.outbox.write(line[...]) else { return }
         }
     }
 }

@@ -22,13 +22,13 @@ extension Connection {
         } else {
             wait.passed = passed
         }
-        guard !self.isOutputClosed else { return }
+        guard !self.outbox.isClosed else { return }
         try self.checkRoom(for: line)
         self.waits.append(wait)
         if let past {
             self.search(past)
         } else if wait.isSearching {
-            self.server.turns.want(self)
+            self.turn.want()
         } else {
             self.server.waits.add(wait)
         }
@@ -40,7 +40,7 @@ extension Connection {
                 guard let self, wait.entered == nil, self.remove(wait) else { return }
                 self.server.catchUp()
                 self.timeOut(wait)
-                self.server.turns.want(self)
+                self.turn.want()
             }
         }
     }
@@ -54,7 +54,7 @@ extension Connection {
         var pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
         while passed < self.server.ring.head {
             if passed == pause {
-                guard self.isUrgent || !self.server.turns.isOver else {
+                guard !self.turn.isOver else {
                     wait.passed = passed
                     return false
                 }
@@ -85,14 +85,14 @@ extension Connection {
             guard let seq = wait.passed, !self.isBeforeRing(wait) || self.server.past == nil else {
                 continue
             }
-            guard exchange(&isFirst, with: false) || !self.mustStop() else { return false }
+            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
             if self.isBeforeRing(wait) {
                 self.skip(wait)
             } else {
                 self.goOn(wait, after: seq)
             }
             guard wait.isSearching else { return true }
-            guard !self.mustStop() else { return false }
+            guard !self.turn.mustStop() else { return false }
         }
         if let past = self.server.past { self.search(past) }
         return false
@@ -141,7 +141,7 @@ extension Connection {
                     connection.searched(wait, verdict)
                 }
                 connection.search(past)
-                connection.server.turns.want(connection)
+                connection.turn.want()
             }
         )
     }
@@ -183,7 +183,7 @@ extension Connection {
                 left.append(wait)
                 continue
             }
-            guard self.replyBytes < bytes else {
+            guard self.outbox.owesLess(than: bytes) else {
                 self.hasEndedWaits = true
                 left.append(wait)
                 continue
@@ -207,7 +207,7 @@ extension Connection {
     ) {
         switch verdict {
         case .reached(let pattern):
-            self.append(
+            self.outbox.append(
                 ServerLine.reply(
                     id: wait.id,
                     report: report,
@@ -239,7 +239,7 @@ extension Connection {
         _ report: ServerLine.Report? = nil,
         own: (inout LineWriter) -> Void = { _ in }
     ) {
-        self.append(
+        self.outbox.append(
             ServerLine.refusal(
                 id: wait.id,
                 error,

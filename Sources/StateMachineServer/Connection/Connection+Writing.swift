@@ -1,72 +1,26 @@
-import Glibc
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
 /// What goes out, and in which order.
 extension Connection {
-    /// Queues a line that answers a request; changes up to `seq` go before it.
-    func reply(_ line: [UInt8], after seq: UInt64 = 0) { self.append(line, replies: 1, after: seq) }
-
-    /// The same with the line that the server has put together.
-    func replyWithLine(after seq: UInt64) {
-        guard !self.isOutputClosed else { return }
-        if self.outbox.isEmpty {
-            self.outbox.append(Segment(bytes: exchange(&self.server.replies, with: [])))
-        } else if self.outbox[self.outbox.count - 1].mark != nil {
-            self.outbox.append(Segment())
-        }
-        let last = self.outbox.count - 1
-        self.server.line.withBytes {
-            self.outbox[last].bytes.append(contentsOf: $0)
-            self.replyBytes += $0.count
-        }
-        self.outbox[last].replies += 1
-        self.outbox[last].seq = max(self.outbox[last].seq, seq)
-        self.repliesInFlight += 1
-    }
-
-    /// Queues a line; `replies` is 1 if it counts as a reply in flight.
-    func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0) {
-        guard !self.isOutputClosed else { return }
-        self.repliesInFlight += replies
-        self.replyBytes += line.count
-        if let last = self.outbox.indices.last, self.outbox[last].mark == nil {
-            self.outbox[last].bytes += line
-            self.outbox[last].replies += replies
-            self.outbox[last].seq = max(self.outbox[last].seq, seq)
-        } else {
-            self.outbox.append(Segment(bytes: line, replies: replies, seq: seq))
-        }
-    }
-
     /// Queues the beginning of a watch.
     ///
     /// Its first line shows the state as it is now; changes follow when the lines before are written.
     func begin(_ watch: Watch) {
-        guard !self.isOutputClosed else { return }
+        guard !self.outbox.isClosed else { return }
         self.watches.append(watch)
-        self.append(watch.firstLine(self.server.report) ?? [], replies: 1)
-        self.mark(.start(watch))
+        self.outbox.append(
+            watch.firstLine(self.server.report) ?? [],
+            replies: 1,
+            mark: .start(watch)
+        )
     }
 
     /// Queues the end of a watch: it is still sent what belongs before the lines queued so far.
     func end(_ watch: Watch) {
         watch.isEnding = true
-        self.append([], replies: 0)
-        self.mark(.end(watch))
-    }
-
-    /// Queues an answer to `history`, which is written straight from the ring when its turn has come.
-    func begin(_ run: HistoryRun) {
-        guard !self.isOutputClosed else { return }
-        self.replyBytes += run.request.count
-        self.append([], replies: 1)
-        self.mark(.history(run))
-    }
-
-    private func mark(_ mark: Segment.Mark) {
-        if let last = self.outbox.indices.last { self.outbox[last].mark = mark }
+        self.outbox.append([], replies: 0, mark: .end(watch))
     }
 
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
@@ -83,67 +37,47 @@ extension Connection {
     ///
     /// Watches first, replies after them: so a reply that carries a seq comes after every change up
     /// to it, as the watches are brought up to the head of the ring, and the ring up to the reply.
-    ///
-    /// What is not urgent ends when there is no time for more, and goes on in the connection's next turn.
     func pump(isUrgent: Bool = false) {
-        self.isUrgent = isUrgent
-        let wasCutShort = exchange(&self.isCutShort, with: false)
-        self.writeOut()
-        if self.isCutShort { self.server.turns.want(self) }
-        self.isCutShort = self.isCutShort || wasCutShort
-        self.isUrgent = false
-    }
-
-    /// Whether to leave the rest for the connection's next turn.
-    func mustStop() -> Bool {
-        guard !self.isUrgent, self.server.turns.isOver else { return false }
-        self.isCutShort = true
-        return true
+        self.turn.write(isUrgent: isUrgent) { self.writeOut() }
+        if self.outbox.isClosed { self.dropOutput() }
     }
 
     private func writeOut() {
-        while self.channel.isActive, !self.isBlocked {
+        while self.channel.isActive, self.outbox.isFree {
             for watch in self.watches where watch.isRunning {
                 guard self.writeChanges(of: watch) else { return }
             }
             // A reply comes after every change up to it.
-            guard !self.isCutShort, !self.watches.contains(where: \.past.isUnderWay) else {
+            guard !self.turn.isCutShort, !self.watches.contains(where: \.past.isUnderWay) else {
                 return
             }
-            if let run = self.history {
-                guard self.writeHistory(run) else { return }
-                self.history = nil
-                self.replyBytes -= run.request.count
-                guard self.write(self.server.summary(of: run)[...]) else { return }
+            if let run = self.outbox.run {
+                guard self.writeHistory(run), self.outbox.endRun() else { return }
             }
             let limit = self.server.limits.replyBytesPerConnection
-            if self.hasEndedWaits, !self.isOutputClosed, self.replyBytes < limit {
+            if self.hasEndedWaits, self.outbox.owesLess(than: limit) {
                 self.answerWaits(until: limit)
                 continue
             }
-            guard let next = self.outbox.first else {
-                if !self.isOutputClosed, self.judgeWaits() { continue }
+            guard let seq = self.outbox.nextSeq else {
+                if self.judgeWaits() { continue }
                 self.writeQuestions()
                 return
             }
             let head = self.server.ring.head
-            if next.seq > head {
+            if seq > head {
                 self.server.catchUp()
                 // If they are coming in right now, whoever brings them has this written afterwards.
                 guard self.server.ring.head > head else { return }
                 continue
             }
-            var segment = self.outbox.removeFirst()
-            switch segment.mark {
+            switch self.outbox.nextMark {
             case .start(let watch): watch.start()
             case .end(let watch): self.remove(watch)
-            case .history(let run): self.history = run
-            case nil: break
+            case .history, nil: break
             }
-            self.replyBytes -= segment.bytes.count
-            guard self.write(segment.bytes[...], replies: segment.replies) else { return }
-            self.server.keepRoom(&segment.bytes)
-            guard self.outbox.isEmpty || !self.mustStop() else { return }
+            guard self.outbox.writeNext() else { return }
+            guard !self.outbox.hasSegments || !self.turn.mustStop() else { return }
         }
     }
 
@@ -158,7 +92,7 @@ extension Connection {
         let head = self.server.ring.head
         let now = watch.pace.isTimed ? NIODeadline.now() : .distantPast
         defer {
-            if watch.pace.isTimed, !self.isOutputClosed, !self.isBlocked {
+            if watch.pace.isTimed, !self.outbox.isClosed, !self.outbox.isBlocked {
                 self.setTimer(for: watch)
             }
         }
@@ -192,11 +126,11 @@ extension Connection {
             guard watch.isPlain ? self.writeAll(of: watch) : self.writeSome(of: watch) else {
                 return false
             }
-            guard watch.cursor == head || !self.mustStop() else { return true }
+            guard watch.cursor == head || !self.turn.mustStop() else { return true }
         }
         if watch.isReplaying {
             watch.becomeLive(at: head)
-            return self.write(ServerLine.live(id: watch.id, self.server.report)[...])
+            return self.outbox.write(ServerLine.live(id: watch.id, self.server.report)[...])
         }
         return true
     }
@@ -208,7 +142,9 @@ extension Connection {
         watch.pace.wrote(at: now, holdsBackNext: false)
         watch.reported = watch.cursor
         let report = self.server.report
-        return self.write(ServerLine.beat(id: watch.id, report, resumingAt: watch.cursor)[...])
+        return self.outbox.write(
+            ServerLine.beat(id: watch.id, report, resumingAt: watch.cursor)[...]
+        )
     }
 
     private func resync(
@@ -218,9 +154,9 @@ extension Connection {
     ) -> Bool {
         let missed = head - watch.reported
         watch.becomeLive(at: head)
-        self.counts.resyncs += 1
+        self.resyncs += 1
         self.server.counters.resyncs.add()
-        return self.write(
+        return self.outbox.write(
             ServerLine.state(
                 id: watch.id,
                 self.server.report,
@@ -245,38 +181,9 @@ extension Connection {
         let task = self.channel.eventLoop.assumeIsolated().scheduleTask(deadline: now + wait) {
             [weak self, weak watch] in
             watch?.timer = nil
-            if let self { self.server.turns.want(self) }
+            if let self { self.turn.want() }
         }
         watch.timer = (now + wait, task)
-    }
-
-    // MARK: - To the socket
-
-    /// Writes bytes; what the socket does not take is left to the channel.
-    func write(_ bytes: ArraySlice<UInt8>, replies: Int = 0) -> Bool {
-        guard !bytes.isEmpty else {
-            self.repliesInFlight -= replies
-            return true
-        }
-        switch self.writer.write(bytes) {
-        case .written(let count):
-            self.count(bytes: count)
-            guard count < bytes.count else {
-                self.repliesInFlight -= replies
-                return true
-            }
-            self.block(bytes.dropFirst(count), replies: replies)
-            return false
-        case .gone:
-            self.dropOutput()
-            return false
-        }
-    }
-
-    func count(bytes: Int) {
-        self.counts.bytes += UInt64(bytes)
-        self.server.counters.bytes.add(bytes)
-        self.server.counters.writes.add()
     }
 
     /// Forgets all that is for the client, who reads no more.
@@ -284,16 +191,12 @@ extension Connection {
     /// The connection is not closed here: what the client has sent is still to be dealt with, and its
     /// end is still to be seen.
     func dropOutput() {
-        self.isOutputClosed = true
-        self.outbox = []
-        self.repliesInFlight = 0
-        self.replyBytes = 0
+        self.outbox.close()
         for wait in self.waits { wait.end() }
         self.hasEndedWaits = false
         for watch in self.watches { watch.timer?.task.cancel() }
         self.watches = []
         self.waits = []
-        self.history = nil
         self.endVoters()
     }
 
@@ -306,25 +209,10 @@ extension Connection {
         }
     }
 
-    /// Leaves to the channel what the socket did not take; until that is written nothing else is.
-    func block(_ rest: ArraySlice<UInt8>, replies: Int) {
-        self.isBlocked = true
-        self.replyBytes += rest.count
-        let buffer = self.channel.allocator.buffer(bytes: rest)
-        self.unsent = (buffer, replies)
-        self.channel.writeAndFlush(buffer).assumeIsolated().whenComplete { _ in
-            // A failure means that the channel is closing, which it says itself.
-            self.channel.eventLoop.assumeIsolated().execute {
-                guard self.isBlocked else { return }
-                self.isBlocked = false
-                self.unsent = nil
-                self.repliesInFlight -= replies
-                self.replyBytes -= rest.count
-                self.count(bytes: rest.count)
-                // Who is about to lose something does not wait in line.
-                if self.isFarBehind, self.user.urgently({ self.flush(isUrgent: true) }) { return }
-                self.server.turns.want(self)
-            }
-        }
+    /// The channel has written what the socket did not take.
+    func hasRoom() {
+        // Who is about to lose something does not wait in line.
+        if self.isFarBehind, self.user.urgently({ self.flush(isUrgent: true) }) { return }
+        self.turn.want()
     }
 }

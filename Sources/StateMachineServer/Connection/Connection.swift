@@ -5,36 +5,17 @@ import StateMachineProtocol
 
 /// One client: its lines in, its replies and watches out.
 ///
-/// Reading and closing go through the channel; writing goes straight to the socket (see
-/// ``SocketWriter``), and through the channel only for what the socket did not take, which is at most
-/// one line, the replies in flight or those that were offered together. So a client that does not read
-/// costs that, and its cursors.
-///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Connection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
-
-    /// Lines in the order of their requests, and what happens to a watch when they are written.
-    struct Segment {
-        enum Mark {
-            case start(Watch)
-            case end(Watch)
-            case history(HistoryRun)
-        }
-
-        var bytes: [UInt8] = []
-        var replies = 0
-        /// The newest change that they speak of, which goes before them.
-        var seq: UInt64 = 0
-        var mark: Mark?
-    }
 
     let server: StateServer
     let door: Door
     let peer: Peer
     let user: User
     let channel: any Channel
-    let writer: SocketWriter
+    let turn: Turn
+    let outbox: Outbox
 
     /// Where the server keeps it.
     var place = 0
@@ -70,31 +51,8 @@ final class Connection: ChannelInboundHandler {
         didSet { self.user.requestBytes += self.requestBytes - oldValue }
     }
 
-    /// The answer to `history` that is being written; nothing queued goes before its end.
-    @exclusivity(unchecked) var history: HistoryRun?
-
     /// For `stats`.
-    @exclusivity(unchecked) var counts: (resyncs: UInt64, bytes: UInt64) = (0, 0)
-
-    /// What has been answered and not written; `repliesInFlight` counts what the client has not been
-    /// sent yet, the channel's part included.
-    @exclusivity(unchecked) var outbox: [Segment] = []
-    @exclusivity(unchecked) var repliesInFlight = 0
-
-    /// Bytes of what the client has not been sent: the lines in `outbox`, the requests that `history` is
-    /// answered from, and the channel's part.
-    @exclusivity(unchecked) var replyBytes = 0 {
-        didSet { self.user.replyBytes += self.replyBytes - oldValue }
-    }
-
-    /// Whether the channel holds bytes that the socket did not take; nothing is written meanwhile.
-    @exclusivity(unchecked) var isBlocked = false
-
-    /// What the channel was given, and how many replies are in it; it may have written some of it.
-    var unsent: (bytes: ByteBuffer, replies: Int)?
-
-    /// Whether the client reads no more; what is for it is dropped.
-    @exclusivity(unchecked) var isOutputClosed = false
+    @exclusivity(unchecked) var resyncs: UInt64 = 0
 
     @exclusivity(unchecked) var inbound = InboundLines()
     private(set) var isReading = true
@@ -109,10 +67,6 @@ final class Connection: ChannelInboundHandler {
 
     /// Whether it waits for its turn, see ``Turns``.
     @exclusivity(unchecked) var isInLine = false
-    /// Whether there was no time for all that it has to do.
-    @exclusivity(unchecked) var isCutShort = false
-    /// Whether what is being written does not wait for its turn.
-    @exclusivity(unchecked) var isUrgent = false
     /// Whether everybody has been written to only when it has had its turn.
     @exclusivity(unchecked) var isInRound = false
     /// Whether it is listed as one whose set was answered.
@@ -144,11 +98,18 @@ final class Connection: ChannelInboundHandler {
         self.peer = peer
         self.user = server.user(peer.uid)
         self.channel = channel
-        self.writer = SocketWriter(descriptor: descriptor)
+        self.turn = Turn(server.turns)
+        self.outbox = Outbox(
+            server: server,
+            user: self.user,
+            channel: channel,
+            descriptor: descriptor,
+            turn: self.turn
+        )
     }
 
     var hasOutput: Bool {
-        !self.outbox.isEmpty || self.hasEndedWaits || self.history != nil
+        self.outbox.hasLines || self.hasEndedWaits
             || self.watches.contains(where: \.isRunning)
             || self.guards.contains { $0.dueMs != nil }
     }
@@ -161,6 +122,7 @@ final class Connection: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         self.server.add(self)
+        self.turn.open(for: self)
         if let (record, handOver) = self.inheritance.take() {
             self.server.admitAgain(self.peer.uid)
             self.isAdmitted = true
@@ -206,7 +168,7 @@ final class Connection: ChannelInboundHandler {
 
     /// Begins to serve the client.
     private func open() {
-        guard self.lifecycle.isListening, !self.isOutputClosed else { return }
+        guard self.lifecycle.isListening, !self.outbox.isClosed else { return }
         self.isOpen = true
         if self.door.isWatchImplied {
             self.server.catchUp()
@@ -233,7 +195,7 @@ final class Connection: ChannelInboundHandler {
         guard !self.lifecycle.isListening || !self.isReading && !self.door.takes(.set) else {
             return false
         }
-        return self.writer.isHungUp
+        return self.outbox.isHungUp
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -253,11 +215,10 @@ final class Connection: ChannelInboundHandler {
 
     private func vanished() {
         self.dropOutput()
-        self.isBlocked = false
         self.isGone = true
         self.isPaused = false
         // Before its time it is not served.
-        if self.isOpen, self.hasRequests { self.server.turns.want(self) } else { self.end() }
+        if self.isOpen, self.hasRequests { self.turn.want() } else { self.end() }
     }
 
     /// Whether anything is left of what the client has sent that could change something.
@@ -276,8 +237,8 @@ final class Connection: ChannelInboundHandler {
             }
             // Once its sets are decided it goes on.
             guard self.mayRead else { break }
-            guard self.server.turns.mayServe(self) else {
-                self.isCutShort = true
+            guard self.turn.mayServe() else {
+                self.turn.cutShort()
                 return
             }
             guard self.handleNextLine() == .handled else { break }
@@ -293,6 +254,7 @@ final class Connection: ChannelInboundHandler {
         self.withdrawWaitingSets()
         self.lifecycle.becameInactive()
         self.server.remove(self)
+        self.turn.close()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -316,8 +278,8 @@ final class Connection: ChannelInboundHandler {
             self.pump(isUrgent: exchange(&self.hasSet, with: false))
             self.server.counters.report()
             guard step != .outOfTime else {
-                self.isCutShort = true
-                self.server.turns.want(self)
+                self.turn.cutShort()
+                self.turn.want()
                 if self.inbound.count > Self.unservedBytes { self.read(false) }
                 return
             }
@@ -352,13 +314,13 @@ final class Connection: ChannelInboundHandler {
     /// it wait in line again.
     func takeTurn() {
         guard !self.isForgotten else { return }
-        self.isCutShort = false
+        self.turn.begin()
         if self.isGone {
             if !self.isPaused { self.carryOutRest() }
         } else {
             self.flush()
         }
-        let isToGoOn = self.isCutShort && !self.isForgotten
+        let isToGoOn = self.turn.isCutShort && !self.isForgotten
         if isToGoOn { self.server.turns.lineUp(self) }
         // What it has asked for besides keeps nobody waiting who sets.
         if !isToGoOn || !self.hasChangesToWrite { self.server.tookTurn(self) }
@@ -367,14 +329,14 @@ final class Connection: ChannelInboundHandler {
     /// Whether there are changes that its socket would take.
     private var hasChangesToWrite: Bool {
         let head = self.server.ring.head
-        return !self.isBlocked && self.watches.contains { $0.isRunning && $0.cursor < head }
+        return self.outbox.isFree && self.watches.contains { $0.isRunning && $0.cursor < head }
     }
 
     /// Everybody has been written to.
     func goOn() {
         guard self.isPaused else { return }
         self.isPaused = false
-        if self.isGone { self.server.turns.want(self) } else { self.serve() }
+        if self.isGone { self.turn.want() } else { self.serve() }
     }
 
     /// Whether the client has few enough answers to come: such that it has not read, and such that
@@ -385,19 +347,9 @@ final class Connection: ChannelInboundHandler {
     var mayRead: Bool {
         let limits = self.server.limits
         return (self.kept == nil || self.orderedSets == 0)
-            && (self.repliesInFlight < limits.repliesInFlight || self.mayGather)
-            && self.mayOwe
+            && self.outbox.mayTakeMore
             && self.sets.count < limits.setsPerConnection
             && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
-    }
-
-    /// Whether more may be waiting for the client to read it.
-    ///
-    /// Who has read all is not kept waiting by the user's other clients.
-    private var mayOwe: Bool {
-        let limits = self.server.limits
-        return self.replyBytes == 0
-            || self.replyBytes < limits.replyBytesPerConnection && self.user.mayOwe(within: limits)
     }
 
     private func countRequests() {
@@ -408,19 +360,6 @@ final class Connection: ChannelInboundHandler {
         for voter in self.guards { bytes += voter.request.count }
         self.requestBytes = bytes
     }
-
-    /// Whether what has been answered may wait for the answers to come, and be offered to the socket with
-    /// them: each write wakes the client, which costs several sets.
-    private var mayGather: Bool {
-        guard !self.isBlocked, self.history == nil, self.outbox.count == 1 else { return false }
-        return self.outbox[0].bytes.count < Self.gatheredBytes
-    }
-
-    /// Answers that are offered to the socket together, in bytes, even if they are more than the replies
-    /// that may be in flight.
-    ///
-    /// 16 KiB: a hundred replies. Measured: with 64 KiB, all that one read brings, a set cost a tenth more.
-    private static var gatheredBytes: Int { 16 * 1024 }
 
     /// What became of the next line.
     enum Step {

@@ -54,7 +54,7 @@ extension Connection {
         writer.number("guards", self.guards.count)
         writer.number("sets", self.sets.count)
         writer.number("lag", lag)
-        writer.number("resyncs", self.counts.resyncs)
-        writer.number("bytes", self.counts.bytes)
+        writer.number("resyncs", self.resyncs)
+        writer.number("bytes", self.outbox.sent)
     }
 }
