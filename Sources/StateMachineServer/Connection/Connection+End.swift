@@ -14,7 +14,7 @@ extension Connection {
             if let watch = self.watches.first(where: { $0.isImplicit && !$0.isEnding }) {
                 self.end(watch)
             }
-            self.endVoters()
+            self.voters.end()
             self.pump()
         case .close:
             self.channel.close(promise: nil)
@@ -28,10 +28,10 @@ extension Connection {
         switch self.lifecycle.leave() {
         case .sayBye:
             self.inbound.clear()
-            self.endVoters()
+            self.voters.end()
             self.leavePast()
             self.outbox.append(ServerLine.bye(reason, own: own), replies: 0)
-            self.kept = nil
+            self.deferred = nil
             self.channel.eventLoop.assumeIsolated().scheduleTask(
                 in: .milliseconds(self.server.limits.farewellMs)
             ) { [weak self] in

@@ -13,7 +13,7 @@ extension Connection {
         let line = Array(line)
         let isSetters = self.door.takes(.set)
         guard isSetters || self.turn.mayServe() else {
-            self.kept = line
+            self.deferred = line
             return .outOfTime
         }
         let mayAnswer = self.orderedSets == 0
@@ -22,12 +22,12 @@ extension Connection {
             // Nobody hears the answer.
             guard !self.isGone || !request.operation.isReading else { return .handled }
             guard mayAnswer || request.operation == .set else {
-                self.kept = line
+                self.deferred = line
                 return .handled
             }
             if request.operation.isReading {
                 guard !isSetters || self.turn.mayServe() else {
-                    self.kept = line
+                    self.deferred = line
                     return .outOfTime
                 }
             }
@@ -36,7 +36,7 @@ extension Connection {
                 self.server.counters.requests.add()
             } catch {
                 guard mayAnswer else {
-                    self.kept = line
+                    self.deferred = line
                     return .handled
                 }
                 self.server.counters.requests.add()
@@ -45,7 +45,7 @@ extension Connection {
             }
         } catch {
             guard mayAnswer else {
-                self.kept = line
+                self.deferred = line
                 return .handled
             }
             self.server.counters.refusals.add()
@@ -95,13 +95,13 @@ extension Connection {
         case .wait(let call):
             try self.wait(call, id: request.id, line)
         case .hold(let call):
-            try self.hold(call, id: request.id, line)
+            try self.voters.hold(call, id: request.id, line)
         case .release(let number):
-            try self.release(number, id: request.id)
+            try self.voters.release(number, id: request.id)
         case .guard(let call):
-            try self.guard(call, id: request.id, line)
+            try self.voters.guard(call, id: request.id, line)
         case .vote(let call):
-            try self.vote(call, id: request.id)
+            try self.voters.vote(call, id: request.id)
         case .history(let call):
             try self.showHistory(call, id: request.id, line)
         case .stats:
@@ -121,34 +121,6 @@ extension Connection {
                     let text = self.door.help
                     return ServerLine.reply(id: nil, own: { $0.string("help", text) })
                 }
-            )
-        }
-    }
-
-    /// Refuses one more of what the connection has as many of as it may.
-    func checkRoom(_ things: String, _ count: Int, of limit: Int) throws(WireError) {
-        guard count < limit else {
-            throw WireError(.limit, "this connection has \(limit) \(things), as many as it may")
-        }
-    }
-
-    /// Refuses to keep one more request if that would be too many bytes.
-    func checkRoom(for line: [UInt8]) throws(WireError) {
-        let limits = self.server.limits
-        guard self.requestBytes + line.count <= limits.requestBytesPerConnection else {
-            throw WireError(
-                .limit,
-                "this request of \(line.count) bytes would be kept, and this connection has "
-                    + "\(self.requestBytes) such; requestBytesPerConnection is "
-                    + "\(limits.requestBytesPerConnection)"
-            )
-        }
-        guard self.user.mayKeep(line.count, within: limits) else {
-            throw WireError(
-                .limit,
-                "this request of \(line.count) bytes would be kept, and this user has "
-                    + "\(self.user.requestBytes) such; requestBytesPerUid is "
-                    + "\(limits.requestBytesPerUid)"
             )
         }
     }
@@ -174,8 +146,12 @@ extension Connection {
                     : "there is a watch of this id on this connection"
             )
         }
-        try self.checkRoom("watches", watches.count, of: self.server.limits.watchesPerConnection)
-        try self.checkRoom(for: line)
+        try self.kept.checkRoom(
+            "watches",
+            watches.count,
+            of: self.server.limits.watchesPerConnection
+        )
+        try self.kept.checkRoom(for: line)
         let resume = call.since.map { self.server.resumePoint($0) }
         self.begin(
             Watch(call, id: id, from: resume, head: self.server.report.seq, request: line)

@@ -141,9 +141,7 @@ extension Connection {
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
-            let blocking = self.server.voters.compactMap { number, owner in
-                owner.holds.first { $0.number == number }
-            }
+            let blocking = self.server.voters.compactMap { $1.hold($0) }
             let denials = Denials(deciding, and: blocking, of: state)
             self.refuse(id, .denied, denials.message, current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)

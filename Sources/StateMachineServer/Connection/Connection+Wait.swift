@@ -6,7 +6,11 @@ extension Connection {
     /// Answers when a state matches, which may be one that has passed or the current one.
     func wait(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         for pattern in call.until + call.fail { try self.server.machine.schema.check(pattern) }
-        try self.checkRoom("waits", self.waits.count, of: self.server.limits.waitsPerConnection)
+        try self.kept.checkRoom(
+            "waits",
+            self.waits.count,
+            of: self.server.limits.waitsPerConnection
+        )
         let head = self.server.ring.head
         var resync: ServerLine.Resync?
         var passed = head
@@ -23,7 +27,7 @@ extension Connection {
             wait.passed = passed
         }
         guard !self.outbox.isClosed else { return }
-        try self.checkRoom(for: line)
+        try self.kept.checkRoom(for: line)
         self.waits.append(wait)
         if let past {
             self.search(past)

@@ -61,7 +61,7 @@ extension Connection {
             }
             guard let seq = self.outbox.nextSeq else {
                 if self.judgeWaits() { continue }
-                self.writeQuestions()
+                self.voters.writeQuestions()
                 return
             }
             let head = self.server.ring.head
@@ -197,7 +197,7 @@ extension Connection {
         for watch in self.watches { watch.timer?.task.cancel() }
         self.watches = []
         self.waits = []
-        self.endVoters()
+        self.voters.end()
     }
 
     /// Whether it has a watch that has a quarter of the ring before it.

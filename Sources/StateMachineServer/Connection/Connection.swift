@@ -16,6 +16,8 @@ final class Connection: ChannelInboundHandler {
     let channel: any Channel
     let turn: Turn
     let outbox: Outbox
+    let kept: KeptRequests
+    let voters: Voters
 
     /// Where the server keeps it.
     var place = 0
@@ -39,16 +41,10 @@ final class Connection: ChannelInboundHandler {
     /// How many of them are answered in the order of their requests.
     var orderedSets = 0
     /// A request that is to be answered after these.
-    @exclusivity(unchecked) var kept: [UInt8]?
-    var holds: [SocketVoter] = [] {
-        didSet { self.countRequests() }
-    }
-    @exclusivity(unchecked) var guards: [SocketVoter] = [] {
-        didSet { self.countRequests() }
-    }
+    @exclusivity(unchecked) var deferred: [UInt8]?
     /// Bytes of the requests that these are kept with.
-    private(set) var requestBytes = 0 {
-        didSet { self.user.requestBytes += self.requestBytes - oldValue }
+    private var requestBytes = 0 {
+        didSet { self.kept.change(by: self.requestBytes - oldValue) }
     }
 
     /// For `stats`.
@@ -106,12 +102,14 @@ final class Connection: ChannelInboundHandler {
             descriptor: descriptor,
             turn: self.turn
         )
+        self.kept = KeptRequests(server: server, user: self.user)
+        self.voters = Voters(server: server, peer: peer, outbox: self.outbox, kept: self.kept)
     }
 
     var hasOutput: Bool {
         self.outbox.hasLines || self.hasEndedWaits
             || self.watches.contains(where: \.isRunning)
-            || self.guards.contains { $0.dueMs != nil }
+            || self.voters.hasQuestions
     }
 
     /// Whether what kept it from being read is over; its answers may have been written already, in
@@ -203,7 +201,7 @@ final class Connection: ChannelInboundHandler {
             self.hasSeenEOF = true
             self.serve()
             // Also if the client, which does not read, has more to be dealt with.
-            self.endVoters()
+            self.voters.end()
         }
         context.fireUserInboundEventTriggered(event)
     }
@@ -224,7 +222,7 @@ final class Connection: ChannelInboundHandler {
     /// Whether anything is left of what the client has sent that could change something.
     private var hasRequests: Bool {
         self.lifecycle.isListening && self.door.takes(.set) && !self.server.isClosing
-            && (self.kept != nil || self.inbound.hasLine)
+            && (self.deferred != nil || self.inbound.hasLine)
     }
 
     /// Carries out what arrived before the client vanished and changes something; nobody hears the
@@ -288,13 +286,13 @@ final class Connection: ChannelInboundHandler {
                 return
             }
             if self.lifecycle.isListening, self.mustWaitForReaders,
-                self.kept != nil || self.inbound.hasUnseen
+                self.deferred != nil || self.inbound.hasUnseen
             {
                 self.isPaused = true
                 self.server.pause(self)
                 return
             }
-        } while self.lifecycle.isListening && (self.kept != nil || self.inbound.hasLine)
+        } while self.lifecycle.isListening && (self.deferred != nil || self.inbound.hasLine)
         self.read(true)
         if self.hasSeenEOF { self.inputEnded() }
         self.finish()
@@ -346,7 +344,7 @@ final class Connection: ChannelInboundHandler {
     /// of its own to be decided has it read again.
     var mayRead: Bool {
         let limits = self.server.limits
-        return (self.kept == nil || self.orderedSets == 0)
+        return (self.deferred == nil || self.orderedSets == 0)
             && self.outbox.mayTakeMore
             && self.sets.count < limits.setsPerConnection
             && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
@@ -356,8 +354,6 @@ final class Connection: ChannelInboundHandler {
         var bytes = 0
         for watch in self.watches { bytes += watch.request.count }
         for wait in self.waits { bytes += wait.request.count }
-        for hold in self.holds { bytes += hold.request.count }
-        for voter in self.guards { bytes += voter.request.count }
         self.requestBytes = bytes
     }
 
@@ -372,12 +368,12 @@ final class Connection: ChannelInboundHandler {
 
     /// Whether there are whole lines that were not dealt with, for lack of time.
     var hasUnserved: Bool {
-        self.isOpen && !self.isPaused && (self.kept != nil || self.inbound.hasUnseen)
+        self.isOpen && !self.isPaused && (self.deferred != nil || self.inbound.hasUnseen)
     }
 
     /// Answers the next line, where it lies.
     private func handleNextLine() -> Step {
-        if let kept = self.kept.take() { return kept.withUnsafeBytes { self.handle($0) } }
+        if let line = self.deferred.take() { return line.withUnsafeBytes { self.handle($0) } }
         switch self.inbound.next() {
         case .line(let line): return line.withUnsafeReadableBytes { self.handle($0) }
         case .none: return .none

@@ -19,10 +19,6 @@ extension Connection {
         let record = self.record(socket: inode)
         for wait in self.waits { wait.end() }
         for watch in self.watches { watch.timer?.task.cancel() }
-        // What a hold keeps from happening is not to happen in the last moment.
-        self.server.keep(self.holds + self.guards)
-        self.holds = []
-        self.guards = []
         self.lifecycle.leftBehind()
         self.channel.close(promise: nil)
         return (record, copy)
@@ -34,8 +30,7 @@ extension Connection {
         self.outbox.handOver(to: &record, place: self.index)
         record.watches = self.watches.map(\.record)
         record.waits = self.waits.map(\.record)
-        record.holds = self.holds.map(\.record)
-        record.guards = self.guards.map(\.record)
+        self.voters.handOver(to: &record)
         record.resyncs = self.resyncs
         return record
     }
@@ -46,7 +41,7 @@ extension Connection {
 
     /// What the client has sent and was not dealt with.
     var unhandledInput: [UInt8] {
-        (self.kept.map { $0 + [UInt8(ascii: "\n")] } ?? []) + self.inbound.bytes
+        (self.deferred.map { $0 + [UInt8(ascii: "\n")] } ?? []) + self.inbound.bytes
     }
 
     /// Puts that before what arrives.
@@ -64,16 +59,9 @@ extension Connection {
         let isContinued = self.server.isContinuing(handOver)
         self.resyncs = record.resyncs
         self.takeInput(record.input)
-        for voter in record.holds {
+        for voter in record.holds + record.guards {
             self.again(voter.request) { request throws(WireError) in
-                guard case .hold(let call) = request.call else { return }
-                try self.place(call, id: request.id, Array(voter.request), number: voter.number)
-            }
-        }
-        for voter in record.guards {
-            self.again(voter.request) { request throws(WireError) in
-                guard case .guard(let call) = request.call else { return }
-                try self.place(call, id: request.id, Array(voter.request), number: voter.number)
+                try self.voters.goOn(with: request, of: voter)
             }
         }
         if isContinued {

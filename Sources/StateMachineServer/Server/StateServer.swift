@@ -30,8 +30,8 @@ final class StateServer: @unchecked Sendable {
         didSet { self.status?.changed(watches: self.watches) }
     }
 
-    /// The connections that have each hold and guard, by its number.
-    var voters: [UInt64: Connection] = [:]
+    /// Who has each hold and guard, by its number.
+    var voters: [UInt64: Voters] = [:]
 
     /// States by the bytes that asked for them.
     @exclusivity(unchecked) var decodedStates = DecodedStates()
