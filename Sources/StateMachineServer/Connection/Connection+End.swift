@@ -42,21 +42,9 @@ extension Connection {
         }
     }
 
-    /// Has no set happen whose turn has not come: the daemon is going down.
-    func withdrawSets() {
-        for set in self.sets { set.withdraw() }
-    }
-
-    /// Answers the sets that are not decided, and will not happen.
-    func refuseSets() {
-        for set in self.sets {
-            self.outbox.append(
-                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
-                replies: 0
-            )
-        }
-        self.sets = []
-        self.orderedSets = 0
+    /// A set was decided after others had their turn.
+    func setWasDecided() {
+        if self.isGone { self.turn.want() } else { self.server.answered(self) }
     }
 
     /// How soon a client may come back after a restart, in milliseconds.
@@ -82,7 +70,7 @@ extension Connection {
     func finish() {
         guard self.outbox.isEmpty else { return }
         let hasPending =
-            !self.watches.isEmpty || !self.waits.isEmpty || !self.sets.isEmpty
+            !self.watches.isEmpty || !self.waits.isEmpty || self.sets.count > 0
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {
         case .close: self.channel.close(promise: nil)
         case .linger: self.channel.close(mode: .output, promise: nil)

@@ -16,7 +16,7 @@ extension Connection {
             self.deferred = line
             return .outOfTime
         }
-        let mayAnswer = self.orderedSets == 0
+        let mayAnswer = !self.sets.hasOrdered
         do {
             guard let request = try Request.parse(line) else { return .handled }
             // Nobody hears the answer.
@@ -60,7 +60,7 @@ extension Connection {
             let state = self.server.decodedStates[set]
         else { return false }
         self.server.counters.requests.add()
-        self.set(state, nil, cause: set.cause, id: set.id)
+        self.sets.set(state, nil, cause: set.cause, id: set.id)
         return true
     }
 
@@ -83,11 +83,7 @@ extension Connection {
             )
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):
-            let state = try self.state(for: call, lineLength: line.count)
-            line.withUnsafeBytes { line in
-                if let set = SetLine(line) { self.server.decodedStates.keep(state, for: set) }
-            }
-            self.set(state, call, cause: call.cause, id: request.id)
+            try self.sets.set(call, id: request.id, line)
         case .watch(let call):
             try self.watch(call, id: request.id, line)
         case .unwatch:

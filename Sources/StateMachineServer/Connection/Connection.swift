@@ -18,6 +18,7 @@ final class Connection: ChannelInboundHandler {
     let outbox: Outbox
     let kept: KeptRequests
     let voters: Voters
+    let sets: Sets
 
     /// Where the server keeps it.
     var place = 0
@@ -37,9 +38,6 @@ final class Connection: ChannelInboundHandler {
     @exclusivity(unchecked) var hasEndedWaits = false
     /// Whether changes before the ring are being held against some of them.
     var isSearching = false
-    var sets = CircularBuffer<PendingSet>()
-    /// How many of them are answered in the order of their requests.
-    var orderedSets = 0
     /// A request that is to be answered after these.
     @exclusivity(unchecked) var deferred: [UInt8]?
     /// Bytes of the requests that these are kept with.
@@ -67,8 +65,6 @@ final class Connection: ChannelInboundHandler {
     @exclusivity(unchecked) var isInRound = false
     /// Whether it is listed as one whose set was answered.
     @exclusivity(unchecked) var isAnswered = false
-    /// Whether a set was carried out since it was last written to.
-    @exclusivity(unchecked) var hasSet = false
 
     /// Whether it has a place; a connection that is turned away has none to give back.
     private(set) var isAdmitted = false
@@ -104,6 +100,13 @@ final class Connection: ChannelInboundHandler {
         )
         self.kept = KeptRequests(server: server, user: self.user)
         self.voters = Voters(server: server, peer: peer, outbox: self.outbox, kept: self.kept)
+        self.sets = Sets(
+            server: server,
+            user: self.user,
+            peer: peer,
+            outbox: self.outbox,
+            turn: self.turn
+        )
     }
 
     var hasOutput: Bool {
@@ -241,7 +244,7 @@ final class Connection: ChannelInboundHandler {
             }
             guard self.handleNextLine() == .handled else { break }
         }
-        self.withdrawWaitingSets()
+        self.sets.withdrawWaiting()
         if !self.hasRequests { self.end() }
     }
 
@@ -249,7 +252,7 @@ final class Connection: ChannelInboundHandler {
     func end() {
         guard !self.isForgotten else { return }
         self.isForgotten = true
-        self.withdrawWaitingSets()
+        self.sets.withdrawWaiting()
         self.lifecycle.becameInactive()
         self.server.remove(self)
         self.turn.close()
@@ -273,7 +276,7 @@ final class Connection: ChannelInboundHandler {
             {
                 step = self.handleNextLine()
             }
-            self.pump(isUrgent: exchange(&self.hasSet, with: false))
+            self.pump(isUrgent: self.sets.takeHasSet())
             self.server.counters.report()
             guard step != .outOfTime else {
                 self.turn.cutShort()
@@ -339,15 +342,9 @@ final class Connection: ChannelInboundHandler {
 
     /// Whether the client has few enough answers to come: such that it has not read, and such that
     /// wait for votes or for the disk.
-    ///
-    /// While all clients together have too many undecided sets, one that has any is not read. The last
-    /// of its own to be decided has it read again.
     var mayRead: Bool {
-        let limits = self.server.limits
-        return (self.deferred == nil || self.orderedSets == 0)
-            && self.outbox.mayTakeMore
-            && self.sets.count < limits.setsPerConnection
-            && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
+        (self.deferred == nil || !self.sets.hasOrdered) && self.outbox.mayTakeMore
+            && self.sets.mayTakeMore
     }
 
     private func countRequests() {

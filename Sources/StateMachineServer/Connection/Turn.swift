@@ -55,6 +55,9 @@ final class Turn {
     /// Whether a request that changes nothing may be carried out now.
     func mayServe() -> Bool { self.connection.map { self.turns.mayServe($0) } ?? false }
 
+    /// A set was decided after others had their turn.
+    func setWasDecided() { self.connection?.setWasDecided() }
+
     /// The channel has written what the socket did not take.
     func hasRoom() { self.connection?.hasRoom() }
 }

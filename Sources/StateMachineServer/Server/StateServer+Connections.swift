@@ -105,12 +105,12 @@ extension StateServer {
     /// Has nothing decided any more, and then does what is to be done with the connections.
     func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
-        for connection in self.connections { connection.withdrawSets() }
+        for connection in self.connections { connection.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
         self.machine.afterCommits {
             self.catchUp()
             // All sets are answered before the first guard is let go, which would decide them.
-            for connection in self.connections { connection.refuseSets() }
+            for connection in self.connections { connection.sets.refuse() }
             body()
         }
     }
