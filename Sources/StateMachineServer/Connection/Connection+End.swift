@@ -54,12 +54,7 @@ extension Connection {
 
     /// Answers the waits and says goodbye.
     func shutDown(_ reason: ServerLine.ByeReason) {
-        self.answerWaits(until: .max)
-        for wait in self.waits {
-            wait.end()
-            self.refuse(wait, .shuttingDown)
-        }
-        self.waits = []
+        self.waits.shutDown()
         self.leave(reason) { writer in
             if reason == .restart { writer.number("retryMs", Self.retryMs) }
         }
@@ -70,7 +65,7 @@ extension Connection {
     func finish() {
         guard self.outbox.isEmpty else { return }
         let hasPending =
-            !self.watches.isEmpty || !self.waits.isEmpty || self.sets.count > 0
+            !self.watches.isEmpty || self.waits.count > 0 || self.sets.count > 0
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {
         case .close: self.channel.close(promise: nil)
         case .linger: self.channel.close(mode: .output, promise: nil)

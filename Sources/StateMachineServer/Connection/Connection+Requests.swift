@@ -89,7 +89,7 @@ extension Connection {
         case .unwatch:
             try self.unwatch(id: request.id)
         case .wait(let call):
-            try self.wait(call, id: request.id, line)
+            try self.waits.begin(call, id: request.id, line)
         case .hold(let call):
             try self.voters.hold(call, id: request.id, line)
         case .release(let number):
@@ -183,9 +183,7 @@ extension Connection {
     private func unwatch(id: RequestID?) throws(WireError) {
         if let watch = self.watches.first(where: { $0.id == id && !$0.isEnding }) {
             self.end(watch)
-        } else if id != nil, let index = self.waits.firstIndex(where: { $0.id == id }) {
-            self.waits.remove(at: index).end()
-        } else {
+        } else if !(id.map { self.waits.end($0) } ?? false) {
             throw WireError(
                 .notFound,
                 id == nil

@@ -55,12 +55,12 @@ extension Connection {
                 guard self.writeHistory(run), self.outbox.endRun() else { return }
             }
             let limit = self.server.limits.replyBytesPerConnection
-            if self.hasEndedWaits, self.outbox.owesLess(than: limit) {
-                self.answerWaits(until: limit)
+            if self.waits.haveEnded, self.outbox.owesLess(than: limit) {
+                self.waits.answerEnded(until: limit)
                 continue
             }
             guard let seq = self.outbox.nextSeq else {
-                if self.judgeWaits() { continue }
+                if self.waits.goOn() { continue }
                 self.voters.writeQuestions()
                 return
             }
@@ -192,11 +192,9 @@ extension Connection {
     /// end is still to be seen.
     func dropOutput() {
         self.outbox.close()
-        for wait in self.waits { wait.end() }
-        self.hasEndedWaits = false
+        self.waits.drop()
         for watch in self.watches { watch.timer?.task.cancel() }
         self.watches = []
-        self.waits = []
         self.voters.end()
     }
 

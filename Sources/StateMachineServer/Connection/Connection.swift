@@ -18,6 +18,7 @@ final class Connection: ChannelInboundHandler {
     let outbox: Outbox
     let kept: KeptRequests
     let voters: Voters
+    let waits: Waits
     let sets: Sets
 
     /// Where the server keeps it.
@@ -31,13 +32,6 @@ final class Connection: ChannelInboundHandler {
             self.countRequests()
         }
     }
-    @exclusivity(unchecked) var waits: [PendingWait] = [] {
-        didSet { self.countRequests() }
-    }
-    /// Whether changes have ended some of them that were not answered.
-    @exclusivity(unchecked) var hasEndedWaits = false
-    /// Whether changes before the ring are being held against some of them.
-    var isSearching = false
     /// A request that is to be answered after these.
     @exclusivity(unchecked) var deferred: [UInt8]?
     /// Bytes of the requests that these are kept with.
@@ -100,6 +94,13 @@ final class Connection: ChannelInboundHandler {
         )
         self.kept = KeptRequests(server: server, user: self.user)
         self.voters = Voters(server: server, peer: peer, outbox: self.outbox, kept: self.kept)
+        self.waits = Waits(
+            server: server,
+            peer: peer,
+            outbox: self.outbox,
+            turn: self.turn,
+            kept: self.kept
+        )
         self.sets = Sets(
             server: server,
             user: self.user,
@@ -110,7 +111,7 @@ final class Connection: ChannelInboundHandler {
     }
 
     var hasOutput: Bool {
-        self.outbox.hasLines || self.hasEndedWaits
+        self.outbox.hasLines || self.waits.haveEnded
             || self.watches.contains(where: \.isRunning)
             || self.voters.hasQuestions
     }
@@ -350,7 +351,6 @@ final class Connection: ChannelInboundHandler {
     private func countRequests() {
         var bytes = 0
         for watch in self.watches { bytes += watch.request.count }
-        for wait in self.waits { bytes += wait.request.count }
         self.requestBytes = bytes
     }
 

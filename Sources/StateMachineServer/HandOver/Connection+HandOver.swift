@@ -11,13 +11,12 @@ extension Connection {
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
         guard self.lifecycle.isListening, self.isAdmitted, !self.outbox.isClosed else { return nil }
-        self.answerWaits(until: .max)
+        self.waits.answerEnded(until: .max)
         self.pump(isUrgent: true)
         guard !self.outbox.isClosed, let (inode, copy) = self.outbox.duplicateSocket() else {
             return nil
         }
         let record = self.record(socket: inode)
-        for wait in self.waits { wait.end() }
         for watch in self.watches { watch.timer?.task.cancel() }
         self.lifecycle.leftBehind()
         self.channel.close(promise: nil)
@@ -29,7 +28,7 @@ extension Connection {
         record.input = Data(self.unhandledInput)
         self.outbox.handOver(to: &record, place: self.index)
         record.watches = self.watches.map(\.record)
-        record.waits = self.waits.map(\.record)
+        self.waits.handOver(to: &record)
         self.voters.handOver(to: &record)
         record.resyncs = self.resyncs
         return record
@@ -74,7 +73,7 @@ extension Connection {
                 guard case .wait(var call) = request.call else { return }
                 if wait.isJudged { call.since = "\(handOver.epoch):\(handOver.seq)" }
                 call.timeoutMs = wait.leftMs
-                try self.wait(call, id: request.id, Array(wait.request))
+                try self.waits.begin(call, id: request.id, Array(wait.request))
             }
         }
         self.outbox.goOnWithLine(of: record)

@@ -57,7 +57,7 @@ final class StateServer: @unchecked Sendable {
     /// All that there are, each at its own ``Connection/place``.
     var connections: [Connection] = []
     /// What changes are held against.
-    var waits = Waits()
+    var waits = WaitTable()
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
     var isClosing = false
     /// What is to be done when all connections of the last process are here; nil: they are.
@@ -151,9 +151,7 @@ final class StateServer: @unchecked Sendable {
         self.counters.changes.add()
         guard !self.waits.isEmpty else { return }
         for wait in self.waits.take(endedBy: entered.state) {
-            wait.entered = entered
-            wait.connection.hasEndedWaits = true
-            self.turns.want(wait.connection)
+            wait.ended(by: entered)
         }
     }
 
