@@ -11,9 +11,7 @@ extension Connection {
                 let message = "the last line has no newline and was not carried out"
                 self.outbox.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
             }
-            if let watch = self.watches.first(where: { $0.isImplicit && !$0.isEnding }) {
-                self.end(watch)
-            }
+            self.subscriptions.endImplicit()
             self.voters.end()
             self.pump()
         case .close:
@@ -29,7 +27,8 @@ extension Connection {
         case .sayBye:
             self.inbound.clear()
             self.voters.end()
-            self.leavePast()
+            self.subscriptions.leavePast()
+            self.history.leavePast()
             self.outbox.append(ServerLine.bye(reason, own: own), replies: 0)
             self.deferred = nil
             self.channel.eventLoop.assumeIsolated().scheduleTask(
@@ -65,7 +64,7 @@ extension Connection {
     func finish() {
         guard self.outbox.isEmpty else { return }
         let hasPending =
-            !self.watches.isEmpty || self.waits.count > 0 || self.sets.count > 0
+            self.subscriptions.count > 0 || self.waits.count > 0 || self.sets.count > 0
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.hasSeenEOF) {
         case .close: self.channel.close(promise: nil)
         case .linger: self.channel.close(mode: .output, promise: nil)

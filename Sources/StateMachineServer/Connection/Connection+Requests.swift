@@ -85,7 +85,7 @@ extension Connection {
         case .set(let call):
             try self.sets.set(call, id: request.id, line)
         case .watch(let call):
-            try self.watch(call, id: request.id, line)
+            try self.subscriptions.begin(call, id: request.id, line)
         case .unwatch:
             try self.unwatch(id: request.id)
         case .wait(let call):
@@ -99,7 +99,7 @@ extension Connection {
         case .vote(let call):
             try self.voters.vote(call, id: request.id)
         case .history(let call):
-            try self.showHistory(call, id: request.id, line)
+            try self.history.begin(call, id: request.id, line)
         case .stats:
             self.outbox.reply(self.server.stats(id: request.id))
         case .ping:
@@ -121,69 +121,8 @@ extension Connection {
         }
     }
 
-    private func watch(
-        _ call: WatchCall,
-        id: RequestID?,
-        _ line: [UInt8]
-    ) throws(WireError) {
-        for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
-        guard call.beatMs ?? .max >= ServerLimits.beatMs else {
-            throw WireError(
-                .badRequest,
-                "beatMs must be at least \(ServerLimits.beatMs); leave it out for no beats"
-            )
-        }
-        let watches = self.watches.filter { !$0.isEnding }
-        guard !watches.contains(where: { $0.id == id }) else {
-            throw WireError(
-                .badRequest,
-                id == nil
-                    ? "there is a watch without id on this connection; give this one an id"
-                    : "there is a watch of this id on this connection"
-            )
-        }
-        try self.kept.checkRoom(
-            "watches",
-            watches.count,
-            of: self.server.limits.watchesPerConnection
-        )
-        try self.kept.checkRoom(for: line)
-        let resume = call.since.map { self.server.resumePoint($0) }
-        self.begin(
-            Watch(call, id: id, from: resume, head: self.server.report.seq, request: line)
-        )
-    }
-
-    private func showHistory(
-        _ call: HistoryCall,
-        id: RequestID?,
-        _ line: [UInt8]
-    ) throws(WireError) {
-        for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
-        var cursor = self.server.first - 1
-        var resync: ServerLine.Resync?
-        switch call.since.map({ self.server.resumePoint($0) }) {
-        case nil: break
-        case .replay(let seq): cursor = seq
-        case .resync(let reason, _): resync = reason
-        }
-        self.outbox.append(
-            HistoryRun(
-                call,
-                id: id,
-                after: cursor,
-                through: self.server.ring.head,
-                resync: resync,
-                isFromOldest: call.since == nil,
-                request: line
-            )
-        )
-    }
-
     private func unwatch(id: RequestID?) throws(WireError) {
-        if let watch = self.watches.first(where: { $0.id == id && !$0.isEnding }) {
-            self.end(watch)
-        } else if !(id.map { self.waits.end($0) } ?? false) {
+        guard self.subscriptions.end(id) || id.map({ self.waits.end($0) }) ?? false else {
             throw WireError(
                 .notFound,
                 id == nil

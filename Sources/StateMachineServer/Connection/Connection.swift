@@ -16,32 +16,19 @@ final class Connection: ChannelInboundHandler {
     let channel: any Channel
     let turn: Turn
     let outbox: Outbox
-    let kept: KeptRequests
+    let subscriptions: Subscriptions
+    let history: HistoryAnswers
     let voters: Voters
     let waits: Waits
     let sets: Sets
+    let order: WritingOrder
 
     /// Where the server keeps it.
     var place = 0
 
     @exclusivity(unchecked) var lifecycle = ConnectionLifecycle()
-    @exclusivity(unchecked) var watches: [Watch] = [] {
-        didSet {
-            let change = self.watches.count - oldValue.count
-            if change != 0 { self.server.watches += change }
-            self.countRequests()
-        }
-    }
     /// A request that is to be answered after these.
     @exclusivity(unchecked) var deferred: [UInt8]?
-    /// Bytes of the requests that these are kept with.
-    private var requestBytes = 0 {
-        didSet { self.kept.change(by: self.requestBytes - oldValue) }
-    }
-
-    /// For `stats`.
-    @exclusivity(unchecked) var resyncs: UInt64 = 0
-
     @exclusivity(unchecked) var inbound = InboundLines()
     private(set) var isReading = true
     /// Whether its requests wait until everybody has been written to.
@@ -92,14 +79,14 @@ final class Connection: ChannelInboundHandler {
             descriptor: descriptor,
             turn: self.turn
         )
-        self.kept = KeptRequests(server: server, user: self.user)
-        self.voters = Voters(server: server, peer: peer, outbox: self.outbox, kept: self.kept)
+        let kept = KeptRequests(server: server, user: self.user)
+        self.voters = Voters(server: server, peer: peer, outbox: self.outbox, kept: kept)
         self.waits = Waits(
             server: server,
             peer: peer,
             outbox: self.outbox,
             turn: self.turn,
-            kept: self.kept
+            kept: kept
         )
         self.sets = Sets(
             server: server,
@@ -108,12 +95,28 @@ final class Connection: ChannelInboundHandler {
             outbox: self.outbox,
             turn: self.turn
         )
+        let changes = ChangeWriter(
+            server: server,
+            peer: peer,
+            outbox: self.outbox,
+            turn: self.turn
+        )
+        self.subscriptions = Subscriptions(changes, kept: kept)
+        self.history = HistoryAnswers(changes)
+        self.order = WritingOrder(
+            server: server,
+            channel: channel,
+            turn: self.turn,
+            outbox: self.outbox,
+            subscriptions: self.subscriptions,
+            history: self.history,
+            waits: self.waits,
+            voters: self.voters
+        )
     }
 
     var hasOutput: Bool {
-        self.outbox.hasLines || self.waits.haveEnded
-            || self.watches.contains(where: \.isRunning)
-            || self.voters.hasQuestions
+        self.order.hasOutput
     }
 
     /// Whether what kept it from being read is over; its answers may have been written already, in
@@ -174,8 +177,7 @@ final class Connection: ChannelInboundHandler {
         self.isOpen = true
         if self.door.isWatchImplied {
             self.server.catchUp()
-            let head = self.server.report.seq
-            self.begin(Watch(WatchCall(), id: nil, from: nil, head: head, isImplicit: true))
+            self.subscriptions.beginImplicit()
         }
         self.serve()
     }
@@ -216,7 +218,7 @@ final class Connection: ChannelInboundHandler {
     }
 
     private func vanished() {
-        self.dropOutput()
+        self.order.drop()
         self.isGone = true
         self.isPaused = false
         // Before its time it is not served.
@@ -325,13 +327,7 @@ final class Connection: ChannelInboundHandler {
         let isToGoOn = self.turn.isCutShort && !self.isForgotten
         if isToGoOn { self.server.turns.lineUp(self) }
         // What it has asked for besides keeps nobody waiting who sets.
-        if !isToGoOn || !self.hasChangesToWrite { self.server.tookTurn(self) }
-    }
-
-    /// Whether there are changes that its socket would take.
-    private var hasChangesToWrite: Bool {
-        let head = self.server.ring.head
-        return self.outbox.isFree && self.watches.contains { $0.isRunning && $0.cursor < head }
+        if !isToGoOn || !self.subscriptions.hasChangesToWrite { self.server.tookTurn(self) }
     }
 
     /// Everybody has been written to.
@@ -346,12 +342,6 @@ final class Connection: ChannelInboundHandler {
     var mayRead: Bool {
         (self.deferred == nil || !self.sets.hasOrdered) && self.outbox.mayTakeMore
             && self.sets.mayTakeMore
-    }
-
-    private func countRequests() {
-        var bytes = 0
-        for watch in self.watches { bytes += watch.request.count }
-        self.requestBytes = bytes
     }
 
     /// What became of the next line.
@@ -378,6 +368,27 @@ final class Connection: ChannelInboundHandler {
             self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
             return .none
         }
+    }
+
+    /// Writes what there is, and goes on reading or closes if that is what it waited for.
+    func flush(isUrgent: Bool = false) {
+        self.pump(isUrgent: isUrgent)
+        if self.isToReadAgain || self.hasUnserved { self.serve() } else { self.finish() }
+    }
+
+    /// Writes all that can be written now.
+    func pump(isUrgent: Bool = false) {
+        self.turn.write(isUrgent: isUrgent) { self.order.write() }
+        if self.outbox.isClosed { self.order.drop() }
+    }
+
+    /// The channel has written what the socket did not take.
+    func hasRoom() {
+        // Who is about to lose something does not wait in line.
+        if self.subscriptions.isFarBehind, self.user.urgently({ self.flush(isUrgent: true) }) {
+            return
+        }
+        self.turn.want()
     }
 
     private func read(_ isReading: Bool) {

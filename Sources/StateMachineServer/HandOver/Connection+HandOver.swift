@@ -17,7 +17,6 @@ extension Connection {
             return nil
         }
         let record = self.record(socket: inode)
-        for watch in self.watches { watch.timer?.task.cancel() }
         self.lifecycle.leftBehind()
         self.channel.close(promise: nil)
         return (record, copy)
@@ -26,16 +25,11 @@ extension Connection {
     private func record(socket: UInt64) -> HandOverRecord.Connection {
         var record = HandOverRecord.Connection(socket: socket, door: self.door, isOpen: self.isOpen)
         record.input = Data(self.unhandledInput)
-        self.outbox.handOver(to: &record, place: self.index)
-        record.watches = self.watches.map(\.record)
+        self.outbox.handOver(to: &record, place: self.subscriptions.place)
+        self.subscriptions.handOver(to: &record)
         self.waits.handOver(to: &record)
         self.voters.handOver(to: &record)
-        record.resyncs = self.resyncs
         return record
-    }
-
-    private func index(of watch: Watch) -> Int {
-        self.watches.firstIndex { $0 === watch } ?? self.watches.endIndex
     }
 
     /// What the client has sent and was not dealt with.
@@ -56,7 +50,7 @@ extension Connection {
     ///   - handOver: the whole of what it left.
     func goOn(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
         let isContinued = self.server.isContinuing(handOver)
-        self.resyncs = record.resyncs
+        self.subscriptions.goOn(afterResyncs: record.resyncs)
         self.takeInput(record.input)
         for voter in record.holds + record.guards {
             self.again(voter.request) { request throws(WireError) in
@@ -77,44 +71,23 @@ extension Connection {
             }
         }
         self.outbox.goOnWithLine(of: record)
-        if self.outbox.isClosed { self.dropOutput() }
+        if self.outbox.isClosed { self.order.drop() }
     }
 
     /// The same numbering: watches go on at their cursors, and answers in their order.
     private func goOnWithOutput(of record: HandOverRecord.Connection) {
-        let watches = record.watches.map { Watch($0, head: self.server.ring.head) }
-        self.watches = watches.compactMap(\.self)
+        let watches = self.subscriptions.goOn(with: record)
         self.outbox.goOn(with: record) { $0 < watches.count ? watches[$0] : nil }
     }
 
     /// Another numbering: answers that were ready go out, and watches are told.
     private func beginAnew(after record: HandOverRecord.Connection) {
-        if let run = record.history { self.end(run) }
+        if let run = record.history { self.history.end(run) }
         for segment in record.outbox {
             self.outbox.append(Array(segment.bytes), replies: segment.replies)
-            if case .history(let run) = segment.mark { self.end(run) }
+            if case .history(let run) = segment.mark { self.history.end(run) }
         }
-        for watch in record.watches where !watch.isEnding {
-            let (call, id) = watch.call ?? (WatchCall(), nil)
-            self.begin(
-                Watch(
-                    call,
-                    id: id,
-                    from: .resync(.restarted, missed: nil),
-                    head: self.server.ring.head,
-                    request: watch.request.map { Array($0) } ?? [],
-                    isImplicit: watch.request == nil
-                )
-            )
-        }
-    }
-
-    /// Ends an answer to `history` whose numbering is gone.
-    private func end(_ record: HandOverRecord.History) {
-        guard let run = HistoryRun(record) else { return }
-        run.resync = .restarted
-        run.cursor = run.end
-        self.outbox.append(self.server.summary(of: run), replies: 1)
+        for watch in record.watches { self.subscriptions.beginAnew(watch) }
     }
 
     /// Carries out again, without an answer, what a client asked the last process for.

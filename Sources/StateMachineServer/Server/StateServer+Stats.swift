@@ -43,18 +43,16 @@ extension StateServer {
 extension Connection {
     /// One row of `stats`.
     fileprivate func writeRow(to writer: inout LineWriter, head: UInt64) {
-        var lag: UInt64 = 0
-        for watch in self.watches { lag = max(lag, head - watch.cursor) }
         writer.number("uid", self.peer.uid)
         writer.number("pid", self.peer.pid)
         writer.string("door", self.door.rawValue)
-        writer.number("watches", self.watches.count)
+        writer.number("watches", self.subscriptions.count)
         writer.number("waits", self.waits.count)
         writer.number("holds", self.voters.counts.holds)
         writer.number("guards", self.voters.counts.guards)
         writer.number("sets", self.sets.count)
-        writer.number("lag", lag)
-        writer.number("resyncs", self.resyncs)
+        writer.number("lag", self.subscriptions.lag(at: head))
+        writer.number("resyncs", self.subscriptions.resyncs)
         writer.number("bytes", self.outbox.sent)
     }
 }
