@@ -8,52 +8,52 @@ import NIOCore
 ///
 /// Belongs to the event loop.
 struct WritingOrder {
-    let server: StateServer
-    let channel: any Channel
-    let turn: Turn
-    let outbox: Outbox
-    let subscriptions: Subscriptions
-    let history: HistoryAnswers
-    let waits: Waits
-    let voters: Voters
+    private let parts: ConnectionParts
+    private var outbox: Outbox { self.parts.outbox }
+
+    init(_ parts: ConnectionParts) {
+        self.parts = parts
+    }
 
     /// Whether there may be something to write.
     var hasOutput: Bool {
-        self.outbox.hasLines || self.waits.haveEnded || self.subscriptions.isRunning
-            || self.voters.hasQuestions
+        self.outbox.hasLines || self.parts.waits.haveEnded || self.parts.subscriptions.isRunning
+            || self.parts.voters.hasQuestions
     }
 
     /// Writes all that can be written now.
     func write() {
-        while self.channel.isActive, self.outbox.isFree {
-            guard self.subscriptions.write() else { return }
+        while self.parts.channel.isActive, self.outbox.isFree {
+            guard self.parts.subscriptions.write() else { return }
             // A reply comes after every change up to it.
-            guard !self.turn.isCutShort, !self.subscriptions.isReadingPast else { return }
-            guard self.history.write() else { return }
-            let limit = self.server.limits.replyBytesPerConnection
-            if self.waits.haveEnded, self.outbox.owesLess(than: limit) {
-                self.waits.answerEnded(until: limit)
+            guard !self.parts.turn.isCutShort, !self.parts.subscriptions.isReadingPast else {
+                return
+            }
+            guard self.parts.history.write() else { return }
+            let limit = self.parts.server.limits.replyBytesPerConnection
+            if self.parts.waits.haveEnded, self.outbox.owesLess(than: limit) {
+                self.parts.waits.answerEnded(until: limit)
                 continue
             }
             guard let seq = self.outbox.nextSeq else {
-                if self.waits.goOn() { continue }
-                self.voters.writeQuestions()
+                if self.parts.waits.goOn() { continue }
+                self.parts.voters.writeQuestions()
                 return
             }
-            let head = self.server.ring.head
+            let head = self.parts.server.ring.head
             if seq > head {
-                self.server.catchUp()
+                self.parts.server.catchUp()
                 // If they are coming in right now, whoever brings them has this written afterwards.
-                guard self.server.ring.head > head else { return }
+                guard self.parts.server.ring.head > head else { return }
                 continue
             }
             switch self.outbox.nextMark {
             case .start(let watch): watch.start()
-            case .end(let watch): self.subscriptions.remove(watch)
+            case .end(let watch): self.parts.subscriptions.remove(watch)
             case .history, nil: break
             }
             guard self.outbox.writeNext() else { return }
-            guard !self.outbox.hasSegments || !self.turn.mustStop() else { return }
+            guard !self.outbox.hasSegments || !self.parts.turn.mustStop() else { return }
         }
     }
 
@@ -63,8 +63,8 @@ struct WritingOrder {
     /// end is still to be seen.
     func drop() {
         self.outbox.close()
-        self.subscriptions.drop()
-        self.waits.drop()
-        self.voters.end()
+        self.parts.subscriptions.drop()
+        self.parts.waits.drop()
+        self.parts.voters.end()
     }
 }

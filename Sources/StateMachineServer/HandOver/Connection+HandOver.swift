@@ -10,55 +10,48 @@ extension Connection {
     /// - Returns: what belongs to it, and the duplicate; nil if it is on its way out, or the descriptor
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
-        guard self.lifecycle.isListening, self.isAdmitted, !self.outbox.isClosed else { return nil }
-        self.waits.answerEnded(until: .max)
+        let parts = self.parts
+        guard self.lifecycle.isListening, self.lifecycle.place != .none, !parts.outbox.isClosed
+        else { return nil }
+        parts.waits.answerEnded(until: .max)
         self.pump(isUrgent: true)
-        guard !self.outbox.isClosed, let (inode, copy) = self.outbox.duplicateSocket() else {
+        guard !parts.outbox.isClosed, let (inode, copy) = parts.outbox.duplicateSocket() else {
             return nil
         }
-        let record = self.record(socket: inode)
-        self.lifecycle.leftBehind()
-        self.channel.close(promise: nil)
+        var record = HandOverRecord.Connection(
+            socket: inode,
+            door: parts.door,
+            isOpen: self.lifecycle.place == .served
+        )
+        parts.reader.handOver(to: &record)
+        parts.outbox.handOver(to: &record, place: parts.subscriptions.place)
+        parts.subscriptions.handOver(to: &record)
+        parts.waits.handOver(to: &record)
+        parts.voters.handOver(to: &record)
+        self.leftBehind()
         return (record, copy)
     }
-
-    private func record(socket: UInt64) -> HandOverRecord.Connection {
-        var record = HandOverRecord.Connection(socket: socket, door: self.door, isOpen: self.isOpen)
-        record.input = Data(self.unhandledInput)
-        self.outbox.handOver(to: &record, place: self.subscriptions.place)
-        self.subscriptions.handOver(to: &record)
-        self.waits.handOver(to: &record)
-        self.voters.handOver(to: &record)
-        return record
-    }
-
-    /// What the client has sent and was not dealt with.
-    var unhandledInput: [UInt8] {
-        (self.deferred.map { $0 + [UInt8(ascii: "\n")] } ?? []) + self.inbound.bytes
-    }
-
-    /// Puts that before what arrives.
-    func takeInput(_ bytes: some Sequence<UInt8>) { self.inbound.append(ByteBuffer(bytes: bytes)) }
 }
 
 /// Going on where the last process left off.
-extension Connection {
+extension ConnectionParts {
     /// Takes over what that process knew of the connection.
     ///
     /// - Parameters:
     ///   - record: what it left.
     ///   - handOver: the whole of what it left.
     func goOn(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
-        let isContinued = self.server.isContinuing(handOver)
+        self.reader.goOn(with: record)
         self.subscriptions.goOn(afterResyncs: record.resyncs)
-        self.takeInput(record.input)
         for voter in record.holds + record.guards {
             self.again(voter.request) { request throws(WireError) in
                 try self.voters.goOn(with: request, of: voter)
             }
         }
-        if isContinued {
-            self.goOnWithOutput(of: record)
+        if self.server.isContinuing(handOver) {
+            // The same numbering: watches go on at their cursors, and answers in their order.
+            let watches = self.subscriptions.goOn(with: record)
+            self.outbox.goOn(with: record) { $0 < watches.count ? watches[$0] : nil }
         } else {
             self.beginAnew(after: record)
         }
@@ -71,13 +64,6 @@ extension Connection {
             }
         }
         self.outbox.goOnWithLine(of: record)
-        if self.outbox.isClosed { self.order.drop() }
-    }
-
-    /// The same numbering: watches go on at their cursors, and answers in their order.
-    private func goOnWithOutput(of record: HandOverRecord.Connection) {
-        let watches = self.subscriptions.goOn(with: record)
-        self.outbox.goOn(with: record) { $0 < watches.count ? watches[$0] : nil }
     }
 
     /// Another numbering: answers that were ready go out, and watches are told.

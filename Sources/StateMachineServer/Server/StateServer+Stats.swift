@@ -45,14 +45,14 @@ extension Connection {
     fileprivate func writeRow(to writer: inout LineWriter, head: UInt64) {
         writer.number("uid", self.peer.uid)
         writer.number("pid", self.peer.pid)
-        writer.string("door", self.door.rawValue)
-        writer.number("watches", self.subscriptions.count)
-        writer.number("waits", self.waits.count)
-        writer.number("holds", self.voters.counts.holds)
-        writer.number("guards", self.voters.counts.guards)
-        writer.number("sets", self.sets.count)
-        writer.number("lag", self.subscriptions.lag(at: head))
-        writer.number("resyncs", self.subscriptions.resyncs)
-        writer.number("bytes", self.outbox.sent)
+        writer.string("door", self.parts.door.rawValue)
+        writer.number("watches", self.parts.subscriptions.count)
+        writer.number("waits", self.parts.waits.count)
+        writer.number("holds", self.parts.voters.counts.holds)
+        writer.number("guards", self.parts.voters.counts.guards)
+        writer.number("sets", self.parts.sets.count)
+        writer.number("lag", self.parts.subscriptions.lag(at: head))
+        writer.number("resyncs", self.parts.subscriptions.resyncs)
+        writer.number("bytes", self.parts.outbox.sent)
     }
 }

@@ -54,7 +54,7 @@ final class StateServer: @unchecked Sendable {
     /// Told of all changes, as often.
     private var log: TransitionLogger?
 
-    /// All that there are, each at its own ``Connection/place``.
+    /// All that there are, each at its own ``Standing/place``.
     var connections: [Connection] = []
     /// What changes are held against.
     var waits = WaitTable()
@@ -205,7 +205,7 @@ final class StateServer: @unchecked Sendable {
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
             for connection in exchange(&self.answered, with: []) {
-                connection.isAnswered = false
+                connection.standing.isAnswered = false
                 connection.flush(isUrgent: true)
             }
             self.beginRound()
@@ -223,8 +223,8 @@ final class StateServer: @unchecked Sendable {
         }
         self.round.head = self.ring.head
         for connection in self.connections
-        where connection.hasOutput || connection.isToReadAgain || connection.hasSeenEOF {
-            connection.isInRound = true
+        where connection.wantsTurn {
+            connection.standing.isInRound = true
             self.round.left += 1
             self.turns.lineUp(connection)
         }
@@ -233,8 +233,8 @@ final class StateServer: @unchecked Sendable {
 
     /// The connection has been written to.
     func tookTurn(_ connection: Connection) {
-        guard connection.isInRound else { return }
-        connection.isInRound = false
+        guard connection.standing.isInRound else { return }
+        connection.standing.isInRound = false
         self.round.left -= 1
         if self.round.left == 0 { self.endRound() }
     }
@@ -243,7 +243,7 @@ final class StateServer: @unchecked Sendable {
     /// before they have been written to, they are told of in a `resync` line.
     private func leaveBehind() {
         let setters = self.paused.map(\.user)
-        for connection in self.connections where connection.isInRound {
+        for connection in self.connections where connection.standing.isInRound {
             let user = connection.user
             guard user.isLimited, !setters.contains(where: { $0 === user }) else { continue }
             self.tookTurn(connection)
@@ -264,8 +264,8 @@ final class StateServer: @unchecked Sendable {
 
     /// A set of the connection was answered after others had their turn.
     func answered(_ connection: Connection) {
-        guard !connection.isAnswered else { return }
-        connection.isAnswered = true
+        guard !connection.standing.isAnswered else { return }
+        connection.standing.isAnswered = true
         self.answered.append(connection)
     }
 
