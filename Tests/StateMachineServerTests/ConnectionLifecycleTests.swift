@@ -13,7 +13,6 @@ struct ConnectionLifecycleTests {
         #expect(life.isListening)
         #expect(life.flushed(hasPending: true, hasSeenEOF: true) == .ignore)
         #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .close)
-        #expect(life.isClosed)
         #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .ignore)
     }
 
@@ -25,7 +24,6 @@ struct ConnectionLifecycleTests {
         #expect(life.leave() == .ignore)
         #expect(life.flushed(hasPending: true, hasSeenEOF: false) == .linger)
         #expect(life.inputEnded() == .close)
-        #expect(life.isClosed)
     }
 
     @Test
@@ -39,10 +37,33 @@ struct ConnectionLifecycleTests {
     @Test
     func nothingFollowsTheEnd() {
         var life = ConnectionLifecycle()
-        life.becameInactive()
-        #expect(life.isClosed)
+        #expect(life.end() == false)
         #expect(life.leave() == .ignore)
         #expect(life.inputEnded() == .ignore)
         #expect(life.flushed(hasPending: false, hasSeenEOF: true) == .ignore)
+    }
+
+    @Test
+    func whatAClientThatIsGoneHasSentIsCarriedOutIfItWasServed() {
+        var life = ConnectionLifecycle()
+        life.admitted()
+        #expect(life.isWaiting && !life.isServing)
+        #expect(life.timeCame() == true)
+        #expect(life.place == .served && life.isServing)
+        #expect(life.vanished(hasRequests: true) == .carryOutRest)
+        #expect(life.isGone && life.isListening && !life.isServing)
+        #expect(life.leave() == .ignore)
+        #expect(life.end() == false)
+        #expect(life.end() == true)
+    }
+
+    @Test
+    func whoIsGoneBeforeItsTimeIsForgotten() {
+        var life = ConnectionLifecycle()
+        life.admitted()
+        #expect(life.vanished(hasRequests: true) == .forget)
+        #expect(life.end() == false)
+        #expect(life.timeCame() == false)
+        #expect(life.place == .waiting)
     }
 }

@@ -43,7 +43,7 @@ struct HistoryRunTests {
         let run = try self.run(isFromOldest: true)
         run.passOver(to: 20, asPruned: true)
         // Looked at, and not wanted.
-        run.cursor = 30
+        run.passed(to: 30)
         run.passOver(to: 40, asPruned: true)
         #expect(run.cursor == 39)
         #expect(run.resync == .evicted && !run.isDone)
@@ -78,7 +78,7 @@ struct HistoryRunTests {
     ) throws {
         let run = try self.run(resync: resync, isFromOldest: resync == nil)
         run.sent(5)
-        run.cursor = 15
+        run.passed(to: 15)
         run.passOver(to: 60, asPruned: isPruned)
         #expect(run.isStopped && run.cursor == 15)
         #expect(run.resync == expected)

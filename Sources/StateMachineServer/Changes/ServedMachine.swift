@@ -48,20 +48,22 @@ protocol ServedMachine: AnyObject, Sendable {
         by: Peer
     ) -> SetOutcome?
 
-    /// Proposes a state, which is answered once, on the event loop; lists it with the connection first.
+    /// Proposes a state, which is answered once, on the event loop; lists it with the others first.
     ///
     /// - Parameters:
     ///   - state: one that ``state(_:data:)`` has made.
     ///   - call: what else is asked for; nil: nothing.
     ///   - cause: why.
     ///   - id: the request's.
-    ///   - connection: whose request it is.
+    ///   - by: who.
+    ///   - sets: those of whose request it is.
     func propose(
         _ state: EncodedState,
         _ call: SetCall?,
         cause: String?,
         id: RequestID?,
-        of connection: Connection
+        by: Peer,
+        of sets: Sets
     )
 
     /// The number of the group that the write-ahead log has been given and has not answered; nil if it has

@@ -128,31 +128,33 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ call: SetCall?,
         cause: String?,
         id: RequestID?,
-        of connection: Connection
+        by: Peer,
+        of sets: Sets
     ) {
-        self.lineUp(state, call, cause, id, connection)
+        self.lineUp(state, call, cause, id, by, sets)
     }
 
-    /// Apart from ``propose(_:_:cause:id:of:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
+    /// Apart from ``propose(_:_:cause:id:by:of:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
     @inline(never)
     private func lineUp(
         _ state: EncodedState,
         _ call: SetCall?,
         _ cause: String?,
         _ id: RequestID?,
-        _ connection: Connection
+        _ by: Peer,
+        _ sets: Sets
     ) {
         self.holdGroups()
         let typed = self.typed(state)
-        let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: connection)
-        connection.list(set)
+        let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: sets)
+        sets.list(set)
         if set.isOrdered { self.committing += 1 }
         let move = Move(
             to: typed.state,
             if: .holds { set.isExpected($0) },
             reenter: call?.reenter ?? false,
             cause: cause,
-            by: connection.peer
+            by: by
         )
         self.machine.propose(
             move,

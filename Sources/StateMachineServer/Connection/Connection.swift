@@ -1,188 +1,68 @@
-import Glibc
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// One client: its lines in, its replies and watches out.
+/// One client: wires what reads its requests to what carries them out, and that to what is sent.
 ///
-/// Reading and closing go through the channel; writing goes straight to the socket (see
-/// ``SocketWriter``), and through the channel only for what the socket did not take, which is at most
-/// one line, the replies in flight or those that were offered together. So a client that does not read
-/// costs that, and its cursors.
+/// Reading and closing go through the channel, writing past it (see ``Outbox``).
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
-final class Connection: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    /// Lines in the order of their requests, and what happens to a watch when they are written.
-    struct Segment {
-        enum Mark {
-            case start(Watch)
-            case end(Watch)
-            case history(HistoryRun)
-        }
-
-        var bytes: [UInt8] = []
-        var replies = 0
-        /// The newest change that they speak of, which goes before them.
-        var seq: UInt64 = 0
-        var mark: Mark?
-    }
-
-    let server: StateServer
-    let door: Door
-    let peer: Peer
-    let user: User
-    let channel: any Channel
-    let writer: SocketWriter
-
-    /// Where the server keeps it.
-    var place = 0
-
-    @exclusivity(unchecked) var lifecycle = ConnectionLifecycle()
-    @exclusivity(unchecked) var watches: [Watch] = [] {
-        didSet {
-            let change = self.watches.count - oldValue.count
-            if change != 0 { self.server.watches += change }
-            self.countRequests()
-        }
-    }
-    @exclusivity(unchecked) var waits: [PendingWait] = [] {
-        didSet { self.countRequests() }
-    }
-    /// Whether changes have ended some of them that were not answered.
-    @exclusivity(unchecked) var hasEndedWaits = false
-    /// Whether changes before the ring are being held against some of them.
-    var isSearching = false
-    var sets = CircularBuffer<PendingSet>()
-    /// How many of them are answered in the order of their requests.
-    var orderedSets = 0
-    /// A request that is to be answered after these.
-    @exclusivity(unchecked) var kept: [UInt8]?
-    var holds: [SocketVoter] = [] {
-        didSet { self.countRequests() }
-    }
-    @exclusivity(unchecked) var guards: [SocketVoter] = [] {
-        didSet { self.countRequests() }
-    }
-    /// Bytes of the requests that these are kept with.
-    private(set) var requestBytes = 0 {
-        didSet { self.user.requestBytes += self.requestBytes - oldValue }
-    }
-
-    /// The answer to `history` that is being written; nothing queued goes before its end.
-    @exclusivity(unchecked) var history: HistoryRun?
-
-    /// For `stats`.
-    @exclusivity(unchecked) var counts: (resyncs: UInt64, bytes: UInt64) = (0, 0)
-
-    /// What has been answered and not written; `repliesInFlight` counts what the client has not been
-    /// sent yet, the channel's part included.
-    @exclusivity(unchecked) var outbox: [Segment] = []
-    @exclusivity(unchecked) var repliesInFlight = 0
-
-    /// Bytes of what the client has not been sent: the lines in `outbox`, the requests that `history` is
-    /// answered from, and the channel's part.
-    @exclusivity(unchecked) var replyBytes = 0 {
-        didSet { self.user.replyBytes += self.replyBytes - oldValue }
-    }
-
-    /// Whether the channel holds bytes that the socket did not take; nothing is written meanwhile.
-    @exclusivity(unchecked) var isBlocked = false
-
-    /// What the channel was given, and how many replies are in it; it may have written some of it.
-    var unsent: (bytes: ByteBuffer, replies: Int)?
-
-    /// Whether the client reads no more; what is for it is dropped.
-    @exclusivity(unchecked) var isOutputClosed = false
-
-    @exclusivity(unchecked) var inbound = InboundLines()
-    private(set) var isReading = true
-    /// Whether its requests wait until everybody has been written to.
-    private var isPaused = false
-    private(set) var hasSeenEOF = false
-    /// Whether the client's end of the connection is closed, and only what changes something is carried
-    /// out of what it sent before.
-    private(set) var isGone = false
-    /// Whether the server knows it no more.
-    private var isForgotten = false
-
-    /// Whether it waits for its turn, see ``Turns``.
-    @exclusivity(unchecked) var isInLine = false
-    /// Whether there was no time for all that it has to do.
-    @exclusivity(unchecked) var isCutShort = false
-    /// Whether what is being written does not wait for its turn.
-    @exclusivity(unchecked) var isUrgent = false
-    /// Whether everybody has been written to only when it has had its turn.
-    @exclusivity(unchecked) var isInRound = false
-    /// Whether it is listed as one whose set was answered.
-    @exclusivity(unchecked) var isAnswered = false
-    /// Whether a set was carried out since it was last written to.
-    @exclusivity(unchecked) var hasSet = false
-
-    /// Whether it has a place; a connection that is turned away has none to give back.
-    private(set) var isAdmitted = false
-
-    /// Whether it is served; before, what it sends is kept.
-    private(set) var isOpen = false
-
-    /// What the last process left of it, until it goes on with that.
-    private var inheritance: Inheritance?
+final class Connection {
+    /// What the last process left of it, and the whole of what that left.
     typealias Inheritance = (record: HandOverRecord.Connection, handOver: HandOverRecord)
 
-    init(
-        server: StateServer,
-        door: Door,
-        peer: Peer,
-        channel: any Channel,
-        descriptor: CInt,
-        inheriting inheritance: Inheritance? = nil
-    ) {
+    let parts: ConnectionParts
+    private let requests: Requests
+    private let order: WritingOrder
+
+    @exclusivity(unchecked) private(set) var lifecycle = ConnectionLifecycle()
+    /// What the server and its turns have noted about it.
+    @exclusivity(unchecked) var standing = Standing()
+    /// Until it goes on with that.
+    private var inheritance: Inheritance?
+
+    init(_ parts: ConnectionParts, inheriting inheritance: Inheritance? = nil) {
+        self.parts = parts
+        self.requests = Requests(parts)
+        self.order = WritingOrder(parts)
         self.inheritance = inheritance
-        self.server = server
-        self.door = door
-        self.peer = peer
-        self.user = server.user(peer.uid)
-        self.channel = channel
-        self.writer = SocketWriter(descriptor: descriptor)
     }
 
-    var hasOutput: Bool {
-        !self.outbox.isEmpty || self.hasEndedWaits || self.history != nil
-            || self.watches.contains(where: \.isRunning)
-            || self.guards.contains { $0.dueMs != nil }
-    }
+    var peer: Peer { self.parts.peer }
+    var user: User { self.parts.user }
+    private var server: StateServer { self.parts.server }
+    private var channel: any Channel { self.parts.channel }
+    private var turn: Turn { self.parts.turn }
+    private var reader: RequestReader { self.parts.reader }
+    private var outbox: Outbox { self.parts.outbox }
 
-    /// Whether what kept it from being read is over; its answers may have been written already, in
-    /// the middle of a turn.
-    var isToReadAgain: Bool { !self.isReading && self.mayRead }
+    // MARK: - It comes
 
-    // MARK: - What the channel says
-
-    func channelActive(context: ChannelHandlerContext) {
+    /// The channel is there.
+    func arrived() {
         self.server.add(self)
+        self.turn.open(for: self)
         if let (record, handOver) = self.inheritance.take() {
             self.server.admitAgain(self.peer.uid)
-            self.isAdmitted = true
-            self.goOn(with: record, of: handOver)
-            self.isOpen = record.isOpen
-            self.isPaused = true
-            self.read(false)
-            self.server.whenAllArrived {
-                if !self.isOpen { self.open() }
+            self.lifecycle.admitted()
+            self.parts.goOn(with: record, of: handOver)
+            if self.outbox.isClosed { self.order.drop() }
+            if record.isOpen { _ = self.lifecycle.timeCame() }
+            self.reader.pause()
+            self.reader.read(false)
+            return self.server.whenAllArrived {
+                if self.lifecycle.isWaiting { self.open() }
                 self.goOn()
             }
-            context.fireChannelActive()
-            return
         }
-        switch self.server.admit(self.peer.uid, at: self.door) {
+        switch self.server.admit(self.peer.uid, at: self.parts.door) {
         case .admit(0):
-            self.isAdmitted = true
+            self.lifecycle.admitted()
             self.open()
         case .admit(let nanoseconds):
             // It has its place, but its user comes too fast: it is not read until its time.
-            self.isAdmitted = true
-            self.read(false)
+            self.lifecycle.admitted()
+            self.reader.read(false)
             self.channel.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(nanoseconds)) {
                 [weak self] in
                 self?.open()
@@ -193,35 +73,30 @@ final class Connection: ChannelInboundHandler {
                 writer.number("max", places)
                 writer.number("retryMs", 1000)
             }
-            self.isOpen = true
             self.pump()
-            if self.server.mayLinger {
-                self.finish()
-            } else {
-                self.channel.close(promise: nil)
-            }
+            if self.server.mayLinger { self.finish() } else { self.close() }
         }
-        context.fireChannelActive()
     }
 
     /// Begins to serve the client.
     private func open() {
-        guard self.lifecycle.isListening, !self.isOutputClosed else { return }
-        self.isOpen = true
-        if self.door.isWatchImplied {
+        guard !self.outbox.isClosed, self.lifecycle.timeCame() else { return }
+        if self.parts.door.isWatchImplied {
             self.server.catchUp()
-            let head = self.server.report.seq
-            self.begin(Watch(WatchCall(), id: nil, from: nil, head: head, isImplicit: true))
+            self.parts.subscriptions.beginImplicit()
         }
         self.serve()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !self.isHungUp else { return self.channel.close(promise: nil) }
+    // MARK: - What comes from it
+
+    /// The client has sent something.
+    func received(_ bytes: ByteBuffer) {
+        guard !self.isHungUp else { return self.close() }
         guard self.lifecycle.isListening else { return }
         self.server.turns.arrived()
-        self.inbound.append(self.unwrapInboundIn(data))
-        guard self.door.takes(.set), self.server.users.count > 1 else { return self.serve() }
+        self.reader.append(bytes)
+        guard self.parts.door.takes(.set), self.server.users.count > 1 else { return self.serve() }
         let start = NIODeadline.now()
         self.serve()
         self.server.turns.setsTook(NIODeadline.now() - start)
@@ -230,231 +105,219 @@ final class Connection: ChannelInboundHandler {
     /// Whether the client has gone and nothing would be carried out of what is still read from it: a channel
     /// reads all that there is once the other end is closed, be it to be read or not.
     private var isHungUp: Bool {
-        guard !self.lifecycle.isListening || !self.isReading && !self.door.takes(.set) else {
+        guard !self.lifecycle.isListening || self.reader.isStopped && !self.parts.door.takes(.set)
+        else {
             return false
         }
-        return self.writer.isHungUp
+        return self.outbox.isHungUp
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let event = event as? ChannelEvent, event == .inputClosed {
-            self.hasSeenEOF = true
-            self.serve()
-            // Also if the client, which does not read, has more to be dealt with.
-            self.endVoters()
+    /// Deals with the requests that have arrived, as far as the client reads the answers, and other
+    /// clients can be told of the changes.
+    func serve() {
+        guard self.lifecycle.isServing, !self.reader.isPaused else { return }
+        repeat {
+            var step = Requests.Step.handled
+            while self.lifecycle.isListening, self.requests.mayGoOn,
+                !self.requests.mustWaitForReaders,
+                step == .handled
+            {
+                step = self.requests.handleNext(isGone: false)
+            }
+            if step == .tooLong {
+                self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
+            }
+            self.pump(isUrgent: self.parts.sets.takeHasSet())
+            self.server.counters.report()
+            guard step != .outOfTime else {
+                self.turn.cutShort()
+                self.turn.want()
+                return self.reader.stopIfFull()
+            }
+            guard self.requests.mayGoOn else { return self.reader.read(false) }
+            if self.lifecycle.isListening, self.requests.mustWaitForReaders, self.reader.hasUnseen {
+                return self.pause()
+            }
+        } while self.lifecycle.isListening && self.reader.hasRequest
+        self.reader.read(true)
+        if self.reader.hasSeenEnd { self.inputEnded() }
+        self.finish()
+    }
+
+    private func pause() {
+        self.reader.pause()
+        self.server.pause(self)
+    }
+
+    /// Everybody has been written to.
+    func goOn() {
+        guard self.reader.resume() else { return }
+        if self.lifecycle.isGone { self.turn.want() } else { self.serve() }
+    }
+
+    // MARK: - Its turns
+
+    /// Whether it has something to do in a round of turns.
+    var wantsTurn: Bool {
+        self.order.hasOutput || self.isToReadAgain || self.reader.hasSeenEnd
+    }
+
+    /// Whether there may be something to write.
+    var hasOutput: Bool { self.order.hasOutput }
+
+    /// Whether what kept it from being read is over; its answers may have been written already, in
+    /// the middle of a turn.
+    private var isToReadAgain: Bool { self.reader.isStopped && self.requests.mayGoOn }
+
+    /// Whether there are whole lines that were not dealt with, for lack of time.
+    var hasUnserved: Bool {
+        !self.lifecycle.isWaiting && !self.reader.isPaused && self.reader.hasUnseen
+    }
+
+    /// Does what there is time for, of what it has to write and then of what it was sent; what is left has
+    /// it wait in line again.
+    func takeTurn() {
+        guard !self.lifecycle.isForgotten else { return }
+        self.turn.begin()
+        if self.lifecycle.isGone { self.carryOutRest() } else { self.flush() }
+        let isToGoOn = self.turn.isCutShort && !self.lifecycle.isForgotten
+        if isToGoOn { self.server.turns.lineUp(self) }
+        // What it has asked for besides keeps nobody waiting who sets.
+        if !isToGoOn || !self.parts.subscriptions.hasChangesToWrite { self.server.tookTurn(self) }
+    }
+
+    /// Writes what there is, and goes on reading or closes if that is what it waited for.
+    func flush(isUrgent: Bool = false) {
+        self.pump(isUrgent: isUrgent)
+        if self.isToReadAgain || self.hasUnserved { self.serve() } else { self.finish() }
+    }
+
+    /// Writes all that can be written now.
+    func pump(isUrgent: Bool = false) {
+        self.turn.write(isUrgent: isUrgent) { self.order.write() }
+        if self.outbox.isClosed { self.order.drop() }
+    }
+
+    /// The channel has written what the socket did not take.
+    func hasRoom() {
+        // Who is about to lose something does not wait in line.
+        if self.parts.subscriptions.isFarBehind, self.user.urgently({ self.flush(isUrgent: true) })
+        {
+            return
         }
-        context.fireUserInboundEventTriggered(event)
+        self.turn.want()
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
-        self.server.whenAllArrived { self.vanished() }
-        context.fireChannelInactive()
+    /// A set was decided after others had their turn.
+    func setWasDecided() {
+        if self.lifecycle.isGone { self.turn.want() } else { self.server.answered(self) }
     }
 
-    private func vanished() {
-        self.dropOutput()
-        self.isBlocked = false
-        self.isGone = true
-        self.isPaused = false
-        // Before its time it is not served.
-        if self.isOpen, self.hasRequests { self.server.turns.want(self) } else { self.end() }
+    // MARK: - Its end
+
+    /// The client will send no more.
+    func clientEnded() {
+        self.reader.sawEnd()
+        self.serve()
+        // Also if the client, which does not read, has more to be dealt with.
+        self.parts.voters.end()
     }
 
-    /// Whether anything is left of what the client has sent that could change something.
-    private var hasRequests: Bool {
-        self.lifecycle.isListening && self.door.takes(.set) && !self.server.isClosing
-            && (self.kept != nil || self.inbound.hasLine)
+    /// What it has sent was dealt with too.
+    private func inputEnded() {
+        switch self.lifecycle.inputEnded() {
+        case .endImplicitWatch:
+            if self.reader.hasBytes {
+                let message = "the last line has no newline and was not carried out"
+                self.outbox.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
+            }
+            self.parts.subscriptions.endImplicit()
+            self.parts.voters.end()
+            self.pump()
+        case .close: self.close()
+        case .ignore: break
+        }
+    }
+
+    /// Says why, and closes when that has been written.
+    private func leave(
+        _ reason: ServerLine.ByeReason,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
+        switch self.lifecycle.leave() {
+        case .sayBye:
+            self.reader.clear()
+            self.parts.voters.end()
+            self.parts.subscriptions.leavePast()
+            self.parts.history.leavePast()
+            self.outbox.append(ServerLine.bye(reason, own: own), replies: 0)
+            self.channel.eventLoop.assumeIsolated().scheduleTask(
+                in: .milliseconds(self.server.limits.farewellMs)
+            ) { [weak self] in
+                self?.close()
+            }
+        case .ignore: break
+        }
+    }
+
+    /// Answers the waits and says goodbye.
+    func shutDown(_ reason: ServerLine.ByeReason) {
+        guard !self.lifecycle.isGone else { return self.end() }
+        self.parts.waits.shutDown()
+        self.leave(reason) { writer in
+            if reason == .restart { writer.number("retryMs", ServerLimits.retryMs) }
+        }
+        self.flush(isUrgent: true)
+    }
+
+    /// Closes if that was the last of it.
+    private func finish() {
+        guard self.outbox.isEmpty else { return }
+        let hasPending =
+            self.parts.subscriptions.count > 0 || self.parts.waits.count > 0
+            || self.parts.sets.count > 0
+        switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.reader.hasSeenEnd) {
+        case .close: self.close()
+        case .linger: self.channel.close(mode: .output, promise: nil)
+        case .ignore: break
+        }
+    }
+
+    /// The next process goes on with the socket.
+    func leftBehind() {
+        self.lifecycle.leftBehind()
+        self.close()
+    }
+
+    private func close() { self.channel.close(promise: nil) }
+
+    /// The channel is gone.
+    func vanished() {
+        self.order.drop()
+        _ = self.reader.resume()
+        switch self.lifecycle.vanished(hasRequests: self.requests.hasRest) {
+        case .carryOutRest: self.turn.want()
+        case .forget: self.end()
+        }
     }
 
     /// Carries out what arrived before the client vanished and changes something; nobody hears the
     /// answers.
     private func carryOutRest() {
-        while self.hasRequests {
-            guard !self.mustWaitForReaders else {
-                self.isPaused = true
-                return self.server.pause(self)
-            }
-            // Once its sets are decided it goes on.
-            guard self.mayRead else { break }
-            guard self.server.turns.mayServe(self) else {
-                self.isCutShort = true
-                return
-            }
-            guard self.handleNextLine() == .handled else { break }
+        guard !self.reader.isPaused else { return }
+        switch self.requests.carryOutRest() {
+        case .done: self.end()
+        case .waits: break
+        case .outOfTime: self.turn.cutShort()
+        case .behindReaders: self.pause()
         }
-        self.withdrawWaitingSets()
-        if !self.hasRequests { self.end() }
     }
 
     /// Forgets it; sets that are being decided are decided nevertheless.
-    func end() {
-        guard !self.isForgotten else { return }
-        self.isForgotten = true
-        self.withdrawWaitingSets()
-        self.lifecycle.becameInactive()
+    private func end() {
+        guard !self.lifecycle.end() else { return }
+        self.parts.sets.withdrawWaiting()
         self.server.remove(self)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Whatever it is, it concerns one client; the others are served on.
-        context.close(promise: nil)
-    }
-
-    // MARK: - Lines in
-
-    /// Deals with the requests that have arrived, as far as the client reads the answers, and other
-    /// clients can be told of the changes.
-    func serve() {
-        guard self.isOpen, !self.isPaused, !self.isGone else { return }
-        repeat {
-            var step = Step.handled
-            while self.lifecycle.isListening, self.mayRead, !self.mustWaitForReaders,
-                step == .handled
-            {
-                step = self.handleNextLine()
-            }
-            self.pump(isUrgent: exchange(&self.hasSet, with: false))
-            self.server.counters.report()
-            guard step != .outOfTime else {
-                self.isCutShort = true
-                self.server.turns.want(self)
-                if self.inbound.count > Self.unservedBytes { self.read(false) }
-                return
-            }
-            guard self.mayRead else {
-                self.read(false)
-                return
-            }
-            if self.lifecycle.isListening, self.mustWaitForReaders,
-                self.kept != nil || self.inbound.hasUnseen
-            {
-                self.isPaused = true
-                self.server.pause(self)
-                return
-            }
-        } while self.lifecycle.isListening && (self.kept != nil || self.inbound.hasLine)
-        self.read(true)
-        if self.hasSeenEOF { self.inputEnded() }
-        self.finish()
-    }
-
-    /// Whether a set would have readers lose changes that they have had no time for.
-    private var mustWaitForReaders: Bool {
-        self.server.isAheadOfReaders && self.door.takes(.set)
-    }
-
-    /// What a client may send while it waits for its turn, in bytes; past it it is not read.
-    ///
-    /// 4 KiB: some tens of requests, so that who sends few is not read off and on. Not tuned.
-    private static var unservedBytes: Int { 4096 }
-
-    /// Does what there is time for, of what it has to write and then of what it was sent; what is left has
-    /// it wait in line again.
-    func takeTurn() {
-        guard !self.isForgotten else { return }
-        self.isCutShort = false
-        if self.isGone {
-            if !self.isPaused { self.carryOutRest() }
-        } else {
-            self.flush()
-        }
-        let isToGoOn = self.isCutShort && !self.isForgotten
-        if isToGoOn { self.server.turns.lineUp(self) }
-        // What it has asked for besides keeps nobody waiting who sets.
-        if !isToGoOn || !self.hasChangesToWrite { self.server.tookTurn(self) }
-    }
-
-    /// Whether there are changes that its socket would take.
-    private var hasChangesToWrite: Bool {
-        let head = self.server.ring.head
-        return !self.isBlocked && self.watches.contains { $0.isRunning && $0.cursor < head }
-    }
-
-    /// Everybody has been written to.
-    func goOn() {
-        guard self.isPaused else { return }
-        self.isPaused = false
-        if self.isGone { self.server.turns.want(self) } else { self.serve() }
-    }
-
-    /// Whether the client has few enough answers to come: such that it has not read, and such that
-    /// wait for votes or for the disk.
-    ///
-    /// While all clients together have too many undecided sets, one that has any is not read. The last
-    /// of its own to be decided has it read again.
-    var mayRead: Bool {
-        let limits = self.server.limits
-        return (self.kept == nil || self.orderedSets == 0)
-            && (self.repliesInFlight < limits.repliesInFlight || self.mayGather)
-            && self.mayOwe
-            && self.sets.count < limits.setsPerConnection
-            && (self.sets.isEmpty || self.server.undecidedSets < limits.undecidedSets)
-    }
-
-    /// Whether more may be waiting for the client to read it.
-    ///
-    /// Who has read all is not kept waiting by the user's other clients.
-    private var mayOwe: Bool {
-        let limits = self.server.limits
-        return self.replyBytes == 0
-            || self.replyBytes < limits.replyBytesPerConnection && self.user.mayOwe(within: limits)
-    }
-
-    private func countRequests() {
-        var bytes = 0
-        for watch in self.watches { bytes += watch.request.count }
-        for wait in self.waits { bytes += wait.request.count }
-        for hold in self.holds { bytes += hold.request.count }
-        for voter in self.guards { bytes += voter.request.count }
-        self.requestBytes = bytes
-    }
-
-    /// Whether what has been answered may wait for the answers to come, and be offered to the socket with
-    /// them: each write wakes the client, which costs several sets.
-    private var mayGather: Bool {
-        guard !self.isBlocked, self.history == nil, self.outbox.count == 1 else { return false }
-        return self.outbox[0].bytes.count < Self.gatheredBytes
-    }
-
-    /// Answers that are offered to the socket together, in bytes, even if they are more than the replies
-    /// that may be in flight.
-    ///
-    /// 16 KiB: a hundred replies. Measured: with 64 KiB, all that one read brings, a set cost a tenth more.
-    private static var gatheredBytes: Int { 16 * 1024 }
-
-    /// What became of the next line.
-    enum Step {
-        case handled
-        /// There is none that is whole.
-        case none
-        /// It is kept until the connection's turn comes.
-        case outOfTime
-    }
-
-    /// Whether there are whole lines that were not dealt with, for lack of time.
-    var hasUnserved: Bool {
-        self.isOpen && !self.isPaused && (self.kept != nil || self.inbound.hasUnseen)
-    }
-
-    /// Answers the next line, where it lies.
-    private func handleNextLine() -> Step {
-        if let kept = self.kept.take() { return kept.withUnsafeBytes { self.handle($0) } }
-        switch self.inbound.next() {
-        case .line(let line): return line.withUnsafeReadableBytes { self.handle($0) }
-        case .none: return .none
-        case .tooLong:
-            self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
-            return .none
-        }
-    }
-
-    private func read(_ isReading: Bool) {
-        guard isReading != self.isReading, !self.lifecycle.isClosed else { return }
-        self.isReading = isReading
-        self.channel.setOption(.autoRead, value: isReading)
-            .assumeIsolated()
-            .whenFailure { _ in
-                // The channel is closed; there is nothing more to read.
-            }
+        self.turn.close()
     }
 }

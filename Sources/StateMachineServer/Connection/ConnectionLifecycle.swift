@@ -10,23 +10,76 @@ struct ConnectionLifecycle {
         case leaving
         /// Our side is shut; the client is given time to read what it has not.
         case lingering
+        /// The client's end is closed, and only what changes something is carried out of what it sent before.
+        case gone
         case closed
+        /// The server knows it no more.
+        case forgotten
+    }
+
+    /// What it has of the server's places.
+    enum Place {
+        /// It was turned away, or is about to come.
+        case none
+        /// It has its place, and waits for its time: what it sends is kept.
+        case waiting
+        /// It is served.
+        case served
     }
 
     private var state = State.open
+    private(set) var place = Place.none
 
     /// Whether requests are still taken.
     var isListening: Bool {
         switch self.state {
-        case .open, .inputEnded: true
-        case .leaving, .lingering, .closed: false
+        case .open, .inputEnded, .gone: true
+        case .leaving, .lingering, .closed, .forgotten: false
         }
     }
 
-    var isClosed: Bool {
+    /// Whether nobody hears the answers, if requests are taken at all.
+    var isGone: Bool {
         switch self.state {
-        case .closed: true
-        case .open, .inputEnded, .leaving, .lingering: false
+        case .gone: true
+        case .open, .inputEnded, .leaving, .lingering, .closed, .forgotten: false
+        }
+    }
+
+    var isForgotten: Bool {
+        switch self.state {
+        case .forgotten: true
+        case .open, .inputEnded, .leaving, .lingering, .gone, .closed: false
+        }
+    }
+
+    /// Whether it waits for its time.
+    var isWaiting: Bool {
+        switch self.place {
+        case .waiting: true
+        case .none, .served: false
+        }
+    }
+
+    /// Whether it is dealt with as a client that hears the answers.
+    var isServing: Bool {
+        switch self.state {
+        case .open, .inputEnded, .leaving, .lingering, .closed: !self.isWaiting
+        case .gone, .forgotten: false
+        }
+    }
+
+    /// It has a place.
+    mutating func admitted() { self.place = .waiting }
+
+    /// Its time has come; returns whether it is to be served.
+    mutating func timeCame() -> Bool {
+        switch self.state {
+        case .open, .inputEnded:
+            self.place = .served
+            return true
+        case .leaving, .lingering, .gone, .closed, .forgotten:
+            return false
         }
     }
 
@@ -46,7 +99,7 @@ struct ConnectionLifecycle {
         case .lingering:
             self.state = .closed
             return .close
-        case .inputEnded, .leaving, .closed:
+        case .inputEnded, .leaving, .gone, .closed, .forgotten:
             return .ignore
         }
     }
@@ -62,7 +115,7 @@ struct ConnectionLifecycle {
         case .open, .inputEnded:
             self.state = .leaving
             return .sayBye
-        case .leaving, .lingering, .closed:
+        case .leaving, .lingering, .gone, .closed, .forgotten:
             return .ignore
         }
     }
@@ -84,7 +137,7 @@ struct ConnectionLifecycle {
         case .leaving:
             self.state = hasSeenEOF ? .closed : .lingering
             return hasSeenEOF ? .close : .linger
-        case .open, .inputEnded, .lingering, .closed:
+        case .open, .inputEnded, .lingering, .gone, .closed, .forgotten:
             return .ignore
         }
     }
@@ -93,5 +146,26 @@ struct ConnectionLifecycle {
     mutating func leftBehind() { self.state = .closed }
 
     /// The socket is closed.
-    mutating func becameInactive() { self.state = .closed }
+    enum VanishedAction: Equatable {
+        /// Carry out what is left of what the client has sent.
+        case carryOutRest
+        case forget
+    }
+
+    mutating func vanished(hasRequests: Bool) -> VanishedAction {
+        switch self.state {
+        case .open where hasRequests && self.place == .served,
+            .inputEnded where hasRequests && self.place == .served:
+            self.state = .gone
+            return .carryOutRest
+        case .open, .inputEnded, .leaving, .lingering, .gone, .closed, .forgotten:
+            return .forget
+        }
+    }
+
+    /// Nothing of it is left; returns whether that was so before.
+    mutating func end() -> Bool {
+        defer { self.state = .forgotten }
+        return self.isForgotten
+    }
 }

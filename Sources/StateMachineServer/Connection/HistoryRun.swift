@@ -13,12 +13,12 @@ final class HistoryRun {
     ///
     /// Its cursor could not be used, and it began with the oldest change kept; or changes are missing
     /// before the first that it has shown, or were removed after the last.
-    var resync: ServerLine.Resync?
+    private(set) var resync: ServerLine.Resync?
     /// Why it could not be read on.
     private(set) var failure: HistoryFailure?
 
     /// The last change that was looked at, and the last that it is about.
-    var cursor: UInt64
+    private(set) var cursor: UInt64
     /// The cursor that stands for the oldest change kept, if it began there because it was told no other
     /// place.
     private var oldest: UInt64?
@@ -89,6 +89,31 @@ final class HistoryRun {
             self.oldest = self.cursor
         } else {
             self.resync = self.resync ?? .evicted
+        }
+    }
+
+    /// Nothing up to there is to be shown.
+    func passed(to seq: UInt64) { self.cursor = seq }
+
+    /// The last process's numbering is gone, and with it what it still had to show.
+    func endAnew() {
+        self.resync = .restarted
+        self.cursor = self.end
+    }
+
+    /// So many lines of it have been offered to its client, of the changes up to `examined`; false if they did
+    /// not all go.
+    func sent(_ sent: ChangeWriter.Sent, upTo examined: UInt64, count: Int) -> Bool {
+        switch sent {
+        case .all:
+            self.cursor = examined
+            self.sent(count)
+            return true
+        case .some(let seq, let count):
+            self.cursor = seq
+            self.sent(count)
+            return false
+        case .none: return false
         }
     }
 

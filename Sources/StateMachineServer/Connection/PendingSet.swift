@@ -8,7 +8,7 @@ import Synchronization
 /// Its identity is what counts: one that is no longer listed has been answered. Guarded state:
 /// `phase` is atomic, since the machine asks at the proposal's turn, on whatever thread.
 ///
-/// `@unchecked Sendable`: for that, and `connection` is touched on the loop only.
+/// `@unchecked Sendable`: for that, and `owner` is touched on the loop only.
 class PendingSet: @unchecked Sendable {
     final let id: RequestID?
     /// Nil: nothing is asked for but the state.
@@ -17,7 +17,7 @@ class PendingSet: @unchecked Sendable {
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
     final let isOrdered: Bool
 
-    private final let connection: Connection
+    private final let owner: Sets
     private final let phase = Atomic<Phase>(.waiting)
     /// Whether it counts as undecided; on the loop only.
     final var isCounted = true
@@ -36,13 +36,13 @@ class PendingSet: @unchecked Sendable {
         _ call: SetCall?,
         id: RequestID?,
         isOrdered: Bool,
-        of connection: Connection
+        of owner: Sets
     ) {
         self.id = id
         self.call = call
         self.state = state
         self.isOrdered = isOrdered
-        self.connection = connection
+        self.owner = owner
     }
 
     /// Whether it was answered before its turn, and must not happen any more.
@@ -73,7 +73,7 @@ class PendingSet: @unchecked Sendable {
     }
 
     /// Answers, on the loop.
-    final func answer(_ outcome: SetOutcome) { self.connection.decided(self, outcome) }
+    final func answer(_ outcome: SetOutcome) { self.owner.decided(self, outcome) }
 }
 
 /// The same, of a machine of states of one type, so that what the machine is to call holds one object.
@@ -86,10 +86,10 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
         _ call: SetCall?,
         id: RequestID?,
         isOrdered: Bool,
-        of connection: Connection
+        of owner: Sets
     ) {
         self.machine = machine
-        super.init(state, call, id: id, isOrdered: isOrdered, of: connection)
+        super.init(state, call, id: id, isOrdered: isOrdered, of: owner)
     }
 
     var typed: TypedState<State> { unsafeDowncast(self.state, to: TypedState<State>.self) }

@@ -14,11 +14,11 @@ final class PendingWait {
     /// The last change of before it began that it was held against; nil if it is held against what happens.
     var passed: UInt64?
     var timeout: Scheduled<Void>?
-    unowned let connection: Connection
+    private unowned let owner: Waits
     /// Whether changes are held against it.
     var isListed = false
     /// The state that has ended it; its answer is due.
-    var entered: EncodedSnapshot?
+    private(set) var entered: EncodedSnapshot?
     /// When that is.
     let deadline: NIODeadline?
 
@@ -27,9 +27,9 @@ final class PendingWait {
         call: WaitCall,
         resync: ServerLine.Resync?,
         request: [UInt8],
-        of connection: Connection
+        of owner: Waits
     ) {
-        self.connection = connection
+        self.owner = owner
         self.id = id
         self.request = request
         self.deadline = call.timeoutMs.map { .now() + .bounded(milliseconds: $0) }
@@ -40,11 +40,16 @@ final class PendingWait {
     /// Whether changes of before it began have yet to be looked at.
     var isSearching: Bool { self.passed != nil }
 
-    /// Neither a change nor the time ends it from here on.
-    func end() {
+    /// A state has ended it.
+    func ended(by entered: EncodedSnapshot) {
+        self.entered = entered
+        self.owner.hasEnded()
+    }
+
+    /// The time does not end it from here on.
+    func cancelTimeout() {
         self.timeout?.cancel()
         self.timeout = nil
-        self.connection.server.waits.remove(self)
     }
 
     /// How a state ends the wait.

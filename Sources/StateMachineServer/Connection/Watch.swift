@@ -33,7 +33,7 @@ final class Watch {
     @exclusivity(unchecked) var pace: WatchPace
 
     /// Set while its next line or beat waits for its time.
-    var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
     private let since: ResumePoint?
 
@@ -47,10 +47,10 @@ final class Watch {
     var newest = Newest()
 
     /// The last seq that it has been sent or that did not concern it.
-    @exclusivity(unchecked) var cursor: UInt64
+    @exclusivity(unchecked) private(set) var cursor: UInt64
 
     /// The seq of the last line that it was sent, or of the cursor that it began with.
-    @exclusivity(unchecked) var reported: UInt64
+    @exclusivity(unchecked) private(set) var reported: UInt64
 
     /// A watch that begins at `head`, or where `resume` says.
     init(
@@ -113,6 +113,44 @@ final class Watch {
         self.phase = .live
         self.cursor = seq
         self.reported = seq
+    }
+
+    /// Lines of it have been offered to its client, of the changes up to `examined` and the last of them of
+    /// `last`; false if they did not all go.
+    func sent(_ sent: ChangeWriter.Sent, upTo examined: UInt64, last: UInt64) -> Bool {
+        switch sent {
+        case .all:
+            self.cursor = examined
+            self.reported = last
+            return true
+        case .some(let seq, _):
+            self.cursor = seq
+            self.reported = seq
+            return false
+        case .none: return false
+        }
+    }
+
+    /// It does not want any change up to there.
+    func passed(to seq: UInt64) { self.cursor = seq }
+
+    /// It has been sent a line that names its cursor.
+    func beatWent() { self.reported = self.cursor }
+
+    /// Has its connection come to its turn then, unless that is set for sooner.
+    func setTimer(at deadline: NIODeadline, on loop: any EventLoop, for turn: Turn) {
+        if let timer = self.timer, timer.deadline <= deadline { return }
+        self.cancelTimer()
+        let task = loop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
+            self?.timer = nil
+            turn.want()
+        }
+        self.timer = (deadline, task)
+    }
+
+    func cancelTimer() {
+        self.timer?.task.cancel()
+        self.timer = nil
     }
 
     /// Whether its lines are the ring's own, byte for byte.

@@ -87,6 +87,11 @@ public struct ServerLimits: Hashable, Sendable {
     /// user together cost the daemon some percent of its time.
     static let beatMs: UInt64 = 100
 
+    /// How soon a client may come back after a restart, in milliseconds.
+    ///
+    /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
+    static let retryMs = 200
+
     /// Transitions of a second that are logged one by one; what is more is one line.
     ///
     /// 20: more than anybody reads, and a twentieth of what the journal takes of a service before it leaves

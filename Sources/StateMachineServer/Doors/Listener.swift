@@ -58,14 +58,13 @@ extension Channel {
             of: NIOBSDSocket.Handle.self
         ) { $0 }
         guard let descriptor else { throw ChannelError.operationUnsupported }
-        let connection = Connection(
+        let parts = ConnectionParts(
             server: server,
             door: door,
             peer: try Peer(credentialsOf: descriptor),
             channel: self,
-            descriptor: descriptor,
-            inheriting: inheritance
+            descriptor: descriptor
         )
-        try pipeline.addHandler(connection)
+        try pipeline.addHandler(Connection(parts, inheriting: inheritance))
     }
 }

@@ -17,18 +17,18 @@ struct HandOverRecord: Codable, Equatable {
         /// Whether it was served; before, it waited to be.
         var isOpen: Bool
         /// What the client has sent and was not dealt with.
-        var input: Data
+        var input = Data()
         /// What is left of the line that the socket did not take whole, and the replies in it.
-        var unsent: Data
-        var unsentReplies: Int
-        var outbox: [Segment]
+        var unsent = Data()
+        var unsentReplies = 0
+        var outbox: [Segment] = []
         var history: History?
-        var watches: [Watch]
-        var waits: [Wait]
-        var holds: [Voter]
-        var guards: [Voter]
-        var resyncs: UInt64
-        var bytes: UInt64
+        var watches: [Watch] = []
+        var waits: [Wait] = []
+        var holds: [Voter] = []
+        var guards: [Voter] = []
+        var resyncs: UInt64 = 0
+        var bytes: UInt64 = 0
     }
 
     struct Segment: Codable, Equatable {

@@ -61,7 +61,7 @@ struct OutgoingConnections: Sendable {
 
     /// Ends them: what is left of a line, then `bye`, as far as the sockets take it at once.
     func sayGoodbye() {
-        let bye = ServerLine.bye(.restart) { $0.number(.retryMs, Connection.retryMs) }
+        let bye = ServerLine.bye(.restart) { $0.number(.retryMs, ServerLimits.retryMs) }
         for (descriptor, connection) in zip(self.descriptors, self.record.connections) {
             let writer = SocketWriter(descriptor: descriptor)
             let rest = Array(connection.unsent)

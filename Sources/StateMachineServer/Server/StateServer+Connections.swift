@@ -42,7 +42,7 @@ extension StateServer {
 
     func add(_ connection: Connection) {
         connection.user.connections += 1
-        connection.place = self.connections.count
+        connection.standing.place = self.connections.count
         self.connections.append(connection)
     }
 
@@ -50,16 +50,16 @@ extension StateServer {
         // The last one takes its place.
         let last = self.connections.removeLast()
         if last !== connection {
-            last.place = connection.place
-            self.connections[connection.place] = last
+            last.standing.place = connection.standing.place
+            self.connections[connection.standing.place] = last
         }
         connection.user.connections -= 1
         if connection.user.connections == 0 { self.users[connection.user.uid] = nil }
         self.tookTurn(connection)
-        if connection.isAdmitted {
+        if connection.lifecycle.place != .none {
             self.admission.left(
                 connection.peer.uid,
-                wasServed: connection.isOpen,
+                wasServed: connection.lifecycle.place == .served,
                 now: Int64(NIODeadline.now().uptimeNanoseconds)
             )
         }
@@ -95,7 +95,7 @@ extension StateServer {
         self.allGone = promise
         self.stopDeciding {
             for connection in self.connections {
-                if connection.isGone { connection.end() } else { connection.shutDown(reason) }
+                connection.shutDown(reason)
             }
             if self.connections.isEmpty { promise.succeed() }
         }
@@ -105,12 +105,12 @@ extension StateServer {
     /// Has nothing decided any more, and then does what is to be done with the connections.
     func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
-        for connection in self.connections { connection.withdrawSets() }
+        for connection in self.connections { connection.parts.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
         self.machine.afterCommits {
             self.catchUp()
             // All sets are answered before the first guard is let go, which would decide them.
-            for connection in self.connections { connection.refuseSets() }
+            for connection in self.connections { connection.parts.sets.refuse() }
             body()
         }
     }

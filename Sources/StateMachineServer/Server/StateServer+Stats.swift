@@ -43,18 +43,16 @@ extension StateServer {
 extension Connection {
     /// One row of `stats`.
     fileprivate func writeRow(to writer: inout LineWriter, head: UInt64) {
-        var lag: UInt64 = 0
-        for watch in self.watches { lag = max(lag, head - watch.cursor) }
         writer.number("uid", self.peer.uid)
         writer.number("pid", self.peer.pid)
-        writer.string("door", self.door.rawValue)
-        writer.number("watches", self.watches.count)
-        writer.number("waits", self.waits.count)
-        writer.number("holds", self.holds.count)
-        writer.number("guards", self.guards.count)
-        writer.number("sets", self.sets.count)
-        writer.number("lag", lag)
-        writer.number("resyncs", self.counts.resyncs)
-        writer.number("bytes", self.counts.bytes)
+        writer.string("door", self.parts.door.rawValue)
+        writer.number("watches", self.parts.subscriptions.count)
+        writer.number("waits", self.parts.waits.count)
+        writer.number("holds", self.parts.voters.counts.holds)
+        writer.number("guards", self.parts.voters.counts.guards)
+        writer.number("sets", self.parts.sets.count)
+        writer.number("lag", self.parts.subscriptions.lag(at: head))
+        writer.number("resyncs", self.parts.subscriptions.resyncs)
+        writer.number("bytes", self.parts.outbox.sent)
     }
 }

@@ -30,8 +30,8 @@ final class StateServer: @unchecked Sendable {
         didSet { self.status?.changed(watches: self.watches) }
     }
 
-    /// The connections that have each hold and guard, by its number.
-    var voters: [UInt64: Connection] = [:]
+    /// Who has each hold and guard, by its number.
+    var voters: [UInt64: Voters] = [:]
 
     /// States by the bytes that asked for them.
     @exclusivity(unchecked) var decodedStates = DecodedStates()
@@ -54,10 +54,10 @@ final class StateServer: @unchecked Sendable {
     /// Told of all changes, as often.
     private var log: TransitionLogger?
 
-    /// All that there are, each at its own ``Connection/place``.
+    /// All that there are, each at its own ``Standing/place``.
     var connections: [Connection] = []
     /// What changes are held against.
-    var waits = Waits()
+    var waits = WaitTable()
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
     var isClosing = false
     /// What is to be done when all connections of the last process are here; nil: they are.
@@ -151,9 +151,7 @@ final class StateServer: @unchecked Sendable {
         self.counters.changes.add()
         guard !self.waits.isEmpty else { return }
         for wait in self.waits.take(endedBy: entered.state) {
-            wait.entered = entered
-            wait.connection.hasEndedWaits = true
-            self.turns.want(wait.connection)
+            wait.ended(by: entered)
         }
     }
 
@@ -207,7 +205,7 @@ final class StateServer: @unchecked Sendable {
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
             for connection in exchange(&self.answered, with: []) {
-                connection.isAnswered = false
+                connection.standing.isAnswered = false
                 connection.flush(isUrgent: true)
             }
             self.beginRound()
@@ -225,8 +223,8 @@ final class StateServer: @unchecked Sendable {
         }
         self.round.head = self.ring.head
         for connection in self.connections
-        where connection.hasOutput || connection.isToReadAgain || connection.hasSeenEOF {
-            connection.isInRound = true
+        where connection.wantsTurn {
+            connection.standing.isInRound = true
             self.round.left += 1
             self.turns.lineUp(connection)
         }
@@ -235,8 +233,8 @@ final class StateServer: @unchecked Sendable {
 
     /// The connection has been written to.
     func tookTurn(_ connection: Connection) {
-        guard connection.isInRound else { return }
-        connection.isInRound = false
+        guard connection.standing.isInRound else { return }
+        connection.standing.isInRound = false
         self.round.left -= 1
         if self.round.left == 0 { self.endRound() }
     }
@@ -245,7 +243,7 @@ final class StateServer: @unchecked Sendable {
     /// before they have been written to, they are told of in a `resync` line.
     private func leaveBehind() {
         let setters = self.paused.map(\.user)
-        for connection in self.connections where connection.isInRound {
+        for connection in self.connections where connection.standing.isInRound {
             let user = connection.user
             guard user.isLimited, !setters.contains(where: { $0 === user }) else { continue }
             self.tookTurn(connection)
@@ -266,8 +264,8 @@ final class StateServer: @unchecked Sendable {
 
     /// A set of the connection was answered after others had their turn.
     func answered(_ connection: Connection) {
-        guard !connection.isAnswered else { return }
-        connection.isAnswered = true
+        guard !connection.standing.isAnswered else { return }
+        connection.standing.isAnswered = true
         self.answered.append(connection)
     }
 

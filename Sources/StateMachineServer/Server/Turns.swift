@@ -183,8 +183,8 @@ final class Turns {
     /// The same, for who has a slice done afterwards.
     @discardableResult
     func lineUp(_ connection: Connection) -> Bool {
-        guard !connection.isInLine else { return false }
-        connection.isInLine = true
+        guard !connection.standing.isInLine else { return false }
+        connection.standing.isInLine = true
         let user = connection.user
         if user.waiting.isEmpty {
             // Who was away has not saved up.
@@ -219,7 +219,7 @@ final class Turns {
                 let connection = user.waiting.removeFirst()
                 let isReader = !connection.hasUnserved
                 if user.waiting.isEmpty { self.users.removeAll { $0 === user } }
-                connection.isInLine = false
+                connection.standing.isInLine = false
                 self.current = (connection, false)
                 connection.takeTurn()
                 guard isReader else { break }

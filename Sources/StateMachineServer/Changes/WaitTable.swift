@@ -3,7 +3,7 @@ import StateMachineProtocol
 /// The waits of all connections, by what they wait for: a change costs those that it ends, and not the others.
 ///
 /// Belongs to the event loop.
-struct Waits {
+struct WaitTable {
     private var table = PatternTable<[ObjectIdentifier: PendingWait]>()
     /// Those with a pattern that has no place in the table.
     private var others: [ObjectIdentifier: PendingWait] = [:]

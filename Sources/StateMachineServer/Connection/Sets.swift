@@ -2,15 +2,61 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-extension Connection {
+/// The sets of one connection: those that are not decided, and what their client is answered.
+///
+/// Belongs to the event loop.
+final class Sets {
+    private let server: StateServer
+    private let user: User
+    private let peer: Peer
+    private let outbox: Outbox
+    private let turn: Turn
+
+    /// Those that are under way, in the order of their requests.
+    private var underWay = CircularBuffer<PendingSet>()
+    /// How many of them are answered in that order.
+    private var ordered = 0
+    /// Whether one was carried out since the client was last written to.
+    @exclusivity(unchecked) private var hasSet = false
+
+    init(server: StateServer, user: User, peer: Peer, outbox: Outbox, turn: Turn) {
+        self.server = server
+        self.user = user
+        self.peer = peer
+        self.outbox = outbox
+        self.turn = turn
+    }
+
+    // MARK: - Requests
+
+    /// Carries out a `set`.
+    func set(_ call: SetCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        let state = try self.state(for: call, lineLength: line.count)
+        line.withUnsafeBytes { line in
+            if let set = SetLine(line) { self.server.decodedStates.keep(state, for: set) }
+        }
+        self.set(state, call, cause: call.cause, id: id)
+    }
+
     /// The state that a `set` asks for, if the request is right.
-    func state(for call: SetCall, lineLength: Int) throws(WireError) -> EncodedState {
+    private func state(for call: SetCall, lineLength: Int) throws(WireError) -> EncodedState {
         let machine = self.server.machine
         guard !self.server.isClosing else { throw .shuttingDown }
         let state = try machine.state(call.state, data: call.data)
         try self.checkLength(of: state, lineLength: lineLength)
         if let pattern = call.ifState { try machine.schema.check(pattern) }
         return state
+    }
+
+    /// Escaping makes a byte six at most, so only a long line can make a state that is too long.
+    private func checkLength(of state: EncodedState, lineLength: Int) throws(WireError) {
+        guard lineLength > RequestLimits.stateBytes / 6 else { return }
+        let length = state.fragment.count
+        guard length > RequestLimits.stateBytes else { return }
+        throw WireError(
+            .tooLong,
+            "the encoded state has \(length) bytes; it may have \(RequestLimits.stateBytes)"
+        )
     }
 
     /// Proposes the state; the reply comes when it is decided, which may be at once.
@@ -23,57 +69,94 @@ extension Connection {
         if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
             self.answer(outcome, to: call, of: state, id: id)
         } else {
-            machine.propose(state, call, cause: cause, id: id, of: self)
+            machine.propose(state, call, cause: cause, id: id, by: self.peer, of: self)
         }
     }
 
     /// A set is about to be proposed.
     func list(_ pending: PendingSet) {
-        self.sets.append(pending)
-        if pending.isOrdered { self.orderedSets += 1 }
+        self.underWay.append(pending)
+        if pending.isOrdered { self.ordered += 1 }
         self.server.undecidedSets += 1
     }
 
-    /// Has the sets of a client that is gone not happen if they wait for others to be voted on.
+    // MARK: - How many
+
+    var count: Int { self.underWay.count }
+
+    /// Whether answers of other requests have to wait for those of sets before them.
+    var hasOrdered: Bool { self.ordered > 0 }
+
+    /// Whether few enough wait for votes or for the disk.
+    ///
+    /// While all clients together have too many undecided sets, one that has any is not read. The last
+    /// of its own to be decided has it read again.
+    var mayTakeMore: Bool {
+        let limits = self.server.limits
+        return self.underWay.count < limits.setsPerConnection
+            && (self.underWay.isEmpty || self.server.undecidedSets < limits.undecidedSets)
+    }
+
+    /// Whether one was carried out since this was last asked.
+    func takeHasSet() -> Bool { exchange(&self.hasSet, with: false) }
+
+    // MARK: - The end
+
+    /// Has none happen whose turn has not come: the daemon is going down.
+    func withdraw() {
+        for set in self.underWay { set.withdraw() }
+    }
+
+    /// Has those not happen that wait for others to be voted on: their client is gone.
     ///
     /// Not before the turn of the loop ends, until when those that it has brought gather unseen.
-    func withdrawWaitingSets() {
-        let waiting = self.sets.filter { !$0.isOrdered }
+    func withdrawWaiting() {
+        let waiting = self.underWay.filter { !$0.isOrdered }
         guard !waiting.isEmpty else { return }
-        self.channel.eventLoop.assumeIsolated().execute {
+        self.server.loop.assumeIsolated().execute {
             for set in waiting where set.isCounted && set.withdrawIfWaiting() {
                 set.isCounted = false
                 self.server.undecidedSets -= 1
             }
-            let left = self.sets.filter { $0.isOrdered || $0.isCounted }
-            guard left.count < self.sets.count else { return }
-            self.sets = CircularBuffer(left)
-            if self.isGone, !self.lifecycle.isClosed { self.server.turns.want(self) }
+            let left = self.underWay.filter { $0.isOrdered || $0.isCounted }
+            guard left.count < self.underWay.count else { return }
+            self.underWay = CircularBuffer(left)
+            self.turn.want()
         }
     }
+
+    /// Answers those that are not decided, and will not happen.
+    func refuse() {
+        for set in self.underWay {
+            self.outbox.append(
+                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
+                replies: 0
+            )
+        }
+        self.underWay = []
+        self.ordered = 0
+    }
+
+    // MARK: - Answers
 
     /// Answers a set that had to wait.
     func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
         if pending.isCounted { self.server.undecidedSets -= 1 }
         pending.isCounted = false
         // Already answered, if the daemon is going down or the client has gone.
-        let isFirst = self.sets.first === pending
-        guard isFirst || self.sets.contains(where: { $0 === pending }) else { return }
+        let isFirst = self.underWay.first === pending
+        guard isFirst || self.underWay.contains(where: { $0 === pending }) else { return }
         if case .refused(.conflict, _) = outcome, pending.isWithdrawn {
             // Answered as such when all others have been.
             return
         }
         if isFirst {
-            self.sets.removeFirst(1)
+            self.underWay.removeFirst(1)
         } else {
-            self.sets.removeAll { $0 === pending }
+            self.underWay.removeAll { $0 === pending }
         }
-        if pending.isOrdered { self.orderedSets -= 1 }
-        if self.isGone {
-            self.server.turns.want(self)
-        } else {
-            self.server.answered(self)
-        }
+        if pending.isOrdered { self.ordered -= 1 }
+        self.turn.setWasDecided()
         self.answer(outcome, to: pending.call, of: pending.state, id: pending.id)
     }
 
@@ -95,17 +178,6 @@ extension Connection {
         self.server.scheduleFlush()
     }
 
-    /// Escaping makes a byte six at most, so only a long line can make a state that is too long.
-    private func checkLength(of state: EncodedState, lineLength: Int) throws(WireError) {
-        guard lineLength > RequestLimits.stateBytes / 6 else { return }
-        let length = state.fragment.count
-        guard length > RequestLimits.stateBytes else { return }
-        throw WireError(
-            .tooLong,
-            "the encoded state has \(length) bytes; it may have \(RequestLimits.stateBytes)"
-        )
-    }
-
     private func accept(_ id: RequestID?, isChanged: Bool, _ snapshot: EncodedSnapshot) {
         ServerLine.writeReply(
             to: &self.server.line,
@@ -113,7 +185,7 @@ extension Connection {
             report: self.server.report(of: snapshot),
             own: { $0.bool("changed", isChanged) }
         )
-        self.replyWithLine(after: snapshot.seq)
+        self.outbox.replyWithLine(after: snapshot.seq)
     }
 
     private func refuse(
@@ -141,9 +213,7 @@ extension Connection {
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
-            let blocking = self.server.voters.compactMap { number, owner in
-                owner.holds.first { $0.number == number }
-            }
+            let blocking = self.server.voters.compactMap { $1.hold($0) }
             let denials = Denials(deciding, and: blocking, of: state)
             self.refuse(id, .denied, denials.message, current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)
@@ -170,7 +240,7 @@ extension Connection {
         own: (inout LineWriter) -> Void = { _ in }
     ) {
         self.server.counters.refusals.add()
-        self.reply(
+        self.outbox.reply(
             ServerLine.refusal(
                 id: id,
                 WireError(code, message),

@@ -2,11 +2,50 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-extension Connection {
+/// The waits of one connection that have not been answered.
+///
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+final class Waits {
+    private let server: StateServer
+    private let peer: Peer
+    private let outbox: Outbox
+    private let turn: Turn
+    private let kept: KeptRequests
+
+    @exclusivity(unchecked) private var waits: [PendingWait] = [] {
+        didSet {
+            let bytes = self.waits.reduce(0) { $0 + $1.request.count }
+            self.kept.change(by: bytes - self.requestBytes)
+            self.requestBytes = bytes
+        }
+    }
+    /// Bytes of the requests that asked for them.
+    private var requestBytes = 0
+    /// Whether changes have ended some of them that were not answered.
+    @exclusivity(unchecked) private(set) var haveEnded = false
+    /// Whether changes before the ring are being held against some of them.
+    private var isSearching = false
+
+    init(server: StateServer, peer: Peer, outbox: Outbox, turn: Turn, kept: KeptRequests) {
+        self.server = server
+        self.peer = peer
+        self.outbox = outbox
+        self.turn = turn
+        self.kept = kept
+    }
+
+    var count: Int { self.waits.count }
+
+    // MARK: - Requests
+
     /// Answers when a state matches, which may be one that has passed or the current one.
-    func wait(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+    func begin(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         for pattern in call.until + call.fail { try self.server.machine.schema.check(pattern) }
-        try self.checkRoom("waits", self.waits.count, of: self.server.limits.waitsPerConnection)
+        try self.kept.checkRoom(
+            "waits",
+            self.waits.count,
+            of: self.server.limits.waitsPerConnection
+        )
         let head = self.server.ring.head
         var resync: ServerLine.Resync?
         var passed = head
@@ -22,28 +61,36 @@ extension Connection {
         } else {
             wait.passed = passed
         }
-        guard !self.isOutputClosed else { return }
-        try self.checkRoom(for: line)
+        guard !self.outbox.isClosed else { return }
+        try self.kept.checkRoom(for: line)
         self.waits.append(wait)
         if let past {
             self.search(past)
         } else if wait.isSearching {
-            self.server.turns.want(self)
+            self.turn.want()
         } else {
             self.server.waits.add(wait)
         }
         if let timeoutMs = call.timeoutMs, timeoutMs > 0 {
-            wait.timeout = self.channel.eventLoop.assumeIsolated().scheduleTask(
+            wait.timeout = self.server.loop.assumeIsolated().scheduleTask(
                 in: .bounded(milliseconds: timeoutMs)
             ) { [weak self] in
                 wait.timeout = nil
                 guard let self, wait.entered == nil, self.remove(wait) else { return }
                 self.server.catchUp()
                 self.timeOut(wait)
-                self.server.turns.want(self)
+                self.turn.want()
             }
         }
     }
+
+    /// Ends the wait of that id without an answer; false if there is none.
+    func end(_ id: RequestID) -> Bool {
+        guard let wait = self.waits.first(where: { $0.id == id }) else { return false }
+        return self.remove(wait)
+    }
+
+    // MARK: - Judging
 
     /// Holds the changes after `seq`, which the ring has to have, and then the current state against a wait;
     /// returns whether that has answered it.
@@ -54,7 +101,7 @@ extension Connection {
         var pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
         while passed < self.server.ring.head {
             if passed == pause {
-                guard self.isUrgent || !self.server.turns.isOver else {
+                guard !self.turn.isOver else {
                     wait.passed = passed
                     return false
                 }
@@ -78,28 +125,28 @@ extension Connection {
     }
 
     /// Goes on with the waits that there was no time for; returns whether that has answered one.
-    func judgeWaits() -> Bool {
+    func goOn() -> Bool {
         guard !self.waits.isEmpty else { return false }
         var isFirst = true
         for wait in self.waits {
             guard let seq = wait.passed, !self.isBeforeRing(wait) || self.server.past == nil else {
                 continue
             }
-            guard exchange(&isFirst, with: false) || !self.mustStop() else { return false }
+            guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
             if self.isBeforeRing(wait) {
                 self.skip(wait)
             } else {
-                self.goOn(wait, after: seq)
+                self.resume(wait, after: seq)
             }
             guard wait.isSearching else { return true }
-            guard !self.mustStop() else { return false }
+            guard !self.turn.mustStop() else { return false }
         }
         if let past = self.server.past { self.search(past) }
         return false
     }
 
     /// Goes on with a wait after `seq`, which the ring has to have.
-    private func goOn(_ wait: PendingWait, after seq: UInt64) {
+    private func resume(_ wait: PendingWait, after seq: UInt64) {
         if self.judge(wait, after: seq) {
             _ = self.remove(wait)
         } else if !wait.isSearching {
@@ -110,7 +157,7 @@ extension Connection {
     /// Goes on with a wait from the current state: what follows its place is not to be had.
     private func skip(_ wait: PendingWait) {
         wait.resync = .evicted
-        self.goOn(wait, after: self.server.ring.head)
+        self.resume(wait, after: self.server.ring.head)
     }
 
     private func isBeforeRing(_ wait: PendingWait) -> Bool {
@@ -128,20 +175,20 @@ extension Connection {
             waits: waits.map { (call: $0.call, passed: $0.passed ?? seq) },
             head: self.server.ring.head
         )
-        let searcher = NIOLoopBound((self, waits), eventLoop: self.channel.eventLoop)
+        let searcher = NIOLoopBound((self, waits), eventLoop: self.server.loop)
         past.read(
             after: seq,
             for: self.peer.uid,
             making: { search.verdicts(on: $0, in: past.epoch) },
             done: { finding in
-                let (connection, waits) = searcher.value
-                connection.isSearching = false
-                connection.server.catchUp()
+                let (owner, waits) = searcher.value
+                owner.isSearching = false
+                owner.server.catchUp()
                 for (wait, verdict) in zip(waits, search.verdicts(in: finding, after: seq)) {
-                    connection.searched(wait, verdict)
+                    owner.searched(wait, verdict)
                 }
-                connection.search(past)
-                connection.server.turns.want(connection)
+                owner.search(past)
+                owner.turn.want()
             }
         )
     }
@@ -173,9 +220,17 @@ extension Connection {
         }
     }
 
+    // MARK: - Answers
+
+    /// A state has ended one; its answer is due.
+    func hasEnded() {
+        self.haveEnded = true
+        self.turn.want()
+    }
+
     /// Answers the waits that changes have ended, while fewer than so many bytes have to be read.
-    func answerWaits(until bytes: Int) {
-        self.hasEndedWaits = false
+    func answerEnded(until bytes: Int) {
+        self.haveEnded = false
         var left: [PendingWait] = []
         for wait in self.waits {
             guard let entered = wait.entered, let verdict = wait.call.verdict(entered.state.matches)
@@ -183,21 +238,44 @@ extension Connection {
                 left.append(wait)
                 continue
             }
-            guard self.replyBytes < bytes else {
-                self.hasEndedWaits = true
+            guard self.outbox.owesLess(than: bytes) else {
+                self.haveEnded = true
                 left.append(wait)
                 continue
             }
-            wait.end()
+            self.end(wait)
             self.answer(wait, verdict, self.server.report(of: entered))
         }
         self.waits = left
     }
 
+    /// Answers them all: the daemon is going down.
+    func shutDown() {
+        self.answerEnded(until: .max)
+        for wait in self.waits {
+            self.end(wait)
+            self.refuse(wait, .shuttingDown)
+        }
+        self.waits = []
+    }
+
+    /// Forgets them all.
+    func drop() {
+        for wait in self.waits { self.end(wait) }
+        self.haveEnded = false
+        self.waits = []
+    }
+
     private func remove(_ wait: PendingWait) -> Bool {
         guard let index = self.waits.firstIndex(where: { $0 === wait }) else { return false }
-        self.waits.remove(at: index).end()
+        self.end(self.waits.remove(at: index))
         return true
+    }
+
+    /// Neither a change nor the time ends a wait from here on.
+    private func end(_ wait: PendingWait) {
+        wait.cancelTimeout()
+        self.server.waits.remove(wait)
     }
 
     private func answer(
@@ -207,7 +285,7 @@ extension Connection {
     ) {
         switch verdict {
         case .reached(let pattern):
-            self.append(
+            self.outbox.append(
                 ServerLine.reply(
                     id: wait.id,
                     report: report,
@@ -233,13 +311,13 @@ extension Connection {
     }
 
     /// Answers a wait with no: what was pending and no reply in flight is one from now on.
-    func refuse(
+    private func refuse(
         _ wait: PendingWait,
         _ error: WireError,
         _ report: ServerLine.Report? = nil,
         own: (inout LineWriter) -> Void = { _ in }
     ) {
-        self.append(
+        self.outbox.append(
             ServerLine.refusal(
                 id: wait.id,
                 error,
@@ -249,6 +327,14 @@ extension Connection {
             ),
             replies: 1
         )
+    }
+
+    // MARK: - From one process to the next
+
+    /// Leaves them to the next process.
+    func handOver(to record: inout HandOverRecord.Connection) {
+        record.waits = self.waits.map(\.record)
+        for wait in self.waits { self.end(wait) }
     }
 }
 

@@ -2,17 +2,52 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// Holds and guards: voters of the machine that live as long as the client's side of a connection.
-extension Connection {
+/// The holds and guards of one connection: voters of the machine that live as long as the client's side of it.
+///
+/// Belongs to the event loop.
+final class Voters {
+    private let server: StateServer
+    private let peer: Peer
+    private let outbox: Outbox
+    private let kept: KeptRequests
+
+    private var holds: [SocketVoter] = [] {
+        didSet { self.countRequests() }
+    }
+    @exclusivity(unchecked) private var guards: [SocketVoter] = [] {
+        didSet { self.countRequests() }
+    }
+    /// Bytes of the requests that asked for them.
+    private var requestBytes = 0 {
+        didSet { self.kept.change(by: self.requestBytes - oldValue) }
+    }
+
+    init(server: StateServer, peer: Peer, outbox: Outbox, kept: KeptRequests) {
+        self.server = server
+        self.peer = peer
+        self.outbox = outbox
+        self.kept = kept
+    }
+
+    private func countRequests() {
+        var bytes = 0
+        for hold in self.holds { bytes += hold.request.count }
+        for voter in self.guards { bytes += voter.request.count }
+        self.requestBytes = bytes
+    }
+
+    // MARK: - Requests
+
     func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        try self.checkRoom("holds", self.holds.count, of: self.server.limits.holdsPerConnection)
+        let limit = self.server.limits.holdsPerConnection
+        try self.kept.checkRoom("holds", self.holds.count, of: limit)
         let number = self.server.nextNumber()
         try self.place(call, id: id, line, number: number)
-        self.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
+        self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
     }
 
     /// Puts a hold in its place among the voters.
-    func place(
+    private func place(
         _ call: HoldCall,
         id: RequestID?,
         _ line: [UInt8],
@@ -38,34 +73,16 @@ extension Connection {
         self.server.voters[hold.number] = self
     }
 
-    func release(_ number: UInt64, id: RequestID?) throws(WireError) {
-        guard let owner = self.server.voters[number] else {
-            throw WireError(.notFound, "there is no hold or guard \(number)")
-        }
-        guard self.peer.uid == 0 || self.peer.uid == owner.peer.uid else {
-            let name = owner.holds.contains { $0.number == number } ? "hold" : "guard"
-            throw WireError(.forbidden, "\(name) \(number) is of another user")
-        }
-        owner.endVoter(number)
-        self.reply(ServerLine.reply(id: id))
-    }
-
-    private func endVoter(_ number: UInt64) {
-        self.server.voters[number] = nil
-        for voter in self.holds + self.guards where voter.number == number { voter.end() }
-        self.holds.removeAll { $0.number == number }
-        self.guards.removeAll { $0.number == number }
-    }
-
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        try self.checkRoom("guards", self.guards.count, of: self.server.limits.guardsPerConnection)
+        let limit = self.server.limits.guardsPerConnection
+        try self.kept.checkRoom("guards", self.guards.count, of: limit)
         let number = self.server.nextNumber()
         try self.place(call, id: id, line, number: number)
-        self.reply(ServerLine.reply(id: id, own: { $0.number("guard", number) }))
+        self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("guard", number) }))
     }
 
     /// Puts a guard in its place among the voters.
-    func place(
+    private func place(
         _ call: GuardCall,
         id: RequestID?,
         _ line: [UInt8],
@@ -76,12 +93,24 @@ extension Connection {
             whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
         )
         let voter = try self.makeVoter(number, id: id, why: call.why, line)
-        let connection = NIOLoopBound(self, eventLoop: self.channel.eventLoop)
+        let voters = NIOLoopBound(self, eventLoop: self.server.loop)
         try self.register(voter, .guard(voter.number), before: call.before, patience) { question in
-            connection.value.put(question, to: voter, leftMs: call.patienceMs)
+            voters.value.put(question, to: voter, leftMs: call.patienceMs)
         }
         self.guards.append(voter)
         self.server.voters[voter.number] = self
+    }
+
+    func release(_ number: UInt64, id: RequestID?) throws(WireError) {
+        guard let owner = self.server.voters[number] else {
+            throw WireError(.notFound, "there is no hold or guard \(number)")
+        }
+        guard self.peer.uid == 0 || self.peer.uid == owner.peer.uid else {
+            let name = owner.hold(number) == nil ? "guard" : "hold"
+            throw WireError(.forbidden, "\(name) \(number) is of another user")
+        }
+        owner.end(number)
+        self.outbox.reply(ServerLine.reply(id: id))
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
@@ -94,21 +123,7 @@ extension Connection {
         guard question.vote(vote) else {
             throw WireError(.notFound, "question \(call.ask) was decided without this vote")
         }
-        self.reply(ServerLine.reply(id: id))
-    }
-
-    /// Ends what lives only as long as the client's side.
-    func endVoters() {
-        for hold in self.holds {
-            self.server.voters[hold.number] = nil
-            hold.end(denying: self.server.isClosing)
-        }
-        for voter in self.guards {
-            self.server.voters[voter.number] = nil
-            voter.end(denying: self.server.isClosing)
-        }
-        self.holds = []
-        self.guards = []
+        self.outbox.reply(ServerLine.reply(id: id))
     }
 
     private func makeVoter(
@@ -117,10 +132,10 @@ extension Connection {
         why: String?,
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
-        guard !self.isOutputClosed else {
+        guard !self.outbox.isClosed else {
             throw WireError(.internal, "the connection is closed")
         }
-        try self.checkRoom(for: line)
+        try self.kept.checkRoom(for: line)
         return SocketVoter(
             number: number,
             requestID: id,
@@ -149,12 +164,17 @@ extension Connection {
         )
     }
 
+    // MARK: - Questions
+
     /// Has a guard sent its question, when all that is queued before it has been written.
     private func put(_ question: Question, to voter: SocketVoter, leftMs: UInt64) {
         voter.question = (self.server.nextNumber(), question)
         voter.dueMs = leftMs
         self.server.scheduleFlush()
     }
+
+    /// Whether questions have not been sent.
+    var hasQuestions: Bool { self.guards.contains { $0.dueMs != nil } }
 
     /// Writes the questions that have not been sent, as far as the socket takes them.
     func writeQuestions() {
@@ -172,7 +192,55 @@ extension Connection {
                 cause: question.cause,
                 leftMs: dueMs
             )
-            guard self.write(line[...]) else { return }
+            guard self.outbox.write(line[...]) else { return }
+        }
+    }
+
+    // MARK: - For others
+
+    /// How many holds and how many guards there are.
+    var counts: (holds: Int, guards: Int) { (self.holds.count, self.guards.count) }
+
+    /// The hold of that number; nil if it is none.
+    func hold(_ number: UInt64) -> SocketVoter? { self.holds.first { $0.number == number } }
+
+    private func end(_ number: UInt64) {
+        self.server.voters[number] = nil
+        for voter in self.holds + self.guards where voter.number == number { voter.end() }
+        self.holds.removeAll { $0.number == number }
+        self.guards.removeAll { $0.number == number }
+    }
+
+    /// Ends them all.
+    func end() {
+        for voter in self.holds + self.guards {
+            self.server.voters[voter.number] = nil
+            voter.end(denying: self.server.isClosing)
+        }
+        self.holds = []
+        self.guards = []
+    }
+
+    // MARK: - From one process to the next
+
+    /// Leaves them to the next process.
+    ///
+    /// What a hold keeps from happening is not to happen in the last moment: the server keeps them.
+    func handOver(to record: inout HandOverRecord.Connection) {
+        record.holds = self.holds.map(\.record)
+        record.guards = self.guards.map(\.record)
+        self.server.keep(self.holds + self.guards)
+        self.holds = []
+        self.guards = []
+    }
+
+    /// Takes up a hold or a guard of the last process.
+    func goOn(with request: Request, of voter: HandOverRecord.Voter) throws(WireError) {
+        let line = Array(voter.request)
+        if case .hold(let call) = request.call {
+            try self.place(call, id: request.id, line, number: voter.number)
+        } else if case .guard(let call) = request.call {
+            try self.place(call, id: request.id, line, number: voter.number)
         }
     }
 }

@@ -1,0 +1,56 @@
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+
+/// Whose connection it is, and its parts, each the owner of what is its own.
+///
+/// Belongs to the event loop.
+final class ConnectionParts {
+    let server: StateServer
+    let door: Door
+    let peer: Peer
+    let user: User
+    let channel: any Channel
+
+    let turn: Turn
+    let reader: RequestReader
+    let outbox: Outbox
+    let subscriptions: Subscriptions
+    let history: HistoryAnswers
+    let waits: Waits
+    let voters: Voters
+    let sets: Sets
+
+    init(
+        server: StateServer,
+        door: Door,
+        peer: Peer,
+        channel: any Channel,
+        descriptor: CInt
+    ) {
+        let user = server.user(peer.uid)
+        let turn = Turn(server.turns)
+        let outbox = Outbox(
+            server: server,
+            user: user,
+            channel: channel,
+            descriptor: descriptor,
+            turn: turn
+        )
+        let kept = KeptRequests(server: server, user: user)
+        let changes = ChangeWriter(server: server, peer: peer, outbox: outbox, turn: turn)
+        self.server = server
+        self.door = door
+        self.peer = peer
+        self.user = user
+        self.channel = channel
+        self.turn = turn
+        self.reader = RequestReader(channel)
+        self.outbox = outbox
+        self.subscriptions = Subscriptions(changes, kept: kept)
+        self.history = HistoryAnswers(changes)
+        self.waits = Waits(server: server, peer: peer, outbox: outbox, turn: turn, kept: kept)
+        self.voters = Voters(server: server, peer: peer, outbox: outbox, kept: kept)
+        self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
+    }
+}

@@ -1,0 +1,48 @@
+import StateMachineProtocol
+
+/// The room that a connection's requests take which are kept as long as what they asked for.
+///
+/// Belongs to the event loop.
+final class KeptRequests {
+    private let server: StateServer
+    private let user: User
+    private var bytes = 0 {
+        didSet { self.user.requestBytes += self.bytes - oldValue }
+    }
+
+    init(server: StateServer, user: User) {
+        self.server = server
+        self.user = user
+    }
+
+    /// So many bytes more are kept.
+    func change(by bytes: Int) { self.bytes += bytes }
+
+    /// Refuses one more of what the connection has as many of as it may.
+    func checkRoom(_ things: String, _ count: Int, of limit: Int) throws(WireError) {
+        guard count < limit else {
+            throw WireError(.limit, "this connection has \(limit) \(things), as many as it may")
+        }
+    }
+
+    /// Refuses to keep one more request if that would be too many bytes.
+    func checkRoom(for line: [UInt8]) throws(WireError) {
+        let limits = self.server.limits
+        guard self.bytes + line.count <= limits.requestBytesPerConnection else {
+            throw WireError(
+                .limit,
+                "this request of \(line.count) bytes would be kept, and this connection has "
+                    + "\(self.bytes) such; requestBytesPerConnection is "
+                    + "\(limits.requestBytesPerConnection)"
+            )
+        }
+        guard self.user.mayKeep(line.count, within: limits) else {
+            throw WireError(
+                .limit,
+                "this request of \(line.count) bytes would be kept, and this user has "
+                    + "\(self.user.requestBytes) such; requestBytesPerUid is "
+                    + "\(limits.requestBytesPerUid)"
+            )
+        }
+    }
+}

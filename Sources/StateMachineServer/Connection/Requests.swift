@@ -1,0 +1,215 @@
+import NIOCore
+import StateMachineProtocol
+
+/// Carries out the requests of one client, one after the other.
+///
+/// Belongs to the event loop.
+struct Requests {
+    private let parts: ConnectionParts
+    private var server: StateServer { self.parts.server }
+    private var door: Door { self.parts.door }
+    private var outbox: Outbox { self.parts.outbox }
+    private var sets: Sets { self.parts.sets }
+
+    init(_ parts: ConnectionParts) {
+        self.parts = parts
+    }
+
+    /// Whether the client has few enough answers to come: such that it has not read, and such that
+    /// wait for votes or for the disk.
+    var mayGoOn: Bool {
+        (!self.parts.reader.hasDeferred || !self.sets.hasOrdered) && self.outbox.mayTakeMore
+            && self.sets.mayTakeMore
+    }
+
+    /// Whether a set would have readers lose changes that they have had no time for.
+    var mustWaitForReaders: Bool { self.server.isAheadOfReaders && self.door.takes(.set) }
+
+    /// What became of the next request.
+    enum Step {
+        case handled
+        /// There is none that is whole.
+        case none
+        /// It comes again in the connection's turn.
+        case outOfTime
+        /// It is longer than it may be.
+        case tooLong
+    }
+
+    /// Answers the next request, where it lies; of a client that is gone only what changes something is
+    /// carried out.
+    func handleNext(isGone: Bool) -> Step {
+        let outcome: Outcome
+        switch self.parts.reader.next() {
+        case .line(let line):
+            outcome = line.withUnsafeReadableBytes { self.handle($0, isGone) }
+        case .deferred(let line):
+            outcome = line.withUnsafeBytes { self.handle($0, isGone) }
+        case .none: return .none
+        case .tooLong: return .tooLong
+        }
+        switch outcome {
+        case .handled: return .handled
+        case .deferred(let line):
+            self.parts.reader.putOff(line)
+            return .handled
+        case .outOfTime(let line):
+            self.parts.reader.putOff(line)
+            return .outOfTime
+        }
+    }
+
+    /// Whether anything is left of what a client that is gone has sent that could change something.
+    var hasRest: Bool {
+        self.door.takes(.set) && !self.server.isClosing && self.parts.reader.hasRequest
+    }
+
+    /// How far the rest is carried out.
+    enum Rest {
+        case done
+        /// The sets before it have to be decided.
+        case waits
+        /// There is no time for more.
+        case outOfTime
+        /// Everybody has to be written to.
+        case behindReaders
+    }
+
+    /// Carries out what a client that is gone has sent and changes something.
+    func carryOutRest() -> Rest {
+        while self.hasRest {
+            guard !self.mustWaitForReaders else { return .behindReaders }
+            // Once its sets are decided it goes on.
+            guard self.mayGoOn else { break }
+            guard self.parts.turn.mayServe() else { return .outOfTime }
+            guard self.handleNext(isGone: true) == .handled else { break }
+        }
+        self.sets.withdrawWaiting()
+        return self.hasRest ? .waits : .done
+    }
+
+    /// What became of a line.
+    private enum Outcome {
+        case handled
+        /// It comes again when the sets before it are decided.
+        case deferred([UInt8])
+        /// It comes again in the connection's next turn.
+        case outOfTime([UInt8])
+    }
+
+    /// Answers one request line, or defers it: what is answered at once waits for the sets before it
+    /// that are on their way to the disk.
+    ///
+    /// So does what changes nothing, until there is time. At the door of those who only read that is
+    /// known before the line is read.
+    private func handle(_ line: UnsafeRawBufferPointer, _ isGone: Bool) -> Outcome {
+        if self.handleKnownSet(line) { return .handled }
+        let line = Array(line)
+        let isSetters = self.door.takes(.set)
+        guard isSetters || self.parts.turn.mayServe() else { return .outOfTime(line) }
+        let mayAnswer = !self.sets.hasOrdered
+        do {
+            guard let request = try Request.parse(line) else { return .handled }
+            let isReading = request.operation.isReading
+            guard !isGone || !isReading else { return .handled }
+            guard mayAnswer || request.operation == .set else { return .deferred(line) }
+            guard !isReading || !isSetters || self.parts.turn.mayServe() else {
+                return .outOfTime(line)
+            }
+            do {
+                try self.perform(request, line)
+                self.server.counters.requests.add()
+            } catch {
+                guard mayAnswer else { return .deferred(line) }
+                self.server.counters.requests.add()
+                self.server.counters.refusals.add()
+                self.outbox.reply(ServerLine.refusal(id: request.id, error))
+            }
+        } catch {
+            guard mayAnswer else { return .deferred(line) }
+            self.server.counters.refusals.add()
+            self.outbox.reply(ServerLine.refusal(id: error.id, error.error))
+        }
+        return .handled
+    }
+
+    /// Deals with the line if it is a `set` of a state that was named in the same bytes before.
+    private func handleKnownSet(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard let set = SetLine(line), self.door.takes(.set), !self.server.isClosing,
+            let state = self.server.decodedStates[set]
+        else { return false }
+        self.server.counters.requests.add()
+        self.sets.set(state, nil, cause: set.cause, id: set.id)
+        return true
+    }
+
+    private func perform(_ request: Request, _ line: [UInt8]) throws(WireError) {
+        let operation = request.operation
+        guard self.door.takes(operation) else {
+            throw WireError(
+                .forbidden,
+                "\(operation.rawValue) is not for \(self.door.fileName); "
+                    + "use \(Door.control.fileName)"
+            )
+        }
+        self.server.catchUp()
+        switch request.call {
+        case .get:
+            ServerLine.writeReply(
+                to: &self.server.line,
+                id: request.id,
+                report: self.server.report
+            )
+            self.outbox.replyWithLine(after: self.server.ring.head)
+        case .set(let call):
+            try self.sets.set(call, id: request.id, line)
+        case .watch(let call):
+            try self.parts.subscriptions.begin(call, id: request.id, line)
+        case .unwatch:
+            try self.unwatch(id: request.id)
+        case .wait(let call):
+            try self.parts.waits.begin(call, id: request.id, line)
+        case .hold(let call):
+            try self.parts.voters.hold(call, id: request.id, line)
+        case .release(let number):
+            try self.parts.voters.release(number, id: request.id)
+        case .guard(let call):
+            try self.parts.voters.guard(call, id: request.id, line)
+        case .vote(let call):
+            try self.parts.voters.vote(call, id: request.id)
+        case .history(let call):
+            try self.parts.history.begin(call, id: request.id, line)
+        case .stats:
+            self.outbox.reply(self.server.stats(id: request.id))
+        case .ping:
+            let seq = self.server.report.seq
+            self.outbox.reply(ServerLine.reply(id: request.id, own: { $0.number("seq", seq) }))
+        case .describe:
+            self.outbox.reply(
+                self.server.prepared.reply(to: .describe, at: self.door, id: request.id) {
+                    self.server.description(for: self.door)
+                }
+            )
+        case .help:
+            self.outbox.reply(
+                self.server.prepared.reply(to: .help, at: self.door, id: request.id) {
+                    let text = self.door.help
+                    return ServerLine.reply(id: nil, own: { $0.string("help", text) })
+                }
+            )
+        }
+    }
+
+    private func unwatch(id: RequestID?) throws(WireError) {
+        guard self.parts.subscriptions.end(id) || id.map({ self.parts.waits.end($0) }) ?? false
+        else {
+            throw WireError(
+                .notFound,
+                id == nil
+                    ? "there is no watch without id on this connection"
+                    : "there is no watch and no wait of this id on this connection"
+            )
+        }
+        self.outbox.reply(ServerLine.reply(id: id))
+    }
+}

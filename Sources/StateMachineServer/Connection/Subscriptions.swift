@@ -1,0 +1,194 @@
+import StateMachineProtocol
+
+/// The watches of one connection: how they begin and end, and that all are brought up to the newest change.
+///
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+final class Subscriptions {
+    private let server: StateServer
+    private let outbox: Outbox
+    private let kept: KeptRequests
+    @exclusivity(unchecked) private var writer: WatchWriter
+
+    @exclusivity(unchecked) private var watches: [Watch] = [] {
+        didSet {
+            let change = self.watches.count - oldValue.count
+            if change != 0 { self.server.watches += change }
+            let bytes = self.watches.reduce(0) { $0 + $1.request.count }
+            self.kept.change(by: bytes - self.requestBytes)
+            self.requestBytes = bytes
+        }
+    }
+    /// Bytes of the requests that asked for them.
+    @exclusivity(unchecked) private var requestBytes = 0
+
+    init(_ changes: ChangeWriter, kept: KeptRequests) {
+        self.server = changes.server
+        self.outbox = changes.outbox
+        self.kept = kept
+        self.writer = WatchWriter(changes)
+    }
+
+    // MARK: - Requests
+
+    func begin(_ call: WatchCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
+        guard call.beatMs ?? .max >= ServerLimits.beatMs else {
+            throw WireError(
+                .badRequest,
+                "beatMs must be at least \(ServerLimits.beatMs); leave it out for no beats"
+            )
+        }
+        let watches = self.watches.filter { !$0.isEnding }
+        guard !watches.contains(where: { $0.id == id }) else {
+            throw WireError(
+                .badRequest,
+                id == nil
+                    ? "there is a watch without id on this connection; give this one an id"
+                    : "there is a watch of this id on this connection"
+            )
+        }
+        let limit = self.server.limits.watchesPerConnection
+        try self.kept.checkRoom("watches", watches.count, of: limit)
+        try self.kept.checkRoom(for: line)
+        let resume = call.since.map { self.server.resumePoint($0) }
+        self.begin(
+            Watch(call, id: id, from: resume, head: self.server.report.seq, request: line)
+        )
+    }
+
+    /// Begins the watch that connecting begins.
+    func beginImplicit() {
+        let head = self.server.report.seq
+        self.begin(Watch(WatchCall(), id: nil, from: nil, head: head, isImplicit: true))
+    }
+
+    /// Queues the beginning of a watch.
+    ///
+    /// Its first line shows the state as it is now; changes follow when the lines before are written.
+    private func begin(_ watch: Watch) {
+        guard !self.outbox.isClosed else { return }
+        self.watches.append(watch)
+        self.outbox.append(
+            watch.firstLine(self.server.report) ?? [],
+            replies: 1,
+            mark: .start(watch)
+        )
+    }
+
+    /// Ends the watch of that id; false if there is none.
+    func end(_ id: RequestID?) -> Bool { self.end(where: { $0.id == id }) }
+
+    /// Ends the watch that connecting began.
+    func endImplicit() { _ = self.end(where: \.isImplicit) }
+
+    /// Queues the end of a watch: it is still sent what belongs before the lines queued so far.
+    private func end(where isMeant: (Watch) -> Bool) -> Bool {
+        guard let watch = self.watches.first(where: { isMeant($0) && !$0.isEnding }) else {
+            return false
+        }
+        watch.isEnding = true
+        self.outbox.append([], replies: 0, mark: .end(watch))
+        return true
+    }
+
+    // MARK: - Writing
+
+    /// The lines before its end have been written.
+    func remove(_ watch: Watch) {
+        watch.cancelTimer()
+        self.watches.removeAll { $0 === watch }
+    }
+
+    /// Brings all up to the newest change, as far as there is time; false if the socket did not take it all.
+    func write() -> Bool {
+        for watch in self.watches where watch.isRunning {
+            guard self.writer.write(watch) else { return false }
+        }
+        return true
+    }
+
+    /// Whether changes before the ring are being read for one, which come before what is queued.
+    var isReadingPast: Bool { self.watches.contains(where: \.past.isUnderWay) }
+
+    /// Whether one may have to be sent something.
+    var isRunning: Bool { self.watches.contains(where: \.isRunning) }
+
+    /// Whether there are changes that the socket would take.
+    var hasChangesToWrite: Bool {
+        let head = self.server.ring.head
+        return self.outbox.isFree && self.watches.contains { $0.isRunning && $0.cursor < head }
+    }
+
+    /// Whether one has a quarter of the ring before it.
+    var isFarBehind: Bool {
+        self.watches.contains { watch in
+            watch.isRunning
+                && (self.server.ring.head - watch.cursor) * 4
+                    > UInt64(self.server.limits.ringChanges)
+        }
+    }
+
+    var count: Int { self.watches.count }
+
+    /// How many changes the one that is farthest behind has not been sent.
+    func lag(at head: UInt64) -> UInt64 { self.watches.map { head - $0.cursor }.max() ?? 0 }
+
+    /// Lines that told of lost changes.
+    var resyncs: UInt64 { self.writer.resyncs }
+
+    // MARK: - The end
+
+    /// Ends those for which changes before the ring are being read: the client may go on from its last line
+    /// when it comes back.
+    func leavePast() {
+        for watch in self.watches where watch.past.isUnderWay { watch.cancelTimer() }
+        self.watches.removeAll { $0.past.isUnderWay }
+    }
+
+    /// Forgets them all.
+    func drop() {
+        for watch in self.watches { watch.cancelTimer() }
+        self.watches = []
+    }
+
+    // MARK: - From one process to the next
+
+    /// Where a watch stands in what ``handOver(to:)`` leaves.
+    func place(of watch: Watch) -> Int {
+        self.watches.firstIndex { $0 === watch } ?? self.watches.endIndex
+    }
+
+    /// Leaves them to the next process.
+    func handOver(to record: inout HandOverRecord.Connection) {
+        record.watches = self.watches.map(\.record)
+        record.resyncs = self.resyncs
+        for watch in self.watches { watch.cancelTimer() }
+    }
+
+    /// Goes on with the watches of the last process at their cursors; returns them, nil for one that makes no
+    /// sense.
+    func goOn(with record: HandOverRecord.Connection) -> [Watch?] {
+        let watches = record.watches.map { Watch($0, head: self.server.ring.head) }
+        self.watches = watches.compactMap(\.self)
+        return watches
+    }
+
+    /// Begins a watch of the last process anew: its numbering is gone.
+    func beginAnew(_ watch: HandOverRecord.Watch) {
+        guard !watch.isEnding else { return }
+        let (call, id) = watch.call ?? (WatchCall(), nil)
+        self.begin(
+            Watch(
+                call,
+                id: id,
+                from: .resync(.restarted, missed: nil),
+                head: self.server.ring.head,
+                request: watch.request.map { Array($0) } ?? [],
+                isImplicit: watch.request == nil
+            )
+        )
+    }
+
+    /// Goes on with the last process's count.
+    func goOn(afterResyncs resyncs: UInt64) { self.writer.goOn(after: resyncs) }
+}

@@ -1,0 +1,63 @@
+/// One connection's turns, as its parts have to do with them: they ask whether there is time for more, and for
+/// another turn if there is not.
+///
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
+final class Turn {
+    private let turns: Turns
+    /// Whose it is, for as long as the server knows it.
+    @exclusivity(unchecked) private var connection: Connection?
+    /// Whether what is being written does not wait for the turn.
+    @exclusivity(unchecked) private var isUrgent = false
+    /// Whether there was no time for all that the connection has to do.
+    @exclusivity(unchecked) private(set) var isCutShort = false
+
+    init(_ turns: Turns) {
+        self.turns = turns
+    }
+
+    /// The server knows the connection from now on, which lives until ``close()``.
+    func open(for connection: Connection) { self.connection = connection }
+
+    /// The connection has no turns any more.
+    func close() { self.connection = nil }
+
+    /// Puts the connection in line, unless it is.
+    func want() {
+        if let connection { self.turns.want(connection) }
+    }
+
+    /// The turn has come: the connection has time for all until it is found that it has not.
+    func begin() { self.isCutShort = false }
+
+    /// There is no time for the rest.
+    func cutShort() { self.isCutShort = true }
+
+    /// Writes; what is not urgent ends when there is no time for more, and goes on in the next turn.
+    func write(isUrgent: Bool, _ body: () -> Void) {
+        self.isUrgent = isUrgent
+        let wasCutShort = exchange(&self.isCutShort, with: false)
+        body()
+        if self.isCutShort { self.want() }
+        self.isCutShort = self.isCutShort || wasCutShort
+        self.isUrgent = false
+    }
+
+    /// Whether there is no time for more.
+    var isOver: Bool { !self.isUrgent && self.turns.isOver }
+
+    /// Whether to leave the rest for the next turn, which it is noted for then.
+    func mustStop() -> Bool {
+        guard self.isOver else { return false }
+        self.isCutShort = true
+        return true
+    }
+
+    /// Whether a request that changes nothing may be carried out now.
+    func mayServe() -> Bool { self.connection.map { self.turns.mayServe($0) } ?? false }
+
+    /// A set was decided after others had their turn.
+    func setWasDecided() { self.connection?.setWasDecided() }
+
+    /// The channel has written what the socket did not take.
+    func hasRoom() { self.connection?.hasRoom() }
+}

@@ -1,0 +1,212 @@
+import NIOCore
+import StateMachineProtocol
+
+/// Brings one watch after the other up to the newest change, as far as its pace, its client and the time let it.
+///
+/// Belongs to the event loop.
+struct WatchWriter {
+    private let changes: ChangeWriter
+    private let server: StateServer
+    private let outbox: Outbox
+    private let turn: Turn
+    /// Lines that told of lost changes.
+    private(set) var resyncs: UInt64 = 0
+
+    init(_ changes: ChangeWriter) {
+        self.changes = changes
+        self.server = changes.server
+        self.outbox = changes.outbox
+        self.turn = changes.turn
+    }
+
+    /// Goes on with the last process's count.
+    mutating func goOn(after resyncs: UInt64) { self.resyncs = resyncs }
+
+    /// Brings a watch up to the head of the ring, as far as its pace lets it; false if the socket did
+    /// not take it all.
+    mutating func write(_ watch: Watch) -> Bool {
+        guard watch.pace.isTimed else { return self.writeNew(of: watch) }
+        let isDone = self.writeTimed(watch)
+        if self.outbox.isFree { self.setTimer(for: watch) }
+        return isDone
+    }
+
+    private mutating func writeTimed(_ watch: Watch) -> Bool {
+        let now = NIODeadline.now()
+        if watch.cursor < self.server.ring.head, !watch.isReplaying, watch.pace.wait(at: now) != nil
+        {
+            return self.writeBeat(of: watch, ifDueAt: now)
+        }
+        let (reported, isReplaying) = (watch.reported, watch.isReplaying)
+        let isDone = self.writeNew(of: watch)
+        if watch.reported != reported || watch.isReplaying != isReplaying {
+            // What a watch begins with, replayed or not, makes its first change wait no longer.
+            watch.pace.wrote(at: now, holdsBackNext: !isReplaying)
+            return isDone
+        }
+        return isDone && self.writeBeat(of: watch, ifDueAt: now)
+    }
+
+    /// Writes what a watch has not been sent; false if the socket did not take it all.
+    private mutating func writeNew(of watch: Watch) -> Bool {
+        let head = self.server.ring.head
+        while watch.cursor < head {
+            guard self.server.ring.reaches(back: watch.cursor) else {
+                guard watch.isReplaying, let past = self.server.past else {
+                    return self.resync(watch, .lagged, at: head)
+                }
+                switch self.writePast(past, of: watch) {
+                case .wrote: continue
+                case .waiting: return true
+                case .stopped: return false
+                case .lost: return self.resync(watch, .evicted, at: head)
+                }
+            }
+            guard self.writeRing(of: watch) else { return false }
+            guard watch.cursor == head || !self.turn.mustStop() else { return true }
+        }
+        if watch.isReplaying {
+            watch.becomeLive(at: head)
+            return self.outbox.write(ServerLine.live(id: watch.id, self.server.report)[...])
+        }
+        return true
+    }
+
+    /// Tells a watch that it has missed changes.
+    private mutating func resync(
+        _ watch: Watch,
+        _ reason: ServerLine.Resync,
+        at head: UInt64
+    ) -> Bool {
+        let missed = head - watch.reported
+        watch.becomeLive(at: head)
+        self.resyncs += 1
+        self.server.counters.resyncs.add()
+        return self.outbox.write(
+            ServerLine.state(
+                id: watch.id,
+                self.server.report,
+                resync: reason,
+                missed: missed
+            )[...]
+        )
+    }
+
+    // MARK: - Changes
+
+    /// Writes some of what a watch has not been sent and the ring has; false if the socket did not take it.
+    private func writeRing(of watch: Watch) -> Bool {
+        switch watch.mode {
+        case .all where watch.isPlain:
+            // Its lines are the ring's own.
+            let head = self.server.ring.head
+            return watch.sent(self.changes.writeAll(after: watch.cursor), upTo: head, last: head)
+        case .all:
+            let (examined, lines) = self.changes.gather(
+                after: watch.cursor,
+                through: self.server.ring.head,
+                only: watch.only,
+                head: watch.head,
+                isReplayed: watch.isReplaying
+            )
+            guard let last = lines.last else {
+                watch.passed(to: examined)
+                return true
+            }
+            return watch.sent(self.changes.write(lines), upTo: examined, last: last.seq)
+        case .latest:
+            return self.writeNewest(of: watch)
+        }
+    }
+
+    /// Writes the newest change that the watch wants, with the number of those that it stands for, when all
+    /// have been looked at; until then it looks at some more.
+    private func writeNewest(of watch: Watch) -> Bool {
+        var newest = watch.newest.examined(after: watch.cursor)
+        let end = self.server.endOfPiece(after: newest.seq, patterns: watch.only?.count ?? 0)
+        while newest.seq < end {
+            newest.seq += 1
+            guard self.server.isWanted(newest.seq, watch.only) else { continue }
+            newest.wanted = newest.seq
+            newest.count += 1
+        }
+        watch.newest = newest
+        guard end == self.server.ring.head else { return true }
+        guard let wanted = newest.wanted else {
+            watch.passed(to: end)
+            return true
+        }
+        let sent = self.changes.write(
+            wanted,
+            head: watch.head,
+            skipped: newest.count - 1,
+            isReplayed: watch.isReplaying
+        )
+        return watch.sent(sent, upTo: end, last: wanted)
+    }
+
+    /// Where a watch stands after a piece of its past.
+    private enum PastProgress {
+        /// As far as it has got, and may go on.
+        case wrote
+        /// The next piece is being read.
+        case waiting
+        /// The socket is full, or the client gone.
+        case stopped
+        /// The rest is not to be had any more.
+        case lost
+    }
+
+    /// Writes a piece of what a watch has not been sent and the ring does not have.
+    private func writePast(_ past: Past, of watch: Watch) -> PastProgress {
+        switch watch.past.next() {
+        case .wait: return .waiting
+        case .ask:
+            let wish = HistoryLines.Wish(
+                head: Array(watch.head.bytes),
+                only: watch.only,
+                mode: watch.mode,
+                // What is committed may be ahead of what has been announced.
+                end: self.server.ring.head
+            )
+            self.changes.ask(past, after: watch.cursor, wish) { finding, canWrite in
+                watch.past.arrived(finding, canWrite: canWrite)
+            }
+            return .waiting
+        case .take(let finding):
+            guard let piece = finding.following(watch.cursor) else { return .lost }
+            guard let last = piece.lines.last else {
+                watch.passed(to: piece.examined)
+                return .wrote
+            }
+            let sent = self.changes.write(piece)
+            return watch.sent(sent, upTo: piece.examined, last: last.seq) ? .wrote : .stopped
+        }
+    }
+
+    // MARK: - Time
+
+    /// Writes a beat if the watch has been silent for long enough; what its pace holds back stays
+    /// to be sent, and is not lost to a reader that resumes from the beat.
+    private func writeBeat(of watch: Watch, ifDueAt now: NIODeadline) -> Bool {
+        guard watch.pace.untilBeat(at: now) == .zero else { return true }
+        watch.pace.wrote(at: now, holdsBackNext: false)
+        watch.beatWent()
+        let report = self.server.report
+        return self.outbox.write(
+            ServerLine.beat(id: watch.id, report, resumingAt: watch.cursor)[...]
+        )
+    }
+
+    /// Comes back when the next line may go, or when a beat is due.
+    ///
+    /// One timer a watch. A line that is written meanwhile does not move it: when it rings, the rest of
+    /// the time is waited for. While the socket is full there is none, since nothing can be written.
+    private func setTimer(for watch: Watch) {
+        let now = NIODeadline.now()
+        let isHeld = watch.cursor < self.server.ring.head
+        let waits = [isHeld ? watch.pace.wait(at: now) : nil, watch.pace.untilBeat(at: now)]
+        guard let wait = waits.compactMap({ $0 }).min() else { return }
+        watch.setTimer(at: now + wait, on: self.server.loop, for: self.turn)
+    }
+}

@@ -1,0 +1,70 @@
+import NIOCore
+
+/// What goes out to one client, and in which order.
+///
+/// Watches first, replies after them: so a reply that carries a seq comes after every change up to it, as the
+/// watches are brought up to the head of the ring, and the ring up to the reply. Then what nobody has asked for
+/// just now: waits that go on, questions.
+///
+/// Belongs to the event loop.
+struct WritingOrder {
+    private let parts: ConnectionParts
+    private var outbox: Outbox { self.parts.outbox }
+
+    init(_ parts: ConnectionParts) {
+        self.parts = parts
+    }
+
+    /// Whether there may be something to write.
+    var hasOutput: Bool {
+        self.outbox.hasLines || self.parts.waits.haveEnded || self.parts.subscriptions.isRunning
+            || self.parts.voters.hasQuestions
+    }
+
+    /// Writes all that can be written now.
+    func write() {
+        while self.parts.channel.isActive, self.outbox.isFree {
+            guard self.parts.subscriptions.write() else { return }
+            // A reply comes after every change up to it.
+            guard !self.parts.turn.isCutShort, !self.parts.subscriptions.isReadingPast else {
+                return
+            }
+            guard self.parts.history.write() else { return }
+            let limit = self.parts.server.limits.replyBytesPerConnection
+            if self.parts.waits.haveEnded, self.outbox.owesLess(than: limit) {
+                self.parts.waits.answerEnded(until: limit)
+                continue
+            }
+            guard let seq = self.outbox.nextSeq else {
+                if self.parts.waits.goOn() { continue }
+                self.parts.voters.writeQuestions()
+                return
+            }
+            let head = self.parts.server.ring.head
+            if seq > head {
+                self.parts.server.catchUp()
+                // If they are coming in right now, whoever brings them has this written afterwards.
+                guard self.parts.server.ring.head > head else { return }
+                continue
+            }
+            switch self.outbox.nextMark {
+            case .start(let watch): watch.start()
+            case .end(let watch): self.parts.subscriptions.remove(watch)
+            case .history, nil: break
+            }
+            guard self.outbox.writeNext() else { return }
+            guard !self.outbox.hasSegments || !self.parts.turn.mustStop() else { return }
+        }
+    }
+
+    /// Forgets all that is for the client, who reads no more.
+    ///
+    /// The connection is not closed here: what the client has sent is still to be dealt with, and its
+    /// end is still to be seen.
+    func drop() {
+        self.outbox.close()
+        self.parts.subscriptions.drop()
+        self.parts.waits.drop()
+        self.parts.voters.end()
+    }
+}
