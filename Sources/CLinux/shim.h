@@ -6,3 +6,4 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>

@@ -24,14 +24,19 @@ public enum Door: String, CaseIterable, Codable, Sendable {
         }
     }
 
-    package var operations: [Operation] { Operation.allCases.filter(self.takes) }
+    /// What it takes, for a machine that has events or has none.
+    package func operations(withEvents hasEvents: Bool) -> [Operation] {
+        Operation.allCases.filter { self.takes($0) && (hasEvents || !$0.isOfEvents) }
+    }
 
     /// What `help` answers.
-    package var help: String {
-        let lines = self.operations.map { operation in
+    package func help(withEvents hasEvents: Bool) -> String {
+        let lines = self.operations(withEvents: hasEvents).map { operation in
             switch operation {
             case .get: "get                        the state"
             case .set: "set STATE [key=value …]    change it"
+            case .send: "send EVENT [key=value …]   tell the machine of an event"
+            case .update: "update key=value …         change fields of the state and stay in it"
             case .watch: "watch [PATTERN …]          the state now, and every change"
             case .unwatch: "unwatch                    end the watch"
             case .wait: "wait PATTERN …             answer when a state matches"

@@ -37,6 +37,11 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
         self.by = by
         self.stay = stay ?? seq
     }
+
+    /// Where the machine was when it had been made.
+    public var snapshot: Snapshot<State> {
+        Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
+    }
 }
 
 /// A machine's state and its place in the order, read together.

@@ -20,6 +20,10 @@ package struct DeclaredForm: StateForm {
         )
     }
 
+    package var behaviour: (any StateBehaviour<DeclaredState>)? {
+        DeclaredBehaviour(self.declaration)
+    }
+
     package var initial: DeclaredState { self.declaration.initial }
 
     package func data(of state: DeclaredState) -> JSONValue { state.data }

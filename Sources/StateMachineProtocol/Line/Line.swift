@@ -72,6 +72,21 @@ extension Line {
     /// For a reply to `set`: whether the state is another than before.
     public var hasChanged: Bool? { self[.changed]?.bool }
 
+    /// For a reply to `send`: whether the state does anything on the event.
+    public var isHandled: Bool? { self[.handled]?.bool }
+
+    /// The seq that began the stay in the state; nil of a machine that has no stays, and for a change that
+    /// began one.
+    public var stay: UInt64? { self.number(.stay) }
+
+    /// What time will do to the state: what is entered then, and when.
+    public var due: (state: NamedState, at: WallTime)? {
+        guard let due = self[.due], let state = NamedState(due),
+            let at = due["at"]?.string.flatMap({ WallTime(rfc3339: $0) })
+        else { return nil }
+        return (state, at)
+    }
+
     /// For a reply to `wait`: the pattern that matched, as it was written.
     public var matched: JSONValue? { self[.matched] }
 

@@ -26,6 +26,10 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var cause: LineKey { "cause" }
     static var cursor: LineKey { "cursor" }
 
+    static var stay: LineKey { "stay" }
+    static var due: LineKey { "due" }
+    package static var handled: LineKey { "handled" }
+
     // What a watch has lost or left out.
     static var replay: LineKey { "replay" }
     package static var resync: LineKey { "resync" }

@@ -11,12 +11,47 @@ package enum ServerLine {
         package let fragment: [UInt8]
         package let at: WallTime
         package let epoch: Epoch
+        /// Nil of a machine that has no stays.
+        package let stay: Stay?
 
-        package init(seq: UInt64, fragment: [UInt8], at: WallTime, epoch: Epoch) {
+        package init(
+            seq: UInt64,
+            fragment: [UInt8],
+            at: WallTime,
+            epoch: Epoch,
+            stay: Stay? = nil
+        ) {
             self.seq = seq
             self.fragment = fragment
             self.at = at
             self.epoch = epoch
+            self.stay = stay
+        }
+    }
+
+    /// How long a state has been the machine's, and what time will do to it.
+    ///
+    /// A reference, so that what has none costs nothing.
+    package final class Stay: Sendable {
+        /// The seq that began it.
+        package let seq: UInt64
+        /// What time will do; nil if nothing.
+        package let due: Due?
+
+        package init(seq: UInt64, due: Due?) {
+            self.seq = seq
+            self.due = due
+        }
+    }
+
+    /// What time will do: the fragment of the state that will be entered, and when.
+    package struct Due: Sendable {
+        package let fragment: [UInt8]
+        package let at: WallTime
+
+        package init(fragment: [UInt8], at: WallTime) {
+            self.fragment = fragment
+            self.at = at
         }
     }
 
@@ -140,6 +175,7 @@ package enum ServerLine {
         self.line(type, id: id) { writer in
             writer.place(of: report)
             writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: seq ?? report.seq))
+            if let due = report.stay?.due { writer.due(due) }
         }
     }
 
@@ -206,6 +242,10 @@ package enum ServerLine {
             writer.time(.at, report.at)
             if let by { writer.peer(.by, by) }
             if let cause { writer.string(.cause, cause) }
+            if let stay = report.stay {
+                if stay.seq != report.seq { writer.number(.stay, stay.seq) }
+                if let due = stay.due { writer.due(due) }
+            }
             writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
         }
     }
@@ -257,6 +297,17 @@ extension LineWriter {
         self.place(of: report)
         self.time(.at, report.at)
         self.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
+        guard let stay = report.stay else { return }
+        self.number(.stay, stay.seq)
+        if let due = stay.due { self.due(due) }
+    }
+
+    /// What time will do, and when.
+    fileprivate mutating func due(_ due: ServerLine.Due) {
+        var writer = LineWriter()
+        writer.raw(due.fragment)
+        writer.time(.at, due.at)
+        self.object(.due, writer.bytes)
     }
 
     /// `seq`, `state` and `data`.

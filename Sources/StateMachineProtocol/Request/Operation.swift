@@ -2,6 +2,8 @@
 package enum Operation: String, CaseIterable, Hashable, Sendable {
     case get
     case set
+    case send
+    case update
     case watch
     case unwatch
     case wait
@@ -20,7 +22,9 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     package var keys: [RequestKey] {
         switch self {
         case .get, .unwatch, .describe, .stats, .ping, .help: []
-        case .set: [.state, .data, .ifSeq, .ifState, .reenter, .cause]
+        case .set: [.state, .data, .ifSeq, .ifState, .ifStay, .reenter, .cause]
+        case .send: [.event, .data, .ifSeq, .ifState, .ifStay, .cause]
+        case .update: [.data, .ifStay, .cause]
         case .watch: [.since, .only, .mode, .everyMs, .beatMs]
         case .wait: [.until, .fail, .since, .timeoutMs]
         case .hold: [.before, .mode, .maxMs, .why]
@@ -31,10 +35,23 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         }
     }
 
+    /// Whether it asks for a change, which is answered in its turn.
+    package var isProposal: Bool {
+        switch self {
+        case .set, .send, .update: true
+        case .get, .watch, .unwatch, .wait, .hold, .release, .guard, .vote, .history, .describe,
+            .stats, .ping, .help:
+            false
+        }
+    }
+
+    /// Whether only a machine that has events takes it.
+    package var isOfEvents: Bool { self == .send || self == .update }
+
     /// Whether it leaves everything as it is; these the events door takes too.
     package var isReading: Bool {
         switch self {
-        case .set, .hold, .release, .guard, .vote: false
+        case .set, .send, .update, .hold, .release, .guard, .vote: false
         case .get, .watch, .unwatch, .wait, .history, .describe, .stats, .ping, .help: true
         }
     }
@@ -43,7 +60,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 /// The keys of requests: what reads a request and what writes one name them by these.
 package enum RequestKey: String, Sendable {
     case op, id
-    case state, data, ifSeq, ifState, reenter, cause
+    case state, event, data, ifSeq, ifState, ifStay, reenter, cause
     case since, only, mode, everyMs, beatMs
     case until, fail, timeoutMs
     case before, maxMs, onTimeout, why

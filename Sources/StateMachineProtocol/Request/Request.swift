@@ -10,6 +10,8 @@ public struct Request: Hashable, Sendable {
     package enum Call: Hashable, Sendable {
         case get
         case set(SetCall)
+        case send(SendCall)
+        case update(UpdateCall)
         case watch(WatchCall)
         case unwatch
         case wait(WaitCall)
@@ -36,6 +38,8 @@ public struct Request: Hashable, Sendable {
         switch self.call {
         case .get: .get
         case .set: .set
+        case .send: .send
+        case .update: .update
         case .watch: .watch
         case .unwatch: .unwatch
         case .wait: .wait
@@ -58,6 +62,8 @@ public struct Request: Hashable, Sendable {
         switch self.call {
         case .get, .unwatch, .describe, .stats, .ping, .help: break
         case .set(let call): call.write(to: &members)
+        case .send(let call): call.write(to: &members)
+        case .update(let call): call.write(to: &members)
         case .watch(let call): call.write(to: &members)
         case .wait(let call): call.write(to: &members)
         case .hold(let call): call.write(to: &members)

@@ -103,6 +103,8 @@ extension Request.Call {
         case .ping: self = .ping
         case .help: self = .help
         case .set: self = .set(try SetCall(keys))
+        case .send: self = .send(try SendCall(keys))
+        case .update: self = .update(try UpdateCall(keys))
         case .watch: self = .watch(try WatchCall(keys))
         case .wait: self = .wait(try WaitCall(keys))
         case .hold: self = .hold(try HoldCall(keys))
@@ -145,6 +147,20 @@ extension Request.Call {
             }
             let members = try Pattern.members(Array(rest.dropFirst()), in: "set")
             self = .set(SetCall(state: state, data: members.isEmpty ? nil : .object(members)))
+            return
+        case .send:
+            guard let event = rest.first else {
+                throw WireError(.badRequest, "send needs an event: send EVENT [key=value …]")
+            }
+            let members = try Pattern.members(Array(rest.dropFirst()), in: "send")
+            self = .send(SendCall(event: event, data: members.isEmpty ? nil : .object(members)))
+            return
+        case .update:
+            guard !rest.isEmpty else {
+                throw WireError(.badRequest, "update needs a field: update key=value …")
+            }
+            let members = try Pattern.members(rest, in: "update")
+            self = .update(UpdateCall(data: .object(members)))
             return
         case .watch:
             let patterns = try Pattern.patterns(rest)

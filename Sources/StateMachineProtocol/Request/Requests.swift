@@ -20,6 +20,7 @@ extension Request {
     ///   - data: the associated values; nil leaves the key out.
     ///   - ifSeq: only if the machine is at this seq.
     ///   - ifState: only if the current state matches this pattern.
+    ///   - ifStay: only in the stay that began with this seq.
     ///   - reenter: whether the identical state makes a transition too.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
@@ -28,6 +29,7 @@ extension Request {
         data: [JSONMember]? = nil,
         ifSeq: UInt64? = nil,
         ifState: Pattern? = nil,
+        ifStay: UInt64? = nil,
         reenter: Bool = false,
         cause: String? = nil
     ) -> Request {
@@ -36,10 +38,55 @@ extension Request {
             data: data.map { .object($0) },
             ifSeq: ifSeq,
             ifState: ifState,
+            ifStay: ifStay,
             reenter: reenter,
             cause: cause
         )
         return Request(.set(call))
+    }
+
+    /// Sends an event to a machine that has events.
+    ///
+    /// - Parameters:
+    ///   - event: its name.
+    ///   - data: what it carries; nil leaves the key out.
+    ///   - ifSeq: only if the machine is at this seq.
+    ///   - ifState: only if the current state matches this pattern.
+    ///   - ifStay: only in the stay that began with this seq.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func send(
+        _ event: String,
+        data: [JSONMember]? = nil,
+        ifSeq: UInt64? = nil,
+        ifState: Pattern? = nil,
+        ifStay: UInt64? = nil,
+        cause: String? = nil
+    ) -> Request {
+        let call = SendCall(
+            event: event,
+            data: data.map { .object($0) },
+            ifSeq: ifSeq,
+            ifState: ifState,
+            ifStay: ifStay,
+            cause: cause
+        )
+        return Request(.send(call))
+    }
+
+    /// Gives fields of the present state other values; the state is not left.
+    ///
+    /// - Parameters:
+    ///   - data: the new values; null removes a field that may be absent.
+    ///   - ifStay: only in the stay that began with this seq.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func update(
+        _ data: [JSONMember],
+        ifStay: UInt64? = nil,
+        cause: String? = nil
+    ) -> Request {
+        Request(.update(UpdateCall(data: .object(data), ifStay: ifStay, cause: cause)))
     }
 
     /// Asks for every change.

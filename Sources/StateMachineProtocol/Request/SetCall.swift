@@ -6,6 +6,8 @@ package struct SetCall: Hashable, Sendable {
     package var ifSeq: UInt64?
     /// Only if the current state matches.
     package var ifState: Pattern?
+    /// Only in the stay that began with this seq.
+    package var ifStay: UInt64?
     /// Makes a transition even of the identical state.
     package var reenter: Bool
     package var cause: String?
@@ -15,6 +17,7 @@ package struct SetCall: Hashable, Sendable {
         data: JSONValue? = nil,
         ifSeq: UInt64? = nil,
         ifState: Pattern? = nil,
+        ifStay: UInt64? = nil,
         reenter: Bool = false,
         cause: String? = nil
     ) {
@@ -22,6 +25,7 @@ package struct SetCall: Hashable, Sendable {
         self.data = data
         self.ifSeq = ifSeq
         self.ifState = ifState
+        self.ifStay = ifStay
         self.reenter = reenter
         self.cause = cause
     }
@@ -32,6 +36,7 @@ package struct SetCall: Hashable, Sendable {
             data: keys[.data],
             ifSeq: try keys.count(.ifSeq),
             ifState: try keys.pattern(.ifState),
+            ifStay: try keys.count(.ifStay),
             reenter: try keys.bool(.reenter) ?? false,
             cause: try keys.text(.cause)
         )
@@ -42,6 +47,7 @@ package struct SetCall: Hashable, Sendable {
         members.add(.data, self.data)
         members.add(.ifSeq, self.ifSeq)
         members.add(.ifState, self.ifState?.written)
+        members.add(.ifStay, self.ifStay)
         members.add(.reenter, self.reenter ? true : nil)
         members.add(.cause, self.cause)
     }

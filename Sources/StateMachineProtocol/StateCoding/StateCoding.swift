@@ -6,10 +6,13 @@ public import StateMachineCore
 public struct StateCoding<State: MachineState>: Sendable {
     private let form: any StateForm<State>
     package let schema: StateSchema
+    /// What the machine does beside being set; nil if nothing.
+    package let behaviour: (any StateBehaviour<State>)?
 
     /// States of that form.
     package init(_ form: some StateForm<State>) {
         self.form = form
+        self.behaviour = form.behaviour
         self.schema = form.schema
     }
 

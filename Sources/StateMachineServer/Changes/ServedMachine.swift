@@ -66,6 +66,31 @@ protocol ServedMachine: AnyObject, Sendable {
         of sets: Sets
     )
 
+    /// What may be sent to it, for `describe`; nil of a machine that has no events, and is set as a whole.
+    var events: JSONValue? { get }
+
+    /// What it is called, for `describe`.
+    var name: String? { get }
+
+    /// What there is to know of a state beside its fields, for `describe`.
+    func description(of state: String) -> [JSONMember]
+
+    /// Proposes what an event leads to, or the present state with other values; answered and listed as
+    /// ``propose(_:_:cause:id:by:of:)`` is.
+    ///
+    /// - Parameters:
+    ///   - call: what is asked for.
+    ///   - id: the request's.
+    ///   - peer: who asks.
+    ///   - sets: where it is listed.
+    /// - Throws: `unknown-event` or `bad-data`, as far as that can be told before its turn.
+    func propose(
+        _ call: EventCall,
+        id: RequestID?,
+        by peer: Peer,
+        of sets: Sets
+    ) throws(WireError)
+
     /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
     /// answered all.
     var groupUnderWay: UInt64? { get }
@@ -97,13 +122,18 @@ struct EncodedSnapshot: Sendable {
     let seq: UInt64
     let state: EncodedState
     let at: WallTime
+    /// Nil of a machine that has no stays.
+    var stay: ServerLine.Stay?
 }
 
 /// What became of a `set`.
 enum SetOutcome: Sendable {
     case committed(EncodedSnapshot)
-    case unchanged(EncodedSnapshot)
-    case refused(SetRefusal, current: EncodedSnapshot)
+    case unchanged(EncodedSnapshot, isHandled: Bool = true)
+    /// An event or an update could not be taken where it found the machine.
+    case rejected(WireError, current: EncodedSnapshot)
+    /// `of` is the state that was to be entered; nil if it was none.
+    case refused(SetRefusal, of: EncodedState? = nil, current: EncodedSnapshot)
 }
 
 /// Why a `set` changed nothing; as `TransitionError`, without the state's type.

@@ -15,8 +15,7 @@ extension TypedMachine {
     func outcome(_ accepted: StateMachine<State>.Acceptance) -> SetOutcome {
         switch accepted {
         case .committed(let transition):
-            let state = self.encoded(transition.new)
-            return .committed(EncodedSnapshot(seq: transition.seq, state: state, at: transition.at))
+            return .committed(self.encoded(transition))
         case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
         }
     }
@@ -47,7 +46,28 @@ extension TypedMachine {
         EncodedSnapshot(
             seq: snapshot.seq,
             state: self.encoded(snapshot.state),
-            at: snapshot.at
+            at: snapshot.at,
+            stay: self.stays?.stay(at: snapshot)
+        )
+    }
+
+    func encoded(_ transition: Transition<State>) -> EncodedSnapshot {
+        self.encoded(transition, self.encoded(transition.new))
+    }
+
+    /// The same, of a state that is encoded already.
+    func encoded(
+        _ transition: Transition<State>,
+        _ state: TypedState<State>
+    ) -> EncodedSnapshot {
+        EncodedSnapshot(
+            seq: transition.seq,
+            state: state,
+            at: transition.at,
+            stay: self.stays.map { stays in
+                stays.committed(transition)
+                return stays.stay(at: transition.snapshot)
+            }
         )
     }
 }
@@ -57,9 +77,11 @@ extension StateCoding {
     func matches(
         _ seq: UInt64?,
         _ pattern: Pattern?,
+        _ stay: UInt64?,
         _ snapshot: Snapshot<State>
     ) -> Bool {
         (seq.map { $0 == snapshot.seq } ?? true)
+            && (stay.map { $0 == snapshot.stay } ?? true)
             && (pattern.map { self.matches($0, snapshot.state) } ?? true)
     }
 }

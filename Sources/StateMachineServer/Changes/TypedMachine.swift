@@ -13,6 +13,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// With a log nothing is decided at once.
     private let hasLog: Bool
     private var receptionist: Receptionist<State>?
+    /// Nil of a machine that has no stays.
+    private(set) var stays: Stays<State>?
     @exclusivity(unchecked) var server: StateServer?
 
     /// States that have been seen, so that one that comes again is not encoded again.
@@ -54,10 +56,24 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             on: self.decisions,
             // Not weak, here and below: an object that is ever referred to weakly is counted out of line
             // from then on, at twice the cost wherever it is used.
-            afterBurst: { self.server?.scheduleFlush() },
+            afterBurst: {
+                self.server?.scheduleFlush()
+                self.stays?.arm()
+            },
             task: { self.handOver($0) }
         )
         self.receptionist = receptionist
+        self.stays = self.coding.behaviour.map { behaviour in
+            Stays(
+                of: self.machine,
+                from: receptionist.start,
+                behaviour,
+                on: self.loop,
+                in: self.decisions,
+                fragment: { self.encoded($0).fragment }
+            )
+        }
+        self.stays?.arm()
         return self.encoded(receptionist.start)
     }
 
@@ -66,6 +82,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     func stop() {
         self.receptionist?.close()
         self.receptionist = nil
+        self.stays?.stop()
+        self.stays = nil
         self.server = nil
         self.decisions.close()
     }
@@ -108,7 +126,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case nil: return nil
         case .success(.committed(let transition)):
             self.note(typed, enteredAt: transition.seq)
-            return .committed(EncodedSnapshot(seq: transition.seq, state: typed, at: transition.at))
+            return .committed(self.encoded(transition, typed))
         case .success(let accepted): return self.outcome(accepted)
         case .failure(let error): return self.outcome(error)
         }
@@ -117,9 +135,9 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// A seq alone costs no closure.
     private func condition(of call: SetCall?) -> Move<State>.Condition {
         guard let call else { return .none }
-        guard let pattern = call.ifState else { return call.ifSeq.map { .seq($0) } ?? .none }
-        let (coding, seq) = (self.coding, call.ifSeq)
-        return .holds { coding.matches(seq, pattern, $0) }
+        if call.ifState == nil, call.ifStay == nil { return call.ifSeq.map { .seq($0) } ?? .none }
+        let coding = self.coding
+        return .holds { coding.matches(call.ifSeq, call.ifState, call.ifStay, $0) }
     }
 
     @_specialize(where State == AppState)
@@ -166,12 +184,84 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
                 if set.isOrdered { set.machine.committing -= 1 }
                 if case .success(.committed(let transition)) = result {
                     set.machine.note(set.typed, enteredAt: transition.seq)
-                    set.answer(committed: transition.seq, at: transition.at)
+                    set.answer(.committed(set.machine.encoded(transition, set.typed)))
                 } else {
                     set.answer(set.machine.outcome(result))
                 }
             }
         )
+    }
+
+    // MARK: - Events
+
+    var events: JSONValue? { self.coding.behaviour?.events }
+
+    var name: String? { self.coding.behaviour?.machine }
+
+    func description(of state: String) -> [JSONMember] {
+        self.coding.behaviour?.description(of: state) ?? []
+    }
+
+    func propose(
+        _ call: EventCall,
+        id: RequestID?,
+        by peer: Peer,
+        of sets: Sets
+    ) throws(WireError) {
+        guard self.coding.behaviour != nil else { throw call.foreign }
+        if let data = call.data, data.members == nil {
+            throw WireError(.badData, "data of \(call.name) must be an object")
+        }
+        if let pattern = call.pattern { try self.schema.check(pattern) }
+        self.holdGroups()
+        let isAsking = call.isAsking
+        let event = TypedEvent(
+            call,
+            self.coding,
+            id: id,
+            isOrdered: !(isAsking && self.hasVoters),
+            of: sets
+        )
+        sets.list(event)
+        if event.isOrdered { self.committing += 1 }
+        let move = Move<State>(
+            to: .made { event.state(from: $0) },
+            if: .holds { event.isExpected($0) },
+            as: isAsking ? .enter : .update,
+            cause: call.cause,
+            by: peer
+        )
+        self.machine.propose(
+            move,
+            asking: isAsking ? StateMachineCore.Question() : nil,
+            isTimed: !event.isOrdered,
+            in: self.decisions,
+            completion: { result in
+                if event.isOrdered { self.committing -= 1 }
+                event.answer(self.outcome(result, of: event))
+            }
+        )
+    }
+
+    private func outcome(
+        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>,
+        of event: TypedEvent<State>
+    ) -> SetOutcome {
+        switch (result, event.found) {
+        case (.success(.unchanged(let snapshot)), .rejected(let error)):
+            return .rejected(error, current: self.encoded(snapshot))
+        case (.success(.unchanged(let snapshot)), .unhandled):
+            return .unchanged(self.encoded(snapshot), isHandled: false)
+        case (.success(.unchanged(let snapshot)), .handled(renewing: true)):
+            self.stays?.renew(snapshot.stay)
+            return .unchanged(self.encoded(snapshot))
+        case (.failure(let error), .state(let state)):
+            guard case .refused(let refusal, _, let current) = self.outcome(error) else {
+                return self.outcome(error)
+            }
+            return .refused(refusal, of: self.encoded(state), current: current)
+        case (.success, _), (.failure, _): return self.outcome(result)
+        }
     }
 
     /// What is read in one turn of the loop is committed together; a lone set waits for nothing but
@@ -244,14 +334,14 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private func handOver(_ transition: Transition<State>) {
         self.handedOver = transition.seq
         self.server?.append(
-            EncodedSnapshot(
-                seq: transition.seq,
-                state: self.takeEntered(transition.seq) ?? self.encoded(transition.new),
-                at: transition.at
+            self.encoded(
+                transition,
+                self.takeEntered(transition.seq) ?? self.encoded(transition.new)
             ),
             by: transition.by,
             cause: transition.cause
         )
+        self.stays?.passed(transition.snapshot)
     }
 
     /// What was entered is what was asked for, which is encoded already.

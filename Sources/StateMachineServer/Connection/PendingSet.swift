@@ -10,10 +10,16 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: for that, and `owner` is touched on the loop only.
 class PendingSet: @unchecked Sendable {
+    /// What is asked for.
+    enum Wanted: Sendable {
+        /// That state; without a call nothing but the state.
+        case state(EncodedState, SetCall?)
+        /// What comes of an event, or of an update.
+        case event(EventCall)
+    }
+
     final let id: RequestID?
-    /// Nil: nothing is asked for but the state.
-    final let call: SetCall?
-    final let state: EncodedState
+    final let wanted: Wanted
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
     final let isOrdered: Bool
 
@@ -32,15 +38,13 @@ class PendingSet: @unchecked Sendable {
     }
 
     init(
-        _ state: EncodedState,
-        _ call: SetCall?,
+        _ wanted: Wanted,
         id: RequestID?,
         isOrdered: Bool,
         of owner: Sets
     ) {
         self.id = id
-        self.call = call
-        self.state = state
+        self.wanted = wanted
         self.isOrdered = isOrdered
         self.owner = owner
     }
@@ -66,12 +70,6 @@ class PendingSet: @unchecked Sendable {
         ).exchanged
     }
 
-    /// Answers, on the loop, that it happened.
-    final func answer(committed seq: UInt64, at time: WallTime) {
-        // What was entered is what was asked for, which is encoded already.
-        self.answer(.committed(EncodedSnapshot(seq: seq, state: self.state, at: time)))
-    }
-
     /// Answers, on the loop.
     final func answer(_ outcome: SetOutcome) { self.owner.decided(self, outcome) }
 }
@@ -79,6 +77,8 @@ class PendingSet: @unchecked Sendable {
 /// The same, of a machine of states of one type, so that what the machine is to call holds one object.
 final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
     let machine: TypedMachine<State>
+    let typed: TypedState<State>
+    private let call: SetCall?
 
     init(
         _ machine: TypedMachine<State>,
@@ -89,15 +89,84 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
         of owner: Sets
     ) {
         self.machine = machine
-        super.init(state, call, id: id, isOrdered: isOrdered, of: owner)
+        self.typed = state
+        self.call = call
+        super.init(.state(state, call), id: id, isOrdered: isOrdered, of: owner)
     }
-
-    var typed: TypedState<State> { unsafeDowncast(self.state, to: TypedState<State>.self) }
 
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
         guard self.turnCame() else { return false }
         guard let call = self.call else { return true }
-        return self.machine.coding.matches(call.ifSeq, call.ifState, snapshot)
+        return self.machine.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
+    }
+}
+
+/// An event or an update that has not been decided.
+///
+/// `@unchecked Sendable`: `found` is written at its turn, and read when it is answered, which is later.
+final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
+    /// What it came to at its turn.
+    enum Found: Sendable {
+        /// That state.
+        case state(State)
+        /// Nothing changes; whether the deadline begins anew.
+        case handled(renewing: Bool)
+        /// The state does not ask for it.
+        case unhandled
+        case rejected(WireError)
+    }
+
+    private let coding: StateCoding<State>
+    private let call: EventCall
+    @exclusivity(unchecked) private(set) var found = Found.unhandled
+
+    init(
+        _ call: EventCall,
+        _ coding: StateCoding<State>,
+        id: RequestID?,
+        isOrdered: Bool,
+        of owner: Sets
+    ) {
+        self.call = call
+        self.coding = coding
+        super.init(.event(call), id: id, isOrdered: isOrdered, of: owner)
+    }
+
+    /// Whether it is to happen where the machine stands then.
+    func isExpected(_ snapshot: Snapshot<State>) -> Bool {
+        guard self.turnCame() else { return false }
+        return switch self.call {
+        case .send(let call):
+            self.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
+        case .update(let call): self.coding.matches(nil, nil, call.ifStay, snapshot)
+        }
+    }
+
+    /// The state that it leads to from there; nil if nothing is to change.
+    func state(from snapshot: Snapshot<State>) -> State? {
+        self.found = self.find(from: snapshot.state)
+        guard case .state(let state) = self.found else { return nil }
+        return state
+    }
+
+    private func find(from state: State) -> Found {
+        guard let behaviour = self.coding.behaviour else { return .unhandled }
+        do {
+            switch self.call {
+            case .send(let call):
+                let data = call.data?.members ?? []
+                switch try behaviour.reaction(to: call.event, data: data, in: state) {
+                case .enter(let next): return .state(next)
+                case .stay: return .handled(renewing: true)
+                case .ignore: return .handled(renewing: false)
+                case .unhandled: return .unhandled
+                }
+            case .update(let call):
+                return .state(try behaviour.updated(state, with: call.data.members ?? []))
+            }
+        } catch {
+            return .rejected(error)
+        }
     }
 }

@@ -112,7 +112,7 @@ struct Requests {
             guard let request = try Request.parse(line) else { return .handled }
             let isReading = request.operation.isReading
             guard !isGone || !isReading else { return .handled }
-            guard mayAnswer || request.operation == .set else { return .deferred(line) }
+            guard mayAnswer || request.operation.isProposal else { return .deferred(line) }
             guard !isReading || !isSetters || self.parts.turn.mayServe() else {
                 return .outOfTime(line)
             }
@@ -163,6 +163,10 @@ struct Requests {
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):
             try self.sets.set(call, id: request.id, line)
+        case .send(let call):
+            try self.sets.propose(.send(call), id: request.id)
+        case .update(let call):
+            try self.sets.propose(.update(call), id: request.id)
         case .watch(let call):
             try self.parts.subscriptions.begin(call, id: request.id, line)
         case .unwatch:
@@ -193,7 +197,7 @@ struct Requests {
         case .help:
             self.outbox.reply(
                 self.server.prepared.reply(to: .help, at: self.door, id: request.id) {
-                    let text = self.door.help
+                    let text = self.door.help(withEvents: self.server.machine.events != nil)
                     return ServerLine.reply(id: nil, own: { $0.string("help", text) })
                 }
             )

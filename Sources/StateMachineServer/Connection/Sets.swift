@@ -38,6 +38,14 @@ final class Sets {
         self.set(state, call, cause: call.cause, id: id)
     }
 
+    /// Carries out what changes a machine by an event.
+    func propose(_ call: EventCall, id: RequestID?) throws(WireError) {
+        guard !self.server.isClosing else { throw .shuttingDown }
+        self.hasSet = true
+        self.server.turns.setCame(from: self.user)
+        try self.server.machine.propose(call, id: id, by: self.peer, of: self)
+    }
+
     /// The state that a `set` asks for, if the request is right.
     private func state(for call: SetCall, lineLength: Int) throws(WireError) -> EncodedState {
         let machine = self.server.machine
@@ -67,7 +75,7 @@ final class Sets {
         self.hasSet = true
         self.server.turns.setCame(from: self.user)
         if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
-            self.answer(outcome, to: call, of: state, id: id)
+            self.answer(outcome, to: .state(state, call), id: id)
         } else {
             machine.propose(state, call, cause: cause, id: id, by: self.peer, of: self)
         }
@@ -146,7 +154,7 @@ final class Sets {
         // Already answered, if the daemon is going down or the client has gone.
         let isFirst = self.underWay.first === pending
         guard isFirst || self.underWay.contains(where: { $0 === pending }) else { return }
-        if case .refused(.conflict, _) = outcome, pending.isWithdrawn {
+        if case .refused(.conflict, _, _) = outcome, pending.isWithdrawn {
             // Answered as such when all others have been.
             return
         }
@@ -157,53 +165,59 @@ final class Sets {
         }
         if pending.isOrdered { self.ordered -= 1 }
         self.turn.setWasDecided()
-        self.answer(outcome, to: pending.call, of: pending.state, id: pending.id)
+        self.answer(outcome, to: pending.wanted, id: pending.id)
     }
 
     private func answer(
         _ outcome: SetOutcome,
-        to call: SetCall?,
-        of state: EncodedState,
+        to wanted: PendingSet.Wanted,
         id: RequestID?
     ) {
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch outcome {
         case .committed(let snapshot):
-            self.accept(id, isChanged: true, snapshot)
-        case .unchanged(let snapshot):
-            self.accept(id, isChanged: false, snapshot)
-        case .refused(let refusal, let current):
-            self.refuse(call, of: state, id: id, refusal, current)
+            self.accept(id, wanted, isChanged: true, isHandled: true, snapshot)
+        case .unchanged(let snapshot, let isHandled):
+            self.accept(id, wanted, isChanged: false, isHandled: isHandled, snapshot)
+        case .rejected(let error, let current): self.refuse(id, error, current)
+        case .refused(let refusal, let state, let current):
+            self.refuse(wanted, of: state, id: id, refusal, current)
         }
         self.server.scheduleFlush()
     }
 
-    private func accept(_ id: RequestID?, isChanged: Bool, _ snapshot: EncodedSnapshot) {
+    private func accept(
+        _ id: RequestID?,
+        _ wanted: PendingSet.Wanted,
+        isChanged: Bool,
+        isHandled: Bool,
+        _ snapshot: EncodedSnapshot
+    ) {
         ServerLine.writeReply(
             to: &self.server.line,
             id: id,
             report: self.server.report(of: snapshot),
-            own: { $0.bool("changed", isChanged) }
+            own: { writer in
+                writer.bool(.changed, isChanged)
+                if case .event(.send) = wanted { writer.bool(.handled, isHandled) }
+            }
         )
         self.outbox.replyWithLine(after: snapshot.seq)
     }
 
     private func refuse(
-        _ call: SetCall?,
-        of state: EncodedState,
+        _ wanted: PendingSet.Wanted,
+        of entered: EncodedState?,
         id: RequestID?,
         _ refusal: SetRefusal,
         _ current: EncodedSnapshot
     ) {
         let name = current.state.name
+        // Without one it is what was to be left.
+        let state = entered ?? wanted.state ?? current.state
         switch refusal {
         case .conflict:
-            let expected =
-                if let seq = call?.ifSeq, seq != current.seq {
-                    "seq \(seq)"
-                } else {
-                    [call?.ifState?.written ?? .null].listed
-                }
+            let expected = wanted.expected(at: current)
             let message = "expected \(expected), but it is \(name) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal(let allowed):
@@ -239,15 +253,47 @@ final class Sets {
         _ current: EncodedSnapshot,
         own: (inout LineWriter) -> Void = { _ in }
     ) {
+        self.refuse(id, WireError(code, message), current, own: own)
+    }
+
+    private func refuse(
+        _ id: RequestID?,
+        _ error: WireError,
+        _ current: EncodedSnapshot,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
         self.server.counters.refusals.add()
         self.outbox.reply(
             ServerLine.refusal(
                 id: id,
-                WireError(code, message),
+                error,
                 report: self.server.report(of: current),
                 own: own
             ),
             after: current.seq
         )
+    }
+}
+
+extension PendingSet.Wanted {
+    /// The state that was asked for, if one was.
+    fileprivate var state: EncodedState? {
+        switch self {
+        case .state(let state, _): state
+        case .event: nil
+        }
+    }
+
+    /// Where the machine was to be, and is not.
+    fileprivate func expected(at current: EncodedSnapshot) -> String {
+        let (seq, stay, pattern) =
+            switch self {
+            case .state(_, let call): (call?.ifSeq, call?.ifStay, call?.ifState)
+            case .event(.send(let call)): (call.ifSeq, call.ifStay, call.ifState)
+            case .event(.update(let call)): (nil, call.ifStay, nil)
+            }
+        if let seq, seq != current.seq { return "seq \(seq)" }
+        if let stay, stay != current.stay?.seq ?? current.seq { return "stay \(stay)" }
+        return [pattern?.written ?? .null].listed
     }
 }

@@ -15,7 +15,12 @@ extension StateServer {
         return ServerLine.reply(
             id: nil,
             own: { writer in
-                writer.json("states", .array(schema.cases.map(\.description)))
+                writer.json(
+                    "states",
+                    .array(
+                        schema.cases.map { $0.description(self.machine.description(of: $0.name)) }
+                    )
+                )
                 writer.json(
                     "initial",
                     .object([
@@ -27,8 +32,13 @@ extension StateServer {
                     "transitions",
                     .object(schema.cases.map { JSONMember($0.name, .strings($0.successors)) })
                 )
-                writer.json("operations", .strings(door.operations.map(\.rawValue)))
-                writer.json("errors", .strings(ErrorCode.allCases.map(\.rawValue)))
+                if let name = self.machine.name { writer.string("machine", name) }
+                let events = self.machine.events
+                if let events { writer.json("events", events) }
+                let operations = door.operations(withEvents: events != nil)
+                let errors = ErrorCode.allCases.filter { events != nil || $0 != .unknownEvent }
+                writer.json("operations", .strings(operations.map(\.rawValue)))
+                writer.json("errors", .strings(errors.map(\.rawValue)))
                 writer.json("limits", .object(self.limits.members + self.terms))
                 writer.number("protocol", 1)
                 writer.string("version", StateMachineVersion.current)
@@ -50,14 +60,12 @@ extension StateServer {
 }
 
 extension StateSchema.Case {
-    fileprivate var description: JSONValue {
-        .object([
-            JSONMember("state", .string(self.name)),
-            JSONMember(
-                "fields",
-                .object(self.fields.map { JSONMember($0.name, $0.description) })
-            ),
-        ])
+    fileprivate func description(_ behaviour: [JSONMember]) -> JSONValue {
+        let fields = self.fields.map { JSONMember($0.name, $0.description) }
+        return .object(
+            [JSONMember("state", .string(self.name)), JSONMember("fields", .object(fields))]
+                + behaviour
+        )
     }
 }
 

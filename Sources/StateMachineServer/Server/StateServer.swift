@@ -164,7 +164,8 @@ final class StateServer: @unchecked Sendable {
             seq: snapshot.seq,
             fragment: snapshot.state.fragment,
             at: snapshot.at,
-            epoch: self.epoch
+            epoch: self.epoch,
+            stay: snapshot.stay
         )
     }
 

@@ -1,0 +1,48 @@
+/// An event that is sent to the machine, and when it counts.
+package struct SendCall: Hashable, Sendable {
+    package var event: String
+    package var data: JSONValue?
+    /// Only if the machine is at this seq.
+    package var ifSeq: UInt64?
+    /// Only if the current state matches.
+    package var ifState: Pattern?
+    /// Only in the stay that began with this seq.
+    package var ifStay: UInt64?
+    package var cause: String?
+
+    package init(
+        event: String,
+        data: JSONValue? = nil,
+        ifSeq: UInt64? = nil,
+        ifState: Pattern? = nil,
+        ifStay: UInt64? = nil,
+        cause: String? = nil
+    ) {
+        self.event = event
+        self.data = data
+        self.ifSeq = ifSeq
+        self.ifState = ifState
+        self.ifStay = ifStay
+        self.cause = cause
+    }
+
+    init(_ keys: RequestKeys) throws(WireError) {
+        self.init(
+            event: try keys.needed(.event, .send, keys.string(.event)),
+            data: keys[.data],
+            ifSeq: try keys.count(.ifSeq),
+            ifState: try keys.pattern(.ifState),
+            ifStay: try keys.count(.ifStay),
+            cause: try keys.text(.cause)
+        )
+    }
+
+    func write(to members: inout RequestMembers) {
+        members.add(.event, .string(self.event))
+        members.add(.data, self.data)
+        members.add(.ifSeq, self.ifSeq)
+        members.add(.ifState, self.ifState?.written)
+        members.add(.ifStay, self.ifStay)
+        members.add(.cause, self.cause)
+    }
+}

@@ -1,0 +1,151 @@
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+
+/// The stay that a machine is in, and what time does to it.
+///
+/// `@unchecked Sendable`: its variables are touched on `loop` only.
+final class Stays<State: MachineState>: @unchecked Sendable {
+    private let machine: StateMachine<State>
+    private let behaviour: any StateBehaviour<State>
+    private let loop: any EventLoop
+    private let place: any CompletionPlace
+    private let fragment: (State) -> [UInt8]
+
+    /// The newest stay, and since when its deadline counts.
+    private var newest: (seq: UInt64, since: WallTime)
+    /// Where the machine was when it was last handed over.
+    private var snapshot: Snapshot<State>
+    private var armed: Armed?
+    private var isStopped = false
+
+    /// A deadline that is waited for, or has come and was not allowed.
+    private struct Armed {
+        let stay: UInt64
+        let since: WallTime
+        let timer: BootTimer?
+        /// How long to wait before it is tried once more.
+        var pause = Duration.seconds(1)
+    }
+
+    /// The longest pause between two tries of a move that is denied, or that the disk refuses.
+    private static var longestPause: Duration { .seconds(60) }
+
+    init(
+        of machine: StateMachine<State>,
+        from snapshot: Snapshot<State>,
+        _ behaviour: any StateBehaviour<State>,
+        on loop: any EventLoop,
+        in place: any CompletionPlace,
+        fragment: @escaping (State) -> [UInt8]
+    ) {
+        self.machine = machine
+        self.snapshot = snapshot
+        self.newest = (snapshot.stay, snapshot.at)
+        self.behaviour = behaviour
+        self.loop = loop
+        self.place = place
+        self.fragment = fragment
+    }
+
+    /// A transition was committed; in their order, and perhaps more than once.
+    func committed(_ transition: Transition<State>) {
+        guard transition.stay == transition.seq, transition.seq > self.newest.seq else { return }
+        self.newest = (transition.seq, transition.at)
+    }
+
+    /// What lines show of the stay that the machine was in there.
+    func stay(at snapshot: Snapshot<State>) -> ServerLine.Stay {
+        let due = self.behaviour.deadline(of: snapshot.state).map { deadline in
+            ServerLine.Due(
+                fragment: self.fragment(deadline.next),
+                at: self.since(snapshot).advanced(by: deadline.delay)
+            )
+        }
+        return ServerLine.Stay(seq: snapshot.stay, due: due)
+    }
+
+    private func since(_ snapshot: Snapshot<State>) -> WallTime {
+        snapshot.stay == self.newest.seq ? self.newest.since : snapshot.at
+    }
+
+    /// The machine has been handed over so far.
+    func passed(_ snapshot: Snapshot<State>) { self.snapshot = snapshot }
+
+    /// The deadline of the stay begins anew, if the machine is in that one still.
+    func renew(_ stay: UInt64) {
+        guard stay == self.newest.seq else { return }
+        self.newest.since = .now
+        self.arm()
+    }
+
+    /// Waits for the deadline of the present stay, and for no other.
+    func arm() {
+        guard !self.isStopped else { return }
+        let (stay, since) = (self.snapshot.stay, self.since(self.snapshot))
+        if let armed = self.armed, armed.stay == stay, armed.since == since { return }
+        self.disarm()
+        guard let deadline = self.behaviour.deadline(of: self.snapshot.state) else { return }
+        // The wall clock is asked for what has passed, never for what is to come.
+        let passed = max(.zero, since.duration(to: .now))
+        let timer = BootTimer(after: max(.zero, deadline.delay - passed)) { [loop] in
+            loop.execute { self.came(stay, since) }
+        }
+        self.armed = Armed(stay: stay, since: since, timer: timer)
+    }
+
+    private func disarm() {
+        self.armed?.timer?.stop()
+        self.armed = nil
+    }
+
+    func stop() {
+        self.isStopped = true
+        self.disarm()
+    }
+
+    private func came(_ stay: UInt64, _ since: WallTime) {
+        guard !self.isStopped, let armed = self.armed, armed.stay == stay, armed.since == since,
+            let deadline = self.behaviour.deadline(of: self.snapshot.state)
+        else { return }
+        let behaviour = self.behaviour
+        let move = Move<State>(
+            to: .made { behaviour.deadline(of: $0.state)?.next },
+            if: .stay(stay),
+            as: .enter,
+            cause: deadline.cause
+        )
+        self.machine.propose(move, isTimed: true, in: self.place) { result in
+            switch result {
+            case .success, .failure(.conflict), .failure(.illegal): break
+            case .failure(.denied), .failure(.stale), .failure(.notCommitted),
+                .failure(.overloaded), .failure(.wouldWait), .failure(.withdrawn):
+                self.retry(stay, since)
+            }
+        }
+    }
+
+    /// Tries once more after a pause that grows, for as long as the stay lasts.
+    private func retry(_ stay: UInt64, _ since: WallTime) {
+        guard let pause = self.armed?.pause else { return }
+        self.armed?.pause = min(pause * 2, Self.longestPause)
+        let milliseconds = pause.components.seconds * 1000
+        self.loop.assumeIsolated().scheduleTask(in: .milliseconds(milliseconds)) {
+            self.came(stay, since)
+        }
+    }
+}
+
+extension WallTime {
+    fileprivate func advanced(by duration: Duration) -> WallTime {
+        let (seconds, attoseconds) = duration.components
+        return WallTime(
+            microseconds: self.microseconds + seconds * 1_000_000
+                + attoseconds / 1_000_000_000_000
+        )
+    }
+
+    fileprivate func duration(to other: WallTime) -> Duration {
+        .microseconds(other.microseconds - self.microseconds)
+    }
+}
