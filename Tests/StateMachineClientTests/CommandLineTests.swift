@@ -94,7 +94,11 @@ import Testing
     @Test func aMissingCommandIsAUsageError() async throws {
         let root = try #require(try Statectl.parseAsRoot([]) as? Statectl)
         let error = await #expect(throws: ValidationError.self) { try await root.run() }
-        #expect(error?.message.contains("ping, history, stats, hold, release or guard") == true)
+        #expect(
+            error?.message.contains(
+                "ping, history, stats, hold, release, guard, check, try, graph or schema"
+            ) == true
+        )
     }
 
     @Test func aBareValueIsRefusedWithTheRightSpelling() {

@@ -21,6 +21,10 @@ struct DeclarationBuilder {
     /// The declaration; nil if anything is wrong.
     func declaration() -> Declaration? {
         self.tables.check(self.problems)
+        if case .target(let boot)? = self.file.boot {
+            // No state may be without a boot of its own, and this is looked at all the same.
+            _ = self.tables.state(boot.state, self.problems)
+        }
         let always = self.tables.states(self.file.always, self.problems)
         let usual = self.file.to.map { self.names($0) }
         let groupReactions = self.groupReactions()

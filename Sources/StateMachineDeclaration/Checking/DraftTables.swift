@@ -20,7 +20,12 @@ struct DraftTables {
 
     func state(_ name: Located<String>, _ problems: Problems) -> Int? {
         if let number = self.stateNumbers[Spelling(name.value)] { return number }
-        if self.groupNumbers[Spelling(name.value)] != nil {
+        if NameRule.reserved.contains(name.value) {
+            problems.error(
+                name.position,
+                "\(name.value.quoted) means nothing here; name a state"
+            )
+        } else if self.groupNumbers[Spelling(name.value)] != nil {
             problems.error(
                 name.position,
                 "\(name.value.quoted) is a group; name one of its states"

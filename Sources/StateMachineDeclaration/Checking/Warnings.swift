@@ -25,10 +25,14 @@ struct Warnings {
         self.warnOfUnusedEvents()
         if let circle = MoveCircle(self.declaration, self.edges).states.first {
             let names = circle.map { self.declaration.states[$0].name }
+            let what =
+                names.count == 1
+                ? "\(names[0]) is entered again and again"
+                : "\(names.joined(separator: ", ")) follow each other"
             self.problems.warn(
                 self.position(circle[0]),
-                "\(names.joined(separator: ", ")) follow each other without an event, so fast that the moves will be "
-                    + "suspended; lengthen a time, or ask for an event"
+                "\(what) without an event, so fast that the moves will be suspended; "
+                    + "lengthen a time, or ask for an event"
             )
         }
     }

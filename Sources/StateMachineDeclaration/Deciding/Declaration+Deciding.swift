@@ -28,8 +28,11 @@ package enum RunEnd: Hashable, Sendable {
 package struct OwnMove: Hashable, Sendable {
     /// The state that is entered.
     package let state: DeclaredState
-    /// What led to it, by its key in the file: `after`, `boot`, `done`, `exit`, `failed`, `interrupted`.
-    package let cause: String
+    /// What led to it.
+    package let kind: Edge.Kind
+
+    /// What led to it, in words: `after 2min`, `boot`, `done`, `exit 21`, `failed`, `interrupted`.
+    package var cause: String { self.kind.label }
 }
 
 // What follows what. Pure: the same answer every time, without clocks and without effects.
@@ -112,13 +115,13 @@ extension Declaration {
     /// When time moves the state, counted from the stay's start, and where to; nil if it does not.
     package func deadline(of present: DeclaredState) -> (delay: Duration, move: OwnMove)? {
         present.declared.after.map { after in
-            (after.delay, self.move(after.target, from: present, "after"))
+            (after.delay, self.move(after.target, from: present, .after(after.delay)))
         }
     }
 
     /// What the first start in a new boot does; nil if the state goes on.
     package func boot(of present: DeclaredState) -> OwnMove? {
-        present.declared.boot.map { self.move($0, from: present, "boot") }
+        present.declared.boot.map { self.move($0, from: present, .boot) }
     }
 
     /// Where an end of the run leads once it is not tried again; nil if the stay goes on.
@@ -127,23 +130,23 @@ extension Declaration {
     /// one who runs it to do that first.
     package func move(on end: RunEnd, in present: DeclaredState) -> OwnMove? {
         guard let run = present.declared.run else { return nil }
-        let failed = run.failed.map { self.move($0, from: present, "failed") }
+        let failed = run.failed.map { self.move($0, from: present, .failed) }
         switch end {
-        case .exit(0): return run.done.map { self.move($0, from: present, "done") }
+        case .exit(0): return run.done.map { self.move($0, from: present, .done) }
         case .exit(let code):
-            return run.exits[code].map { self.move($0, from: present, "exit") } ?? failed
+            return run.exits[code].map { self.move($0, from: present, .exit(code)) } ?? failed
         case .signal, .timeout: return failed
         case .interrupted:
             guard case .enter(let target) = run.interrupted else { return failed }
-            return self.move(target, from: present, "interrupted")
+            return self.move(target, from: present, .interrupted)
         }
     }
 
     private func move(
         _ target: DeclaredTarget,
         from present: DeclaredState,
-        _ cause: String
+        _ kind: Edge.Kind
     ) -> OwnMove {
-        OwnMove(state: self.filled(target, from: present, event: []), cause: cause)
+        OwnMove(state: self.filled(target, from: present, event: []), kind: kind)
     }
 }

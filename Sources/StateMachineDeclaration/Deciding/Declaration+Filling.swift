@@ -1,7 +1,9 @@
 import StateMachineProtocol
 
 extension Declaration {
-    /// The state that a target leads to. That its values fit was checked when the file was read.
+    /// The state that a target leads to.
+    ///
+    /// That its values fit was checked when the file was read.
     func filled(
         _ target: DeclaredTarget,
         from left: DeclaredState?,

@@ -23,7 +23,7 @@ package struct Drawing: Sendable {
     let declaration: Declaration
     let present: Int?
 
-    /// - Parameter present: the name of the state that is marked, if one is.
+    /// A drawing of a machine; the state of the name `present` is marked.
     package init(_ declaration: Declaration, present: String? = nil) {
         self.declaration = declaration
         self.present = present.flatMap { declaration.stateNumber($0) }

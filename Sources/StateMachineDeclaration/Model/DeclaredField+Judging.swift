@@ -81,6 +81,11 @@ extension DeclaredField {
 }
 
 extension DeclaredField.Bounds {
+    /// Without `.0`.
+    private static func text(_ bound: Double) -> String {
+        Int64(exactly: bound).map { "\($0)" } ?? "\(bound)"
+    }
+
     func objection(to value: JSONValue) -> FieldObjection? {
         switch self {
         case .none: return nil
@@ -90,8 +95,8 @@ extension DeclaredField.Bounds {
             if integer > range.upperBound { return .atMost("\(range.upperBound)") }
         case .numbers(let range):
             guard case .number(let text) = value, let number = Double(text) else { return nil }
-            if number < range.lowerBound { return .atLeast("\(range.lowerBound)") }
-            if number > range.upperBound { return .atMost("\(range.upperBound)") }
+            if number < range.lowerBound { return .atLeast(Self.text(range.lowerBound)) }
+            if number > range.upperBound { return .atMost(Self.text(range.upperBound)) }
         case .bytes(let range):
             guard let count = value.string?.utf8.count else { return nil }
             if count < range.lowerBound { return .atLeast("\(range.lowerBound) bytes") }

@@ -117,8 +117,7 @@ struct CommandReader {
                 )
                 return nil
             }
-            texts = scalar.text.utf8.split { $0 <= 0x20 }
-                .map { Located(String(Substring($0)), node.position) }
+            texts = scalar.text.splitAtWhiteSpace.map { Located($0, node.position) }
         case .sequence(let elements):
             texts = elements.compactMap { element in
                 if let text = element.text, !element.isEmpty {

@@ -26,9 +26,8 @@ struct CommandSettings {
             .path(of: "environment-file", problems)
     }
 
-    /// A command with these settings, what is not given taken from `others`.
-    ///
-    /// - Parameter timeout: if neither gives one; nil for any time.
+    /// A command with these settings; what is not given is taken from `others`, and a timeout that neither
+    /// gives is `timeout`, nil for any time.
     func command(
         _ words: [CommandWord],
         defaults others: CommandSettings,

@@ -40,7 +40,16 @@ struct DraftReader {
         case .scalar(let scalar) where orOne && !node.isEmpty:
             return [Located(scalar.text, node.position)]
         case .sequence(let elements):
-            return elements.compactMap { $0.text(of: "a name in \(key)", self.problems) }
+            return elements.compactMap { element in
+                if let text = element.text, !element.isEmpty {
+                    return Located(text, element.position)
+                }
+                self.problems.error(
+                    element.position,
+                    "\(key.quoted) is a list of names, and this is \(element.kind)"
+                )
+                return nil
+            }
         case .scalar(let scalar):
             let example = node.isEmpty ? "[]" : "[\(scalar.text.excerpt())]"
             self.problems.error(node.position, "\(key.quoted) is a list; write \(example)")
@@ -87,7 +96,7 @@ struct DraftReader {
         _ position: FilePosition,
         of key: String
     ) -> TargetDraft? {
-        let words = text.utf8.split { $0 <= 0x20 }.map { String(Substring($0)) }
+        let words = text.splitAtWhiteSpace
         guard let state = words.first else {
             self.problems.error(position, "\(key.quoted) leads to a state; write its name")
             return nil

@@ -74,7 +74,8 @@ struct FieldReader {
         )
         if let node = section["default"] {
             if type == .boolean { self.booleans.note(node) }
-            field.fallback = field.value(of: node, self.problems)
+            // Of a default that does not fit it is told once; for targets there is one.
+            field.fallback = field.value(of: node, self.problems) ?? .null
             if isOptional {
                 self.problems.error(
                     node.position,

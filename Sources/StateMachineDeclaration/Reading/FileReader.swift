@@ -79,9 +79,9 @@ struct FileReader {
             commands: CommandReader(draft: self.draft, defaults: defaults)
         )
         if case .mapping(let states) = entry.value.content, states.isEmpty {
-            self.problems.error(entry.value.position, "a machine needs at least one state")
+            self.problems.cut(entry.value.position, "a machine needs at least one state")
         } else if entry.value.isEmpty {
-            self.problems.error(entry.position, "a machine needs at least one state")
+            self.problems.cut(entry.position, "a machine needs at least one state")
         }
         return self.draft.named(entry.value, "states", most: Self.mostStates, "states")
             .map { reader.state($0.value, $0.name) }

@@ -28,18 +28,23 @@ enum NearestName {
         name.lowercased().utf8.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : $0 }
     }
 
-    /// The Levenshtein distance.
+    /// The Levenshtein distance, two letters that have changed places counting once.
     private static func edits(from old: [UInt8], to new: [UInt8]) -> Int {
-        var row = Array(0...new.count)
+        var earlier: [Int] = []
+        var last = Array(0...new.count)
         for (index, letter) in old.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in new.indices {
-                let substituted = diagonal + (letter == new[column] ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(substituted, row[column] + 1, diagonal + 1)
+            var row = [index + 1]
+            for (column, other) in new.enumerated() {
+                let substituted = last[column] + (letter == other ? 0 : 1)
+                var edits = min(substituted, row[column] + 1, last[column + 1] + 1)
+                if index > 0, column > 0, letter == new[column - 1], old[index - 1] == other {
+                    edits = min(edits, earlier[column - 1] + 1)
+                }
+                row.append(edits)
             }
+            earlier = last
+            last = row
         }
-        return row[new.count]
+        return last[new.count]
     }
 }

@@ -10,7 +10,9 @@ struct Section {
     private let table: KeyTable
     private let entries: [YAMLEntry]
 
-    /// Nil, and told, if it is not a map at all. Nothing after the key counts as a map without keys.
+    /// Nil, and told, if it is not a map at all.
+    ///
+    /// Nothing after the key counts as a map without keys.
     init?(
         _ node: YAMLNode,
         _ table: KeyTable,
@@ -31,7 +33,9 @@ struct Section {
             )
             return nil
         }
-        for entry in self.entries where !table.has(entry.key.text) { self.refuse(entry) }
+        for entry in self.entries where !problems.isFull && !table.has(entry.key.text) {
+            self.refuse(entry)
+        }
         for key in table.keys where key.isNeeded && self[key.name] == nil {
             problems.error(self.position, "\(table.title) needs \"\(key.name)\"")
         }

@@ -94,6 +94,10 @@ final class YAMLEvents {
     private var syntaxError: SyntaxError {
         let parser = self.parser.pointee
         let problem = parser.problem.map { String(cString: $0) } ?? "there is no memory left"
+        // The scanner looks ahead of the pieces and has a limit of its own, far beyond ours.
+        if problem.hasPrefix("Maximum nesting level") {
+            return SyntaxError(position: FilePosition(parser.mark), sentence: YAMLTree.tooDeep)
+        }
         let context = parser.context.map { " \(String(cString: $0))" } ?? ""
         // What cannot be read has no mark of its own; the parser stands before it.
         let mark = parser.error == YAML_READER_ERROR ? parser.mark : parser.problem_mark

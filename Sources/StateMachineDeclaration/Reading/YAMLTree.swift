@@ -5,6 +5,8 @@ struct YAMLTree {
     /// How deep lists and maps may be nested.
     static let maxDepth = 64
 
+    static let tooDeep = "this is nested deeper than \(Self.maxDepth) levels"
+
     /// Values in a file.
     ///
     /// 65,536: more than 256 states with 32 fields each take, and few enough to be held in a few megabytes.
@@ -93,10 +95,7 @@ struct YAMLTree {
         case .sequence(let properties), .mapping(let properties):
             self.refuse(properties, event.position)
             guard self.open.count < Self.maxDepth else {
-                self.problems.error(
-                    event.position,
-                    "this is nested deeper than \(Self.maxDepth) levels"
-                )
+                self.problems.error(event.position, Self.tooDeep)
                 return false
             }
             var isMapping = false

@@ -19,6 +19,8 @@ package struct Simulation {
     private let declaration: Declaration
     /// The state that the machine is in.
     package private(set) var state: DeclaredState
+    /// The ways that it has gone.
+    package private(set) var taken: Set<Edge> = []
     /// Stays so far; each has another number.
     private var stay = 1
     private var now = Duration.zero
@@ -47,7 +49,7 @@ package struct Simulation {
         switch try self.refusable({ () throws(DeclaredRefusal) -> EventVerdict in
             try self.declaration.verdict(on: event, data: data, in: self.state)
         }) {
-        case .enter(let next), .again(let next): self.enter(next)
+        case .enter(let next), .again(let next): self.enter(next, .event(event))
         case .stay: self.began = self.now
         case .ignored, .notHandled: break
         }
@@ -64,7 +66,7 @@ package struct Simulation {
             if let refusal = self.declaration.legality(of: next, from: self.state) {
                 throw .refused(refusal)
             }
-            self.enter(next)
+            self.enter(next, .set)
         }
         try self.pass(.zero)
     }
@@ -157,10 +159,11 @@ package struct Simulation {
             return
         }
         self.ownMoves.append(self.now)
-        self.enter(move.state)
+        self.enter(move.state, move.kind)
     }
 
-    private mutating func enter(_ next: DeclaredState) {
+    private mutating func enter(_ next: DeclaredState, _ kind: Edge.Kind) {
+        self.taken.insert(Edge(from: self.state.number, to: next.number, kind: kind))
         self.state = next
         self.stay += 1
         self.began = self.now

@@ -12,9 +12,9 @@ package struct Trace: Sendable {
     /// Has a simulated machine go through it.
     ///
     /// - Throws: The first line that cannot be carried out, or leads elsewhere.
-    /// - Returns: The state after the last step.
+    /// - Returns: The machine after the last step.
     @discardableResult
-    package func run(on declaration: Declaration) throws(TraceFailure) -> DeclaredState {
+    package func run(on declaration: Declaration) throws(TraceFailure) -> Simulation {
         var simulation = Simulation(declaration)
         for step in self.steps {
             do {
@@ -37,7 +37,7 @@ package struct Trace: Sendable {
             }
             try self.compare(step, simulation.state)
         }
-        return simulation.state
+        return simulation
     }
 
     private func perform(

@@ -69,6 +69,10 @@ package enum TimeText {
         let sentence =
             switch name {
             case "": "\(written): a time needs a unit; write \(number.excerpt())s"
+            case let name where name.utf8.first == UInt8(ascii: "."):
+                "\(written): write whole numbers, like 1h30min"
+            case let name where name.utf8.contains(UInt8(ascii: " ")):
+                "\(written): write it without spaces, like 1h30min"
             case "m":
                 "\(written): \"m\" may be minutes or months; write \(number.excerpt())min"
             default:
