@@ -46,7 +46,7 @@ struct DraftReader {
                 }
                 self.problems.error(
                     element.position,
-                    "\(key.quoted) is a list of names, and this is \(element.kind)"
+                    "\(key.quoted) lists names, and this is \(element.kind)"
                 )
                 return nil
             }

@@ -99,7 +99,11 @@ package struct Simulation {
     package mutating func endRun(_ end: RunEnd, times: Int) throws(SimulationError) {
         let stay = self.stay
         for number in 1...times {
-            try self.endRun(end)
+            do {
+                try self.endRun(end)
+            } catch .leftMeanwhile where number > 1 {
+                throw .leftEarly(ends: number - 1, of: times)
+            }
             guard self.stay == stay || number == times else {
                 throw .leftEarly(ends: number, of: times)
             }

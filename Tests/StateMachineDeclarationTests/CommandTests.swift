@@ -1,0 +1,126 @@
+import StateMachineDeclaration
+import Testing
+
+@Suite struct CommandTests {
+    private func machine(_ command: String, defaults: String = "{}") throws -> Declaration {
+        try declaration(
+            """
+            start: a
+            defaults: \(defaults)
+            states:
+              a:
+                fields: {t: {type: string, default: "x y"}, n: {type: integer, default: 3}, b: {type: boolean, default: true}}
+                run: \(command)
+                final: true
+            """
+        )
+    }
+
+    @Test(arguments: [
+        ("/bin/a  b c", ["/bin/a", "b", "c"]),
+        ("[/bin/a, b c]", ["/bin/a", "b c"]),
+        (#"[/bin/a, "{t}", "-{n}-{b}"]"#, ["/bin/a", "x y", "-3-true"]),
+        (#"[/bin/a, "{{t}", "}", "{{{n}}"]"#, ["/bin/a", "{t}", "}", "{3}"]),
+        (#"[/bin/a, ""]"#, ["/bin/a", ""]),
+        (#"[/bin/a, "$HOME;"]"#, ["/bin/a", "$HOME;"]),
+        (#"{command: "/bin/a {t}"}"#, ["/bin/a", "x y"]),
+    ])
+    func wordsStayWords(command: String, words: [String]) throws {
+        let machine = try self.machine(command)
+        let run = try #require(machine.states[0].run)
+        #expect(run.command.words(in: machine.initial) == words)
+    }
+
+    @Test func whatACommandDoesNotSayTheDefaultsSay() throws {
+        let machine = try self.machine(
+            "{command: /bin/a, user: me, environment: {A: 2, C: 3}}",
+            defaults: "{user: you, group: us, timeout: 3s, stop: 1min, retry: {}, directory: /tmp, "
+                + "environment-file: /etc/x, environment: {A: 1, B: 1}}"
+        )
+        let command = try #require(machine.states[0].run).command
+        #expect(command.user == "me")
+        #expect(command.group == "us")
+        #expect(command.timeout == .seconds(3))
+        #expect(command.stop == .seconds(60))
+        #expect(command.directory == "/tmp")
+        #expect(command.environmentFile == "/etc/x")
+        #expect(command.environment.map { "\($0.name)=\($0.value)" } == ["B=1", "A=2", "C=3"])
+        let retry = try #require(command.retry)
+        #expect(retry.times == nil)
+        #expect(retry.wait == .seconds(1))
+        #expect(retry.longest == .seconds(300))
+    }
+
+    @Test func aRunHasNoTimeoutUnlessItSays() throws {
+        let command = try #require(try self.machine("/bin/a").states[0].run).command
+        #expect(command.timeout == nil)
+        #expect(command.stop == .seconds(10))
+        #expect(command.retry == nil)
+        #expect(command.directory == "/")
+    }
+
+    @Test(arguments: [
+        ("{}", "after 1s, and so on for ever"),
+        ("{times: 2, wait: 5s}", "after 5s, 5s; then it has failed, 10s of waiting in all"),
+        (
+            "{times: 5, wait: 1min, factor: 2, longest: 30min}",
+            "after 1min, 2min, 4min, 8min, 16min; then it has failed, 31min of waiting in all"
+        ),
+        (
+            "{times: 100, wait: 1s, factor: 10, longest: 1min}",
+            "after 1s, 10s, 1min, 1min, 1min, 1min, 1min, 1min, 1min, 1min, … (100 times); then it has "
+                + "failed, 1h38min11s of waiting in all"
+        ),
+        (
+            "{wait: 10s, factor: 2}",
+            "after 10s, 20s, 40s, 1min20s, 2min40s, 5min, and so on for ever"
+        ),
+        ("{wait: 10min}", "after 10min, and so on for ever"),
+        (
+            "{wait: 1s, factor: 1.1}",
+            "after 1s, 1s100ms, 1s210ms, 1s331ms, 1s464ms, 1s610ms, 1s771ms, 1s948ms, 2s143ms, 2s357ms, … "
+                + "up to 5min, for ever"
+        ),
+    ])
+    func theScheduleOfRetriesIsTold(retry: String, schedule: String) throws {
+        let machine = try self.machine("{command: /bin/a, retry: \(retry)}")
+        #expect(machine.states[0].run?.command.retry?.schedule == schedule)
+    }
+
+    @Test func aRunIsTriedAgainOnlyIfItHasFailed() throws {
+        let machine = try declaration(
+            """
+            start: a
+            states:
+              a:
+                run: {command: /bin/a, retry: {times: 2, wait: 1s, factor: 3}}
+                exit: {21: a}
+                final: true
+            """
+        )
+        let run = try #require(machine.states[0].run)
+        var progress = RunProgress()
+        #expect(progress.ended(.exit(1), of: run) == .again(after: .seconds(1)))
+        #expect(progress.attempt == 2)
+        #expect(progress.ended(.timeout, of: run) == .again(after: .seconds(3)))
+        #expect(progress.ended(.signal("SIGSEGV"), of: run) == .over(.signal("SIGSEGV")))
+        var other = RunProgress()
+        #expect(other.ended(.exit(21), of: run) == .over(.exit(21)))
+        #expect(other.ended(.exit(0), of: run) == .over(.exit(0)))
+    }
+
+    @Test func anInterruptedRunIsRunAgainThreeTimesInARow() throws {
+        let machine = try self.machine("{command: /bin/a, retry: {times: 9}}")
+        let run = try #require(machine.states[0].run)
+        var progress = RunProgress()
+        for _ in 0..<3 {
+            #expect(progress.ended(.interrupted, of: run) == .again(after: .zero))
+        }
+        #expect(progress.ended(.interrupted, of: run) == .over(.interrupted))
+        var other = RunProgress()
+        for _ in 0..<5 {
+            #expect(other.ended(.interrupted, of: run) == .again(after: .zero))
+            #expect(other.ended(.exit(1), of: run) == .again(after: .seconds(1)))
+        }
+    }
+}

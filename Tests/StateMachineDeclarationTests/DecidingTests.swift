@@ -1,0 +1,266 @@
+import StateMachineDeclaration
+import StateMachineProtocol
+import Testing
+
+@Suite struct DecidingTests {
+    private static let text = """
+        start: idle
+        to: [idle]
+        always: [safe]
+        events:
+          go: {volume: integer, title: {type: string, optional: true}}
+          same: {volume: {type: integer, optional: true}}
+          calm: {}
+          deaf: {}
+          poke: {level: {values: [low, high], default: low}}
+        groups:
+          loud: {states: [playing, safe], when: {calm: idle, deaf: idle}}
+          later: {states: [playing], when: {calm: safe}}
+        states:
+          idle:
+            fields: {title: {type: string, default: none}}
+            when: {go: playing}
+            to: [loud]
+          playing:
+            fields:
+              volume: {type: integer, min: 0, max: 100}
+              title: string
+              note: {type: string, optional: true, max: 4}
+              speed: {type: number, default: 1}
+            when: {same: again, go: playing volume=7, deaf: ignore, poke: stay}
+            after: {1min: idle}
+            run: {command: /bin/a, interrupted: safe}
+            done: idle
+            exit: {3: safe}
+            boot: again
+          safe: {boot: idle title=x}
+        """
+
+    private let machine: Declaration
+
+    init() throws { self.machine = try declaration(Self.text) }
+
+    private func state(_ name: String, _ words: [(String, String)] = []) throws -> DeclaredState {
+        try self.machine.state(
+            name,
+            data: try self.machine.data(
+                ofWords: words.map { (key: $0.0, value: $0.1) },
+                forState: name
+            )
+        )
+    }
+
+    private var playing: DeclaredState {
+        get throws {
+            try self.state("playing", [("volume", "40"), ("title", "a"), ("note", "b")])
+        }
+    }
+
+    private func refusal(_ body: () throws -> Void) -> String? {
+        do {
+            try body()
+            return nil
+        } catch let error as DeclaredRefusal {
+            return error.sentence
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    // MARK: Setting
+
+    @Test func bareWordsAreTypedByDeclaration() throws {
+        let playing = try self.state(
+            "playing",
+            [("volume", "040"), ("title", "1.10"), ("speed", "1.50")]
+        )
+        #expect(playing["volume"] == .number("40"))
+        #expect(playing["title"] == .string("1.10"))
+        #expect(playing["speed"] == .number("1.50"))
+        #expect(playing["note"] == nil)
+        #expect(playing.written == "playing volume=40 title=1.10 speed=1.50")
+        #expect(try self.state("idle", [("title", "true")])["title"] == .string("true"))
+        #expect(try self.state("idle")["title"] == .string("none"))
+    }
+
+    @Test(arguments: [
+        ("playing", #"{"volume":140,"title":"a"}"#, "volume=140: at most 100"),
+        ("playing", #"{"volume":-1,"title":"a"}"#, "volume=-1: at least 0"),
+        ("playing", #"{"volume":"40","title":"a"}"#, "volume=40: write a whole number"),
+        ("playing", #"{"volume":4.0,"title":"a"}"#, "volume=4.0: write a whole number"),
+        ("playing", #"{"volume":4,"title":5}"#, "title=5: write a string"),
+        ("playing", #"{"volume":4}"#, #""playing" needs "title""#),
+        ("playing", #"{"volume":4,"title":null}"#, #""playing" needs "title""#),
+        ("playing", #"{"volume":4,"title":"a","note":"äöü"}"#, "note=äöü: at most 4 bytes"),
+        (
+            "playing", #"{"volum":4}"#,
+            #""playing" has no field "volum"; did you mean volume?"#
+        ),
+        ("safe", #"{"x":4}"#, #""safe" has no field "x"; it has none"#),
+        ("plaing", "{}", #"there is no state "plaing"; did you mean playing?"#),
+        ("other", "{}", #"there is no state "other"; known: idle, playing, safe"#),
+    ])
+    func aStateThatDoesNotFitIsRefused(name: String, data: String, sentence: String) throws {
+        let members = try #require(JSONParser.value(of: data)?.members)
+        #expect(
+            self.refusal { _ = try self.machine.proposed(name, data: members) } == sentence
+        )
+    }
+
+    @Test func onlyWhatIsListedMayBeSet() throws {
+        let idle = self.machine.initial
+        let (playing, safe) = (try self.playing, try self.state("safe"))
+        #expect(self.machine.legality(of: playing, from: idle) == nil)
+        #expect(self.machine.legality(of: safe, from: idle) == nil)
+        #expect(self.machine.legality(of: idle, from: playing) == nil)
+        // Another value of the same case is listed nowhere.
+        #expect(
+            self.machine.legality(of: playing, from: playing)?.sentence
+                == #""playing" may not be set from "playing"; allowed: idle, safe"#
+        )
+        #expect(
+            self.machine.legality(of: try self.state("idle", [("title", "b")]), from: idle)
+                == .illegalTransition("idle", from: "idle", allowed: ["playing", "safe"])
+        )
+        #expect(!playing.mayBecome(playing.number))
+        #expect(idle.mayBecome(playing.number))
+    }
+
+    // MARK: Events
+
+    private func send(
+        _ event: String,
+        _ data: String = "{}",
+        in state: DeclaredState
+    ) throws -> EventVerdict {
+        let members = try #require(JSONParser.value(of: data)?.members)
+        return try self.machine.verdict(on: event, data: members, in: state)
+    }
+
+    @Test func fieldsComeFromTheEventThenTheLeftStateThenTheDefault() throws {
+        let idle = try self.state("idle", [("title", "left")])
+        let data = #"{"volume":3,"title":"sent"}"#
+        #expect(
+            try self.send("go", data, in: idle)
+                == .enter(try self.state("playing", [("volume", "3"), ("title", "sent")]))
+        )
+        #expect(
+            try self.send("go", #"{"volume":3}"#, in: idle)
+                == .enter(try self.state("playing", [("volume", "3"), ("title", "left")]))
+        )
+        // What is written in the target goes before everything.
+        let verdict = try self.send("go", #"{"volume":3}"#, in: try self.playing)
+        guard case .enter(let next) = verdict else {
+            Issue.record("\(verdict)")
+            return
+        }
+        #expect(next.written == "playing volume=7 title=a note=b speed=1")
+    }
+
+    @Test func theStateGoesBeforeItsGroupsAndTheFirstGroupBeforeOthers() throws {
+        let playing = try self.playing
+        #expect(try self.send("deaf", in: playing) == .ignored)
+        #expect(
+            try self.send("calm", in: playing) == .enter(try self.state("idle", [("title", "a")]))
+        )
+        #expect(try self.send("calm", in: self.machine.initial) == .notHandled)
+        #expect(try self.send("poke", in: playing) == .stay)
+    }
+
+    @Test func againTakesTheEventsFields() throws {
+        let playing = try self.playing
+        #expect(try self.send("same", in: playing) == .again(playing))
+        guard case .again(let next) = try self.send("same", #"{"volume":99}"#, in: playing) else {
+            Issue.record("not again")
+            return
+        }
+        #expect(next.written == "playing volume=99 title=a note=b speed=1")
+    }
+
+    @Test(arguments: [
+        ("sane", "{}", #"there is no event "sane"; did you mean same?"#),
+        ("other", "{}", #"there is no event "other"; known: go, same, calm, deaf, poke"#),
+        ("go", "{}", #""go" needs "volume""#),
+        ("go", #"{"volume":"x"}"#, "volume=x: write a whole number"),
+        ("go", #"{"volume":101}"#, "volume=101: at most 100"),
+        ("go", #"{"volume":1,"x":1}"#, #""go" has no field "x"; known: volume, title"#),
+        ("poke", #"{"level":"hi"}"#, "level=hi: one of low, high"),
+    ])
+    func anEventThatDoesNotFitIsRefused(event: String, data: String, sentence: String) throws {
+        let idle = self.machine.initial
+        #expect(self.refusal { _ = try self.send(event, data, in: idle) } == sentence)
+    }
+
+    @Test func aMachineWithoutEventsSaysSo() throws {
+        let machine = try declaration("start: a\nstates: {a: {final: true}}\n")
+        #expect(
+            self.refusal { _ = try machine.verdict(on: "x", data: [], in: machine.initial) }
+                == "this machine has no events"
+        )
+    }
+
+    // MARK: Updating
+
+    private func update(_ data: String, _ state: DeclaredState) throws -> DeclaredState {
+        let members = try #require(JSONParser.value(of: data)?.members)
+        return try self.machine.updated(state, with: members)
+    }
+
+    @Test func updatesMergeAndNullRemovesAnOptionalField() throws {
+        let playing = try self.playing
+        #expect(try self.update("{}", playing) == playing)
+        #expect(
+            try self.update(#"{"volume":3,"note":null}"#, playing)
+                == self.state("playing", [("volume", "3"), ("title", "a")])
+        )
+        #expect(
+            self.refusal { _ = try self.update(#"{"title":null}"#, playing) }
+                == #"title=null: "playing" needs it; only an optional field can be removed"#
+        )
+        #expect(
+            self.refusal { _ = try self.update(#"{"volume":101}"#, playing) }
+                == "volume=101: at most 100"
+        )
+        #expect(
+            self.refusal { _ = try self.update(#"{"x":1}"#, playing) }
+                == #""playing" has no field "x"; known: volume, title, note, speed"#
+        )
+    }
+
+    // MARK: Moves of the machine's own
+
+    private func move(on end: RunEnd, in state: DeclaredState) -> String? {
+        self.machine.move(on: end, in: state).map { "\($0.cause) → \($0.state.written)" }
+    }
+
+    @Test func endsOfTheRunLeadWhereTheFileSays() throws {
+        let playing = try self.playing
+        #expect(self.move(on: .exit(0), in: playing) == "done → idle title=a")
+        #expect(self.move(on: .exit(3), in: playing) == "exit 3 → safe")
+        #expect(self.move(on: .interrupted, in: playing) == "interrupted → safe")
+        // Nothing fits: the stay goes on.
+        #expect(self.move(on: .exit(4), in: playing) == nil)
+        #expect(self.move(on: .timeout, in: playing) == nil)
+        #expect(self.move(on: .signal("SIGKILL"), in: playing) == nil)
+        #expect(self.move(on: .exit(0), in: self.machine.initial) == nil)
+    }
+
+    @Test func anInterruptionThatIsRunAgainFailsInTheEnd() throws {
+        let machine = try declaration(
+            "start: a\nstates: {a: {run: /bin/a, failed: b}, b: {final: true}}\n"
+        )
+        #expect(machine.move(on: .interrupted, in: machine.initial)?.cause == "failed")
+    }
+
+    @Test func timeAndBootsLeadWhereTheFileSays() throws {
+        let playing = try self.playing
+        let deadline = try #require(self.machine.deadline(of: playing))
+        #expect(deadline.delay == .seconds(60))
+        #expect(deadline.move.state.written == "idle title=a")
+        #expect(deadline.move.cause == "after 1min")
+        #expect(self.machine.boot(of: playing)?.state == playing)
+        #expect(self.machine.boot(of: try self.state("safe"))?.state.written == "idle title=x")
+        #expect(self.machine.boot(of: self.machine.initial) == nil)
+        #expect(self.machine.deadline(of: self.machine.initial) == nil)
+    }
+}

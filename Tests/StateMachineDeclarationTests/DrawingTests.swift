@@ -1,0 +1,111 @@
+import StateMachineDeclaration
+import StateMachineProtocol
+import Testing
+
+@Suite struct DrawingTests {
+    private static let text = """
+        machine: lamp
+        start: off-now
+        to: [off-now]
+        events: {press: {}, look: {}}
+        groups: {all: {states: [off-now, burning]}}
+        states:
+          off-now: {when: {press: burning, look: ignore}}
+          burning:
+            fields: {level: {values: [low, high], default: low}, note: {type: string, optional: true}}
+            enter: /bin/light {level}
+            when: {press: off-now, look: stay}
+            after: {1h: off-now}
+          broken: {final: true, to: any}
+        """
+
+    @Test func asText() throws {
+        let drawing = Drawing(try declaration(Self.text), present: "burning")
+        #expect(
+            drawing.text(as: .text) == """
+                off-now  (start; in all)
+                  look: ignore
+                  press → burning
+                  set → off-now
+
+                burning  (present; in all)
+                  level: low|high = low
+                  note: string?
+                  enter: /bin/light {level}
+                  look: stay
+                  press, after 1h, set → off-now
+
+                broken  (final)
+                  set → any
+                """
+        )
+    }
+
+    @Test func forMermaid() throws {
+        let drawing = Drawing(try declaration(Self.text), present: "burning")
+        #expect(
+            drawing.text(as: .mermaid) == """
+                stateDiagram-v2
+                    state "off-now" as s0
+                    state "burning" as s1
+                    state "broken" as s2
+                    [*] --> s0
+                    s0 --> s1 : press
+                    s0 --> s0 : set
+                    s1 --> s0 : press, after 1h, set
+                    s2 --> [*]
+                    classDef present stroke-width:4px
+                    class s1 present
+                """
+        )
+    }
+
+    @Test func forGraphviz() throws {
+        let drawing = Drawing(try declaration(Self.text))
+        #expect(
+            drawing.text(as: .dot) == #"""
+                digraph "lamp" {
+                    rankdir=LR;
+                    node [shape=box, style=rounded, fontname="sans-serif"];
+                    edge [fontname="sans-serif", fontsize=10];
+                    start [shape=point];
+                    start -> s0;
+                    s0 [label="off-now"];
+                    s1 [label="burning"];
+                    s2 [label="broken", peripheries=2];
+                    s0 -> s1 [label="press"];
+                    s0 -> s0 [label="set", style=dashed];
+                    s1 -> s0 [label="press\nafter 1h\nset"];
+                }
+                """#
+        )
+    }
+
+    @Test func theSchemaKnowsEveryKey() throws {
+        let schema = try #require(JSONParser.value(of: DeclarationSchema.text))
+        let properties = try #require(schema["properties"]?.members)
+        #expect(
+            properties.map(\.key) == [
+                "machine", "version", "about", "start", "states", "boot", "lost", "to", "always",
+                "events", "groups", "defaults", "moves",
+            ]
+        )
+        #expect(schema["required"] == .array([.string("start"), .string("states")]))
+        #expect(schema["additionalProperties"] == .bool(false))
+        let states = schema["properties"]?["states"]?["patternProperties"]?.members?.first?.value
+        let state = states?["anyOf"]?.elements?.first
+        #expect(
+            state?["properties"]?.members?.map(\.key) == [
+                "about", "was", "fields", "to", "when", "after", "boot", "run", "done", "exit",
+                "failed", "enter", "leave", "final",
+            ]
+        )
+        let run = state?["properties"]?["run"]?["anyOf"]?.elements?.last
+        #expect(
+            run?["properties"]?.members?.map(\.key) == [
+                "command", "user", "group", "timeout", "stop", "retry", "directory", "environment",
+                "environment-file", "interrupted",
+            ]
+        )
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import StateMachineDeclaration
+import StateMachineProtocol
+import Testing
+
+@Suite struct MachineTests {
+    private static let names = ["kiosk", "ota", "worker"]
+
+    @Test(arguments: Self.names)
+    func theDocumentedMachinesHaveNoErrors(name: String) throws {
+        let declaration = try Fixture.machine(name)
+        #expect(declaration.machine == name)
+    }
+
+    @Test func theDocumentedMachinesAreWarnedOfWhatTheyRisk() throws {
+        let kiosk = problems(try Fixture.text("machines/kiosk.yaml"))
+        #expect(
+            kiosk
+                == [
+                    (28, "off"), (41, "no"), (55, "off"),
+                ]
+                .map {
+                    "file:35:\($0): warning: YAML 1.1 tools read \($1) as a boolean; it is text here: "
+                        + "write \"\($1)\""
+                }
+        )
+        let ota = problems(try Fixture.text("machines/ota.yaml"))
+        #expect(
+            ota == [
+                "file:47:5: warning: the run of \"rolling-back\" may hang for ever, and nothing else leads "
+                    + "out; give it a timeout"
+            ]
+        )
+        #expect(problems(try Fixture.text("machines/worker.yaml")).isEmpty)
+    }
+
+    @Test(arguments: Self.names)
+    func theExamplesHaveNeitherErrorsNorWarnings(name: String) throws {
+        let file = URL(filePath: #filePath)
+            .appending(path: "../../../contrib/machines/\(name).yaml").standardized
+        #expect(problems(try String(contentsOf: file, encoding: .utf8)).isEmpty)
+    }
+
+    @Test func theKioskIsReadAsItIsMeant() throws {
+        let kiosk = try Fixture.machine("kiosk")
+        #expect(
+            kiosk.stateNames == ["booting", "attract", "menu", "playing", "broken", "maintenance"]
+        )
+        let playing = kiosk.states[3]
+        #expect(playing.fields.map(\.name) == ["title", "volume", "subtitles"])
+        #expect(playing.fields[2].values == ["off", "de", "en", "no"].map { .string($0) })
+        #expect(playing.fields[2].fallback == .string("off"))
+        #expect(playing.run?.command.user == "kiosk")
+        #expect(playing.run?.command.words.count == 3)
+        #expect(playing.after?.delay == .seconds(10_800))
+        #expect(kiosk.states[0].run?.command.timeout == .seconds(60))
+        #expect(kiosk.states[0].run?.command.retry?.times == 2)
+        #expect(kiosk.states[1].enter.first?.timeout == .seconds(60))
+        #expect(kiosk.states[1].enter.first?.stop == .seconds(10))
+        #expect(kiosk.states[4].successors == [0, 5])
+        #expect(kiosk.breaker.most == 50)
+        #expect(kiosk.initial.name == "booting")
+        #expect(kiosk.lostState?.name == "booting")
+    }
+
+    @Test(arguments: Self.names)
+    func tracesGoEveryWay(name: String) throws {
+        let declaration = try Fixture.machine(name)
+        let trace = try Trace(try Fixture.text("traces/\(name).trace"))
+        let simulation: Simulation
+        do {
+            simulation = try trace.run(on: declaration)
+        } catch {
+            Issue.record("\(error.text(in: name))")
+            return
+        }
+        // Setting a state without fields from itself changes nothing.
+        let edges = declaration.states.indices.flatMap { declaration.edges(from: $0) }
+            .filter { edge in
+                edge.kind != .set || edge.from != edge.to
+                    || !declaration.states[edge.to].fields.isEmpty
+            }
+        let names = declaration.stateNames
+        for edge in edges where !simulation.taken.contains(edge) {
+            Issue.record("\(names[edge.from]) -\(edge.kind.label)-> \(names[edge.to]) is not gone")
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import StateMachineDeclaration
+import Testing
+
+@Suite struct TraceTests {
+    private static let machine = """
+        start: idle
+        to: []
+        moves: {most: 4, in: 1min}
+        events: {go: {n: {type: integer, optional: true}}, stay-here: {}, circle: {}}
+        states:
+          idle:
+            fields: {n: {type: integer, default: 0}}
+            when: {go: busy, circle: left}
+            to: [idle, left]
+          busy:
+            fields: {n: integer}
+            run: {command: /bin/a, timeout: 10s, retry: {times: 2, wait: 1min}}
+            done: idle n=1
+            failed: idle n=2
+            when: {stay-here: stay}
+            after: {2min: idle n=3}
+          left: {after: {1s: right}, to: [idle]}
+          right: {after: {1s: left}, to: [idle]}
+        """
+
+    private func run(_ trace: String) throws -> String {
+        let machine = try declaration(Self.machine)
+        do {
+            return try Trace(trace).run(on: machine).state.written
+        } catch let failure as TraceFailure {
+            return failure.text(in: "t")
+        }
+    }
+
+    @Test(arguments: [
+        ("", "idle n=0"),
+        ("# nothing\n\n   \t# either\n-> idle n=0", "idle n=0"),
+        ("send go\r\nrun ends 0 -> idle n=1\r\n", "idle n=1"),
+        ("send go n=7 -> busy n=7 # and so on", "busy n=7"),
+        ("send go\nwait 2min -> idle n=3", "idle n=3"),
+        ("send go\nwait 1min59s\nwait 999ms -> busy", "busy n=0"),
+        (
+            "send go\nwait 1min\nsend stay-here\nwait 1min\nwait 59s -> busy\nwait 1s -> idle n=3",
+            "idle n=3"
+        ),
+        // An update leaves the deadline as it is.
+        ("send go\nwait 1min\nupdate n=5\nwait 1min -> idle n=3", "idle n=3"),
+        // Each attempt has its timeout, and the waits between pass.
+        ("send go\nrun times out x2\nwait 39s -> busy\nwait 1s -> idle n=3", "idle n=3"),
+        ("send go\nrun ends 1 x2\n-> busy", "busy n=0"),
+        ("send go\nrun ends 1\nrun ends 0 -> idle n=1", "idle n=1"),
+        ("send go\nrun is interrupted x3 -> busy\nrun is interrupted -> idle n=2", "idle n=2"),
+        (
+            "send go\nreboot -> busy\nrun ends SIGKILL -> busy\nreboot -> busy\nrun ends 0 -> idle n=1",
+            "idle n=1"
+        ),
+        ("set idle n=0 -> idle\nset busy n=1 -> idle", "idle n=0"),
+        ("set idle n=4 -> idle n=4", "idle n=4"),
+    ])
+    func tracesLeadWhereTheySay(trace: String, state: String) throws {
+        #expect(try self.run(trace) == state)
+    }
+
+    @Test(arguments: [
+        ("send go\n\n-> idle", "t:3: expected idle, found busy n=0"),
+        ("-> idle n=1", "t:1: expected idle n=1, found idle n=0"),
+        ("-> idel", "t:1: there is no state \"idel\"; did you mean idle?"),
+        ("-> idle m=1", "t:1: \"idle\" has no field \"m\"; known: n"),
+        ("-> idle n=x", "t:1: n=x: write a whole number"),
+        ("send og", "t:1: there is no event \"og\"; did you mean go?; found idle n=0"),
+        ("send go n=x -> busy", "t:1: n=x: write a whole number; found idle n=0"),
+        ("set busy n=1", "t:1: \"busy\" may not be set from \"idle\"; allowed: idle, left"),
+        ("run ends 1", "t:1: nothing runs in \"idle\" that could end; found idle n=0"),
+        ("send go\nrun ends 1 x4", "t:2: the state was left after 2 of 4 ends; found idle n=3"),
+        (
+            "send go\nrun ends 1\nrun ends 1\nrun ends 1",
+            "t:4: the state was left before the run ended; found idle n=3"
+        ),
+        (
+            "sned go",
+            "t:1: \"sned\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run times out, run is interrupted, or reboot"
+        ),
+        (
+            "wait",
+            "t:1: \"wait\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run times out, run is interrupted, or reboot"
+        ),
+        ("wait 5", "t:1: 5: a time needs a unit; write 5s"),
+        (
+            "run ends x",
+            "t:1: a run ends CODE or ends SIGNAL, times out, or is interrupted; x6 says six times"
+        ),
+        (
+            "run ends 1 x0",
+            "t:1: a run ends CODE or ends SIGNAL, times out, or is interrupted; x6 says six times"
+        ),
+        ("reboot ->", "t:1: name the state that is expected after ->"),
+        ("send go n", "t:1: \"n\" is not key=value"),
+        ("send go n=\"1", "t:1: a quote is opened and not closed"),
+        ("set left\nrun times out", "t:2: nothing runs in \"left\" that could end; found left"),
+    ])
+    func aMismatchIsToldWithItsLine(trace: String, sentence: String) throws {
+        #expect(try self.run(trace) == sentence)
+    }
+
+    @Test func theBreakerSuspendsACircleUntilSomebodyAsks() throws {
+        // Four moves, and the fifth is withheld.
+        #expect(try self.run("send circle\nwait 4s -> left\nwait 1h -> left") == "left")
+        #expect(try self.run("send circle\nwait 3s -> right\nwait 1h -> left") == "left")
+        // A request lets the one go that is due, and the next four come in their time.
+        #expect(
+            try self.run("send circle\nwait 1h -> left\nsend circle -> right\nwait 1s -> left")
+                == "left"
+        )
+        #expect(
+            try self.run("send circle\nwait 1h\nset idle -> idle\nwait 1h -> idle") == "idle n=0"
+        )
+    }
+}

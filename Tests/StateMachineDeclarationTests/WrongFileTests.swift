@@ -1,0 +1,63 @@
+import StateMachineDeclaration
+import Testing
+
+@Suite struct WrongFileTests {
+    @Test(arguments: try Fixture.names(in: "wrong", ".yaml"))
+    func everyErrorIsToldInItsPlace(name: String) throws {
+        let reading = DeclarationReading(try Fixture.bytes("wrong/\(name).yaml"))
+        let lines = reading.problems.map { $0.line(in: "\(name).yaml") + "\n" }
+        #expect(reading.declaration == nil)
+        #expect(lines.joined() == (try Fixture.text("wrong/\(name).txt")))
+    }
+
+    @Test(arguments: try Fixture.names(in: "warned", ".yaml"))
+    func warningsRefuseOnlyStrictly(name: String) throws {
+        let reading = DeclarationReading(try Fixture.bytes("warned/\(name).yaml"))
+        let lines = reading.problems.map { $0.line(in: "\(name).yaml") + "\n" }
+        #expect(!reading.isRefused(strict: false))
+        #expect(reading.isRefused(strict: true) == !lines.isEmpty)
+        #expect(lines.joined() == (try Fixture.text("warned/\(name).txt")))
+    }
+
+    @Test func thereAreManyWrongFiles() throws {
+        #expect(try Fixture.names(in: "wrong", ".yaml").count >= 40)
+    }
+
+    @Test func aFileThatIsTooLongOrNoTextIsRefusedWhole() {
+        let long = [UInt8](repeating: UInt8(ascii: "#"), count: DeclarationReading.maxBytes + 1)
+        let reading = DeclarationReading(long)
+        #expect(
+            reading.problems.map { $0.line(in: "f") } == [
+                "f:1:1: the file is longer than 262144 bytes"
+            ]
+        )
+        #expect(
+            DeclarationReading([0x61, 0xFF]).problems.map { $0.line(in: "f") } == [
+                "f:1:1: the file is not UTF-8"
+            ]
+        )
+        let padded = Array("start: a\nstates: {a: {final: true}}\n#".utf8) + long.dropFirst(40)
+        #expect(DeclarationReading(padded).problems.isEmpty)
+    }
+
+    @Test func aFileThatOthersMayWriteHasNoCommands() {
+        let idle = Array("start: a\nstates: {a: {final: true}}\n".utf8)
+        #expect(DeclarationReading(idle, isWritableByOthers: true).problems.isEmpty)
+        let hooked = Array("start: a\nstates: {a: {final: true, leave: /bin/true}}\n".utf8)
+        let reading = DeclarationReading(hooked, isWritableByOthers: true)
+        #expect(reading.declaration == nil)
+        #expect(
+            reading.problems.map { $0.line(in: "f") } == [
+                "f:1:1: the file, or a directory above it, may be written by others; commands are refused"
+            ]
+        )
+        #expect(DeclarationReading(hooked).problems.isEmpty)
+    }
+
+    @Test func thousandsOfErrorsAreCutAtAThousand() {
+        let keys = (0..<5000).map { "k\($0): x\n" }.joined()
+        let problems = DeclarationReading(Array(keys.utf8)).problems
+        #expect(problems.count == 1001)
+        #expect(problems.last?.sentence == "there are more errors; mend these 1000 first")
+    }
+}
