@@ -22,6 +22,7 @@ final class BooleanPlaces {
 
     private func warn(of scalar: YAMLScalar, _ position: FilePosition, _ problems: Problems) {
         guard scalar.isPlain, scalar.text.utf8.count <= 5,
+            let first = scalar.text.utf8.first, Self.firstLetters.contains(first | 0x20),
             Self.words.contains(scalar.text.lowercased()), !self.places.contains(position)
         else { return }
         problems.warn(
@@ -30,6 +31,8 @@ final class BooleanPlaces {
                 + "write \"\(scalar.text)\""
         )
     }
+
+    private static let firstLetters = Set("yntfo".utf8)
 
     /// From the YAML 1.1 type repository, in lower case.
     private static let words: Set<String> = ["y", "yes", "n", "no", "true", "false", "on", "off"]

@@ -12,6 +12,11 @@ struct YAMLTree {
     /// 65,536: more than 256 states with 32 fields each take, and few enough to be held in a few megabytes.
     static let maxValues = 65_536
 
+    /// Up to how many keys are looked through one by one.
+    ///
+    /// 16: maps of a machine seldom have more.
+    private static let comparedKeys = 16
+
     /// A list or a map that has begun and not ended.
     private struct Open {
         enum Key {
@@ -27,14 +32,37 @@ struct YAMLTree {
         /// Whether it stands where a key should.
         let isKey: Bool
         var elements: [YAMLNode] = []
-        var entries: [YAMLEntry] = []
+        private(set) var entries: [YAMLEntry] = []
         var key = Key.awaited
-        /// By bytes: texts of the same bytes only are the same key.
-        var firstPlaces: [[UInt8]: FilePosition] = [:]
+        /// Where each key stands; filled once there are too many to look through.
+        private var places: [Spelling: FilePosition] = [:]
+
+        init(position: FilePosition, isMapping: Bool, isKey: Bool) {
+            self.position = position
+            self.isMapping = isMapping
+            self.isKey = isKey
+        }
 
         var awaitsKey: Bool {
             guard self.isMapping, case .awaited = self.key else { return false }
             return true
+        }
+
+        /// Where a key stands already; texts of the same bytes only are the same key.
+        func place(of key: String) -> FilePosition? {
+            guard self.places.isEmpty else { return self.places[Spelling(key)] }
+            return self.entries.first { $0.key.text.isSpelled(key) }?.position
+        }
+
+        mutating func append(_ entry: YAMLEntry) {
+            self.entries.append(entry)
+            if !self.places.isEmpty {
+                self.places[Spelling(entry.key.text)] = entry.position
+            } else if self.entries.count > YAMLTree.comparedKeys {
+                for entry in self.entries {
+                    self.places[Spelling(entry.key.text)] = entry.position
+                }
+            }
         }
     }
 
@@ -138,15 +166,13 @@ struct YAMLTree {
             return self.setKey(.refused)
         }
         let last = self.open.count - 1
-        let bytes = Array(scalar.text.utf8)
-        if let first = self.open[last].firstPlaces[bytes] {
+        if let first = self.open[last].place(of: scalar.text) {
             self.problems.error(
                 position,
                 "\(scalar.text.quoted) stands here and in line \(first.line); keep one"
             )
             return self.setKey(.refused)
         }
-        self.open[last].firstPlaces[bytes] = position
         self.setKey(.read(scalar, position))
     }
 
@@ -187,7 +213,7 @@ struct YAMLTree {
             return
         }
         if case .read(let key, let position) = self.open[last].key {
-            self.open[last].entries.append(YAMLEntry(key: key, position: position, value: node))
+            self.open[last].append(YAMLEntry(key: key, position: position, value: node))
         }
         self.open[last].key = .awaited
     }
