@@ -78,7 +78,7 @@ import Testing
         ("{wait: 10min}", "after 10min, and so on for ever"),
         (
             "{wait: 1s, factor: 1.1}",
-            "after 1s, 1s100ms, 1s210ms, 1s331ms, 1s464ms, 1s610ms, 1s771ms, 1s948ms, 2s143ms, 2s357ms, … "
+            "after 1s, 1s100ms, 1s210ms, 1s331ms, 1s464ms, 1s611ms, 1s772ms, 1s949ms, 2s144ms, 2s358ms, … "
                 + "up to 5min, for ever"
         ),
     ])

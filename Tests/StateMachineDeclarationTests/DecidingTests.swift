@@ -67,8 +67,6 @@ import Testing
         }
     }
 
-    // MARK: Setting
-
     @Test func bareWordsAreTypedByDeclaration() throws {
         let playing = try self.state(
             "playing",
@@ -125,8 +123,6 @@ import Testing
         #expect(!playing.mayBecome(playing.number))
         #expect(idle.mayBecome(playing.number))
     }
-
-    // MARK: Events
 
     private func send(
         _ event: String,
@@ -191,6 +187,15 @@ import Testing
         #expect(self.refusal { _ = try self.send(event, data, in: idle) } == sentence)
     }
 
+    @Test func aGroupStandsForItsStatesAndTheirCommonFields() throws {
+        #expect(self.machine.states(named: "loud") == [1, 2])
+        #expect(self.machine.states(named: "idle") == [0])
+        #expect(self.machine.states(named: "quiet").isEmpty)
+        #expect(self.machine.commonFields(of: [0, 1]) == ["title"])
+        #expect(self.machine.commonFields(of: [1, 2]).isEmpty)
+        #expect(self.machine.groups(of: 1).map(\.name) == ["loud", "later"])
+    }
+
     @Test func aMachineWithoutEventsSaysSo() throws {
         let machine = try declaration("start: a\nstates: {a: {final: true}}\n")
         #expect(
@@ -198,8 +203,6 @@ import Testing
                 == "this machine has no events"
         )
     }
-
-    // MARK: Updating
 
     private func update(_ data: String, _ state: DeclaredState) throws -> DeclaredState {
         let members = try #require(JSONParser.value(of: data)?.members)
@@ -226,8 +229,6 @@ import Testing
                 == #""playing" has no field "x"; known: volume, title, note, speed"#
         )
     }
-
-    // MARK: Moves of the machine's own
 
     private func move(on end: RunEnd, in state: DeclaredState) -> String? {
         self.machine.move(on: end, in: state).map { "\($0.cause) → \($0.state.written)" }

@@ -126,7 +126,7 @@ extension KeyTable {
     static let retry = KeyTable(
         title: "\"retry\"",
         keys: [
-            Key("times", .integer(1...1_000_000), "How often again; for ever."),
+            Key("times", .integer(1...Retry.most), "How often again; for ever."),
             Key("wait", .time, "Before the first; 1s."),
             Key("factor", .factor, "What each wait is multiplied by; 1."),
             Key("longest", .time, "What no wait exceeds; 5min."),

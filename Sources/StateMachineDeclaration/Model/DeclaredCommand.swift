@@ -1,3 +1,5 @@
+import Glibc
+
 /// A command with all its settings.
 package struct DeclaredCommand: Hashable, Sendable {
     /// The program and its words.
@@ -32,6 +34,11 @@ package struct DeclaredCommand: Hashable, Sendable {
 
 /// How a command that ended badly is tried again.
 package struct Retry: Hashable, Sendable {
+    /// How often again at the most, if there is an end at all.
+    ///
+    /// 10,000: a week of tries a minute apart; all of them are added up when the file is checked.
+    static let most = 10_000
+
     /// How often again; nil for ever.
     package let times: Int?
     /// Before the first.
@@ -44,27 +51,22 @@ package struct Retry: Hashable, Sendable {
     /// The pause before the retry of that number, from 1; nil if there is none.
     package func wait(before number: Int) -> Duration? {
         guard number <= self.times ?? .max else { return nil }
+        let wait = Double(self.wait.wholeMilliseconds) * pow(self.factor, Double(number - 1))
         let longest = Double(self.longest.wholeMilliseconds)
-        var wait = Double(self.wait.wholeMilliseconds)
-        // Past the longest nothing changes, and past some thousands of steps any factor has got there.
-        for _ in 1..<min(number, 10_000) where wait < longest && self.factor > 1 {
-            wait *= self.factor
-        }
-        return .milliseconds(Int64(min(wait, longest)))
+        return .milliseconds(Int64(min(wait, longest).rounded()))
     }
 
     /// All pauses together; nil if it is tried for ever.
     package var total: Duration? {
         guard let times = self.times else { return nil }
         var total = Duration.zero
-        var number = 1
-        while number <= times, let wait = self.wait(before: number) {
+        for number in 1...times {
+            guard let wait = self.wait(before: number) else { break }
             // From here on all waits are the same.
             if self.factor == 1 || wait >= self.longest {
                 return total + wait * (times - number + 1)
             }
             total += wait
-            number += 1
         }
         return total
     }

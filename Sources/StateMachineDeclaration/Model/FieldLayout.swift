@@ -25,12 +25,9 @@ struct FieldLayout: Hashable, Sendable {
         var words = 0
         var boxed = 0
         self.places = fields.map { field in
-            if let width = Self.width(of: field), used + width <= UInt64.bitWidth {
-                defer { used += width }
-                if !field.values.isEmpty { return .index(shift: used, width: width) }
-                if field.type == .boolean { return .boolean(shift: used) }
-                guard case .integers(let range) = field.bounds else { return .boxed(0) }
-                return .bits(shift: used, width: width, first: range.lowerBound)
+            if let (place, width) = Self.packed(field, at: used) {
+                used += width
+                return place
             }
             if field.type == .integer, words < 2, used < UInt64.bitWidth {
                 defer {
@@ -45,19 +42,29 @@ struct FieldLayout: Hashable, Sendable {
         self.boxedCount = boxed
     }
 
-    /// The bits that a closed field takes, with a value for its absence; nil if it is open.
-    private static func width(of field: DeclaredField) -> Int? {
-        if !field.values.isEmpty { return Self.width(ofCount: UInt64(field.values.count)) }
-        switch (field.type, field.bounds) {
-        case (.boolean, _): return 2
-        case (.integer, .integers(let range)):
+    /// Where a closed field goes in the first word, and how many bits it takes there; nil if it is open, or there
+    /// is no room.
+    private static func packed(_ field: DeclaredField, at shift: Int) -> (Place, width: Int)? {
+        let place: Place
+        let width: Int
+        if !field.values.isEmpty {
+            width = Self.width(ofCount: UInt64(field.values.count))
+            place = .index(shift: shift, width: width)
+        } else if field.type == .boolean {
+            width = 2
+            place = .boolean(shift: shift)
+        } else if case .integers(let range) = field.bounds {
             let (span, isWide) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
             guard !isWide, span < 1 << 32 else { return nil }
-            return Self.width(ofCount: UInt64(span) + 1)
-        case (.integer, _), (.number, _), (.string, _), (.array, _), (.object, _): return nil
+            width = Self.width(ofCount: UInt64(span) + 1)
+            place = .bits(shift: shift, width: width, first: range.lowerBound)
+        } else {
+            return nil
         }
+        return shift + width <= UInt64.bitWidth ? (place, width) : nil
     }
 
+    /// The bits for so many values, and one for absence.
     private static func width(ofCount count: UInt64) -> Int {
         UInt64.bitWidth - count.leadingZeroBitCount
     }

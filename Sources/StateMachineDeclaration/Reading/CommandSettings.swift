@@ -65,7 +65,7 @@ struct CommandSettings {
         guard let section = Section(entry.value, .retry, at: entry.position, problems) else {
             return nil
         }
-        let times = section["times"]?.integer(of: "times", in: 1...1_000_000, problems)
+        let times = section["times"]?.integer(of: "times", in: 1...Retry.most, problems)
         let wait = section["wait"]?.time(of: "wait", problems) ?? .seconds(1)
         // A wait that is longer than the usual longest is meant.
         var longest = max(.seconds(300), wait)

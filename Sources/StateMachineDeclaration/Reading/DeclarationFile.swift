@@ -17,6 +17,15 @@ public struct DeclarationFile: Sendable {
     /// counts too, sticky or not.
     public let isWritableByOthers: Bool
 
+    /// Where a machine's file is looked for, the first that is there counting.
+    ///
+    /// - Parameter instance: its name; nil for the only one.
+    /// - Returns: what the administrator wrote, then what came with a package.
+    public static func usualPaths(instance: String?) -> [String] {
+        let name = instance.map { "\($0).machine.yaml" } ?? "machine.yaml"
+        return ["/etc/statemachine/\(name)", "/usr/lib/statemachine/\(name)"]
+    }
+
     /// Reads a file.
     public init(path: String) throws(Unreadable) {
         self.path = path
