@@ -27,8 +27,8 @@ import Testing
         let machine = try declaration(Self.machine)
         do {
             return try Trace(trace).run(on: machine).state.written
-        } catch let failure as TraceFailure {
-            return failure.text(in: "t")
+        } catch {
+            return error.text(in: "t")
         }
     }
 
