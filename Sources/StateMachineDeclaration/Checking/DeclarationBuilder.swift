@@ -14,7 +14,8 @@ struct DeclarationBuilder {
         self.resolver = TargetResolver(
             tables: self.tables,
             problems: problems,
-            booleans: booleans
+            booleans: booleans,
+            resolved: ResolvedTargets(file.states)
         )
     }
 

@@ -13,8 +13,18 @@ struct TargetResolver {
     let tables: DraftTables
     let problems: Problems
     let booleans: BooleanPlaces
+    let resolved: ResolvedTargets
 
     func target(_ draft: TargetDraft, from sources: Sources) -> DeclaredTarget? {
+        // Errors name the state that is left: with errors, each is looked at.
+        guard !self.problems.hasErrors else { return self.newTarget(draft, from: sources) }
+        if let known = self.resolved[draft.position, sources] { return known }
+        let target = self.newTarget(draft, from: sources)
+        if !self.problems.hasErrors { self.resolved[draft.position, sources] = target }
+        return target
+    }
+
+    private func newTarget(_ draft: TargetDraft, from sources: Sources) -> DeclaredTarget? {
         guard let number = self.tables.state(draft.state, self.problems) else { return nil }
         let state = self.tables.states[number]
         for literal in draft.data
