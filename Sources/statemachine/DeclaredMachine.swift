@@ -8,18 +8,14 @@ struct DeclaredMachine {
     /// What is in the file that may not do what was meant: `FILE:LINE:COLUMN: sentence`.
     let warnings: [String]
 
-    /// Where the file is looked for if none is named.
-    static let directories = ["/etc/statemachine", "/usr/lib/statemachine"]
-
     /// Reads the file that is named, or the usual one if it is there.
     ///
     /// - Returns: nil if none is named and the usual one is not there.
     /// - Throws: `ConfigurationError` with all that is wrong with it.
     static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
         if let path = settings.text(.machine) { return try Self(path) }
-        let name = settings.text(.instance).map { "\($0).machine.yaml" } ?? "machine.yaml"
         // What is there and cannot be read is an error.
-        let path = self.directories.map { "\($0)/\(name)" }
+        let path = DeclarationFile.usualPaths(instance: settings.text(.instance))
             .first { (path: String) in access(path, F_OK) == 0 }
         return try path.map { (path) throws(ConfigurationError) in try Self(path) }
     }

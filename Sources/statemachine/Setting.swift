@@ -5,8 +5,6 @@ import Configuration
 ///
 /// The name of a flag and that of an environment variable follow from it; `row` says the rest.
 enum Setting: String, CaseIterable {
-    case machine
-    case instance
     case runtimeDirectory = "runtime-directory"
     case logLevel = "log-level"
     case logTransitions = "log-transitions"
@@ -28,6 +26,8 @@ enum Setting: String, CaseIterable {
     case maxReplies = "max-replies"
     case ringChanges = "ring-changes"
     case ringBytes = "ring-bytes"
+    case machine
+    case instance
 
     /// What the names of all environment variables begin with.
     static let variablePrefix = "STATEMACHINE_"

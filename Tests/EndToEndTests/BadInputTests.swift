@@ -26,8 +26,12 @@ struct BadInputTests {
         Case(line: "{\"op\":\"g\u{1}\"}", error: "bad-json", message: "control", offset: 8),
         Case(line: #"{}"#, error: "bad-request", message: #""op" is missing"#),
         Case(line: #"{"op":3}"#, error: "bad-request", message: "op must be a string"),
-        Case(line: #"{"op":"got"}"#, error: "unknown-op", message: "known: get, set, watch"),
-        Case(line: "got", error: "unknown-op", message: "known: get, set, watch"),
+        Case(
+            line: #"{"op":"got"}"#,
+            error: "unknown-op",
+            message: "known: get, set, send, update, watch"
+        ),
+        Case(line: "got", error: "unknown-op", message: "known: get, set, send, update, watch"),
         Case(line: #"{"op":"get","seq":1}"#, error: "bad-request", message: "known: op, id"),
         Case(line: #"{"op":"get","op":"get"}"#, error: "bad-request", message: "stands twice"),
         Case(line: #"{"op":"get","id":null}"#, error: "bad-request", message: "id must be"),

@@ -90,7 +90,13 @@ import Testing
             #expect(last.hasPrefix("#\(setting.key): "))
             let settings = try settings(file: String(last.dropFirst()))
             let directory = setting == .stateDirectory ? "/var/lib" : "/run"
-            let usual = setting.row.kind.usualContent ?? .string("\(directory)/statemachine")
+            let place =
+                switch setting.row.kind {
+                case .file: "/etc/statemachine/machine.yaml"
+                case .name: "statemachine"
+                case .count, .yes, .choice, .directory: "\(directory)/statemachine"
+                }
+            let usual = setting.row.kind.usualContent ?? .string(place)
             #expect(settings.values[setting]?.content == usual, "\(setting.key)")
             #expect(settings.values[setting]?.origin == .file(path: "config.yaml", line: 1))
         }

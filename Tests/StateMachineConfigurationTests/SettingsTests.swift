@@ -106,7 +106,13 @@ import Testing
         let report = try settings(
             ["--max-watches", "3"],
             environment: ["STATEMACHINE_MAX_WAITS": "2"],
-            file: "max-holds: 1\nruntime-directory: '/run/it''s #1'\nstate-directory: /state"
+            file: """
+                max-holds: 1
+                runtime-directory: '/run/it''s #1'
+                state-directory: /state
+                machine: /machine.yaml
+                instance: one
+                """
         ).report(environment: [:], isRoot: true)
         let lines = report.split(separator: "\n").map { $0.split(separator: "  # ") }
         let origins = Dictionary(

@@ -58,6 +58,20 @@ struct GateScriptTests {
     }
 
     @Test
+    func whatAsksNobodyIsEnteredWithoutALogTooUnlessTheMachineHasMoved() {
+        var gate = Gate<AppState>(hasLog: false, limit: 9)
+        let update = self.pending(.ready(true), asking: nil)
+        #expect(gate.proposed(update, isLimited: true) == .entered)
+        #expect(self.text(gate.pumped(at: self.start)) == "judge all 1")
+        let moved = Snapshot(seq: 8, state: AppState.dataRetrieval(.idle), at: .now)
+        let stale = JudgedProposal(update, .entering(self.entry(update, from: self.start)))
+        #expect(self.text(gate.judged([stale], at: moved)) == "judge all 1")
+        let fresh = JudgedProposal(update, .entering(self.entry(update, from: moved)))
+        #expect(self.text(gate.judged([fresh], at: moved)) == "tell entered 9")
+        #expect(self.text(gate.performed(at: moved)) == "rest")
+    }
+
+    @Test
     func whatWasJudgedOfAMachineThatHasMovedIsJudgedAgain() {
         var gate = Gate<AppState>(hasLog: false, limit: 9)
         let first = self.pending(.ready(true))

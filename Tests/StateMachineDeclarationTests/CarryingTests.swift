@@ -18,7 +18,7 @@ import Testing
 
     private func carried(_ name: String, _ data: String) throws -> String {
         let machine = try declaration(Self.newer)
-        let members = try #require(JSONParser.value(of: data)?.members)
+        let members = try #require(JSONValue(parsing: data)?.members)
         do {
             return try machine.carried(name, data: members).written
         } catch {

@@ -99,7 +99,7 @@ import Testing
         ("other", "{}", #"there is no state "other"; known: idle, playing, safe"#),
     ])
     func aStateThatDoesNotFitIsRefused(name: String, data: String, sentence: String) throws {
-        let members = try #require(JSONParser.value(of: data)?.members)
+        let members = try #require(JSONValue(parsing: data)?.members)
         #expect(
             self.refusal { _ = try self.machine.proposed(name, data: members) } == sentence
         )
@@ -120,8 +120,8 @@ import Testing
             self.machine.legality(of: try self.state("idle", [("title", "b")]), from: idle)
                 == .illegalTransition("idle", from: "idle", allowed: ["playing", "safe"])
         )
-        #expect(!playing.mayBecome(playing.number))
-        #expect(idle.mayBecome(playing.number))
+        #expect(!playing.mayBecome(playing))
+        #expect(idle.mayBecome(playing))
     }
 
     private func send(
@@ -129,7 +129,7 @@ import Testing
         _ data: String = "{}",
         in state: DeclaredState
     ) throws -> EventVerdict {
-        let members = try #require(JSONParser.value(of: data)?.members)
+        let members = try #require(JSONValue(parsing: data)?.members)
         return try self.machine.verdict(on: event, data: members, in: state)
     }
 
@@ -205,7 +205,7 @@ import Testing
     }
 
     private func update(_ data: String, _ state: DeclaredState) throws -> DeclaredState {
-        let members = try #require(JSONParser.value(of: data)?.members)
+        let members = try #require(JSONValue(parsing: data)?.members)
         return try self.machine.updated(state, with: members)
     }
 

@@ -31,7 +31,7 @@ import Testing
     init() throws { self.machine = try declaration(Self.text) }
 
     private func state(_ name: String, _ data: String) throws -> DeclaredState {
-        let members = try #require(JSONParser.value(of: data)?.members)
+        let members = try #require(JSONValue(parsing: data)?.members)
         return try self.machine.state(name, data: members)
     }
 
@@ -67,7 +67,7 @@ import Testing
             let json = "{\(members.compactMap { $0 }.joined(separator: ","))}"
             let state = try self.state("small", json)
             let data = try #require(state.data.members)
-            for member in try #require(JSONParser.value(of: json)?.members) {
+            for member in try #require(JSONValue(parsing: json)?.members) {
                 #expect(state[member.key] == member.value)
             }
             // The same data is the same state, other data another.

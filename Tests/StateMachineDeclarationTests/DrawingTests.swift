@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func theSchemaKnowsEveryKey() throws {
-        let schema = try #require(JSONParser.value(of: DeclarationSchema.text))
+        let schema = try #require(JSONValue(parsing: DeclarationSchema.text))
         let properties = try #require(schema["properties"]?.members)
         #expect(
             properties.map(\.key) == [

@@ -59,8 +59,8 @@ import Testing
         #expect(kiosk.states[1].enter.first?.stop == .seconds(10))
         #expect(kiosk.states[4].successors == [0, 5])
         #expect(kiosk.breaker.most == 50)
-        #expect(kiosk.initial.name == "booting")
-        #expect(kiosk.lostState?.name == "booting")
+        #expect(kiosk.initial.declared.name == "booting")
+        #expect(kiosk.lostState?.declared.name == "booting")
     }
 
     @Test(arguments: Self.names)

@@ -37,7 +37,8 @@ struct LineJudge: Sendable {
         case .wait(let call):
             for pattern in call.until { try self.check(pattern) }
             return 0
-        case .get, .unwatch, .hold, .release, .guard, .vote, .history, .describe, .stats, .ping,
+        case .send, .update, .get, .unwatch, .hold, .release, .guard, .vote, .history, .describe,
+            .stats, .ping,
             .help:
             return 0
         }

@@ -7,7 +7,7 @@ struct ReplyTests {
     @Test("is what the examples show, byte for byte")
     func isWhatTheExamplesShow() throws {
         let requested = try self.accepted() + self.judged() + self.refused()
-        try Fixture.replies.expect(requested + self.voted() + self.counted())
+        try Fixture.replies.expect(requested + self.voted() + self.counted() + self.sent())
     }
 
     @Test("shows every error that can occur, in one example or another")
@@ -34,6 +34,30 @@ struct ReplyTests {
             ServerLine.reply(id: .integer(5), report: ready, own: { $0.bool("changed", false) }),
             ServerLine.reply(id: nil, own: { $0.number("seq", ready.seq) }),
             ServerLine.reply(id: .integer(2)),
+        ]
+    }
+
+    /// To `send`, of a declared machine.
+    private func sent() throws -> [[UInt8]] {
+        let playing = try ServerLine.Report.playing()
+        return [
+            ServerLine.reply(
+                id: nil,
+                report: playing,
+                own: {
+                    $0.bool(.changed, true)
+                    $0.bool(.handled, true)
+                }
+            ),
+            ServerLine.refusal(
+                id: nil,
+                WireError(
+                    .unknownEvent,
+                    "there is no event \"nosuch\"; known: touch, play, fault",
+                    known: ["touch", "play", "fault"]
+                ),
+                report: playing
+            ),
         ]
     }
 

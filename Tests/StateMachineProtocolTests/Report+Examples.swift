@@ -14,6 +14,27 @@ extension ServerLine.Report {
         )
     }
 
+    /// A declared state that time will change three hours after it was entered.
+    static func playing() throws -> ServerLine.Report {
+        guard let epoch = Epoch("7f3a9c") else { throw NoEpoch() }
+        let at = WallTime.example(42)
+        return ServerLine.Report(
+            seq: 7,
+            fragment: Array(
+                #""state":"playing","data":{"title":"Nosferatu","volume":40}"#.utf8
+            ),
+            at: at,
+            epoch: epoch,
+            stay: ServerLine.Stay(
+                seq: 7,
+                due: ServerLine.Due(
+                    fragment: Array(#""state":"menu","data":{}"#.utf8),
+                    at: WallTime(microseconds: at.microseconds + 3 * 3_600_000_000)
+                )
+            )
+        )
+    }
+
     private struct NoEpoch: Error {}
 }
 

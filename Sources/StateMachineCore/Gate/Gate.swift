@@ -150,6 +150,12 @@ struct Gate<State: MachineState>: Sendable {
 
     /// Those that nobody is asked about were decided on.
     mutating func judged(_ judged: [Judged], at machine: Snapshot<State>) -> Action? {
+        if !self.hasLog, let first = judged.lazy.compactMap(\.entry).first {
+            // Without a log others may have moved the machine meanwhile.
+            if first.seq == machine.seq + 1 { return .tell(judged) }
+            self.queue.putBack(judged.map(\.pending))
+            return self.next(machine)
+        }
         self.groups.gather(judged)
         return self.next(machine)
     }

@@ -14,7 +14,7 @@ struct ProposalQueue<State: MachineState>: Sendable {
 
     /// Those that voters may have to be asked about.
     private var waiting: [Pending] = []
-    /// Those that ask nobody, of a machine with a log: they wait for no voter, and so go first.
+    /// Those that ask nobody: they wait for no voter, and so go first.
     private var assignments: [Pending] = []
 
     var count: Int { self.waiting.count + self.assignments.count }

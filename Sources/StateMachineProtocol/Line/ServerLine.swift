@@ -27,6 +27,22 @@ package enum ServerLine {
             self.epoch = epoch
             self.stay = stay
         }
+
+        /// The same with the milliseconds that are left from there until what is due.
+        package func counting(to now: WallTime) -> Report {
+            guard let stay = self.stay, let due = stay.due else { return self }
+            let left = max(0, due.at.microseconds - now.microseconds) / 1000
+            return Report(
+                seq: self.seq,
+                fragment: self.fragment,
+                at: self.at,
+                epoch: self.epoch,
+                stay: Stay(
+                    seq: stay.seq,
+                    due: Due(fragment: due.fragment, at: due.at, leftMs: left)
+                )
+            )
+        }
     }
 
     /// How long a state has been the machine's, and what time will do to it.
@@ -48,10 +64,13 @@ package enum ServerLine {
     package struct Due: Sendable {
         package let fragment: [UInt8]
         package let at: WallTime
+        /// How long until then; nil unless somebody has asked.
+        let leftMs: Int64?
 
-        package init(fragment: [UInt8], at: WallTime) {
+        package init(fragment: [UInt8], at: WallTime, leftMs: Int64? = nil) {
             self.fragment = fragment
             self.at = at
+            self.leftMs = leftMs
         }
     }
 
@@ -307,6 +326,7 @@ extension LineWriter {
         var writer = LineWriter()
         writer.raw(due.fragment)
         writer.time(.at, due.at)
+        if let left = due.leftMs { writer.number(.leftMs, left) }
         self.object(.due, writer.bytes)
     }
 

@@ -29,7 +29,9 @@ extension StateForm {
     package var behaviour: (any StateBehaviour<State>)? { nil }
 }
 
-/// What a machine does beside being set: events, updates and deadlines. Pure.
+/// What a machine does beside being set: events, updates and deadlines.
+///
+/// Pure: the same answers every time.
 package protocol StateBehaviour<State>: Sendable {
     /// The states.
     associatedtype State: MachineState

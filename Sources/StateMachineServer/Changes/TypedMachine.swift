@@ -254,7 +254,9 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             return .unchanged(self.encoded(snapshot), isHandled: false)
         case (.success(.unchanged(let snapshot)), .handled(renewing: true)):
             self.stays?.renew(snapshot.stay)
-            return .unchanged(self.encoded(snapshot))
+            let renewed = self.encoded(snapshot)
+            if let stay = renewed.stay { self.server?.renewed(stay) }
+            return .unchanged(renewed)
         case (.failure(let error), .state(let state)):
             guard case .refused(let refusal, _, let current) = self.outcome(error) else {
                 return self.outcome(error)

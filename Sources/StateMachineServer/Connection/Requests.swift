@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineCore
 import StateMachineProtocol
 
 /// Carries out the requests of one client, one after the other.
@@ -158,7 +159,7 @@ struct Requests {
             ServerLine.writeReply(
                 to: &self.server.line,
                 id: request.id,
-                report: self.server.report
+                report: self.server.report.counting(to: .now)
             )
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):

@@ -155,6 +155,12 @@ final class StateServer: @unchecked Sendable {
         }
     }
 
+    /// The deadline of the present stay has begun anew: who asks from now on is told.
+    func renewed(_ stay: ServerLine.Stay) {
+        guard self.snapshot.stay?.seq == stay.seq else { return }
+        self.snapshot.stay = stay
+    }
+
     /// The newest state that the ring knows.
     var report: ServerLine.Report { self.report(of: self.snapshot) }
 

@@ -6,8 +6,8 @@ struct SetCommand: AsyncParsableCommand {
         commandName: "set",
         abstract: "Set the state.",
         usage: """
-            statectl set STATE [key=value …] [--if-seq N] [--if-state PATTERN] [--reenter] \
-            [--cause TEXT]
+            statectl set STATE [key=value …] [--if-seq N] [--if-state PATTERN] [--if-stay N] \
+            [--reenter] [--cause TEXT]
             """
     )
 
@@ -34,6 +34,11 @@ struct SetCommand: AsyncParsableCommand {
     )
     var ifState: String?
 
+    @Option(
+        help: ArgumentHelp("Only in the stay that began with this number.", valueName: "n")
+    )
+    var ifStay: UInt64?
+
     @Flag(help: "Make a transition even if the state is the same.")
     var reenter = false
 
@@ -50,21 +55,11 @@ struct SetCommand: AsyncParsableCommand {
             data: try TypedValues.data(self.values, for: self.state),
             ifSeq: self.ifSeq,
             ifState: self.ifState.map { Pattern(typed: $0) },
+            ifStay: self.ifStay,
             reenter: self.reenter,
             cause: self.cause
         )
-        let reply: Line
-        do {
-            // Without a limit: guards are asked, and holds may last.
-            reply = try await self.options.client.reply(to: request, within: nil)
-        } catch ClientError.lost(let path) {
-            StandardError.write(
-                "statectl: the connection to \(path) was lost before the answer; "
-                    + "whether the state was set is not known: statectl get"
-            )
-            throw ExitStatus.lost
-        }
-        guard reply.isOK == true else { try self.options.refuse(reply) }
+        let reply = try await self.options.answer(to: request)
         try self.options.print(reply) {
             $0.report(reply, reply.hasChanged == false ? "unchanged" : nil)
         }

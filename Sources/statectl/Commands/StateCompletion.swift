@@ -6,20 +6,29 @@ enum StateCompletion {
     /// A press of a key does not wait longer than this for a daemon that does not answer.
     private static let patience = Duration.seconds(1)
 
-    /// The states' descriptions, as `describe` of the daemon that the words are meant for gives them.
-    private static func states(for words: [String]) async -> [JSONValue] {
+    /// What `describe` of the daemon that the words are meant for answers; nil without an answer.
+    private static func description(for words: [String]) async -> Line? {
         do {
             let directory = try Self.directory(in: words) ?? .discover()
-            let reply = try await Client(directory).reply(to: .describe, within: Self.patience)
-            return reply["states"]?.elements ?? []
+            return try await Client(directory).reply(to: .describe, within: Self.patience)
         } catch {
             // There is nobody to tell: the shell shows candidates and nothing else.
-            return []
+            return nil
         }
+    }
+
+    private static func states(for words: [String]) async -> [JSONValue] {
+        await self.description(for: words)?["states"]?.elements ?? []
     }
 
     static func names(_ words: [String]) async -> [String] {
         await self.states(for: words).compactMap { $0["state"]?.string }.filter(self.isHarmless)
+    }
+
+    /// The names of what may be sent.
+    static func events(_ words: [String]) async -> [String] {
+        await self.description(for: words)?["events"]?.members?.map(\.key).filter(self.isHarmless)
+            ?? []
     }
 
     /// Whether a shell takes a word for nothing but a word, whatever it does with it: a daemon may say
@@ -80,6 +89,11 @@ extension CompletionKind {
     /// The names of states.
     static var states: CompletionKind {
         .custom { words, _, _ in await StateCompletion.names(words) }
+    }
+
+    /// The names of events.
+    static var events: CompletionKind {
+        .custom { words, _, _ in await StateCompletion.events(words) }
     }
 
     /// What the state that is named before may carry.

@@ -21,6 +21,8 @@ struct Statectl: AsyncParsableCommand {
         subcommands: [
             GetCommand.self,
             SetCommand.self,
+            SendCommand.self,
+            UpdateCommand.self,
             WatchCommand.self,
             WaitCommand.self,
             IsCommand.self,
@@ -42,8 +44,8 @@ struct Statectl: AsyncParsableCommand {
 
     func run() async throws {
         throw ValidationError(
-            "name a command: get, set, watch, wait, is, describe, ping, history, stats, hold, "
-                + "release, guard, check, try, graph or schema"
+            "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
+                + "stats, hold, release, guard, check, try, graph or schema"
         )
     }
 

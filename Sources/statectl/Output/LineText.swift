@@ -19,6 +19,7 @@ struct LineText {
         if let remark { parts.append(remark) }
         if let at = line.at { parts.append(self.aside(Self.age(of: at, at: self.now))) }
         if let seq = line.seq { parts.append(self.aside("#\(seq)")) }
+        if let due = line.due { parts.append(self.aside(self.due(due))) }
         return (parts + self.origin(line)).joined(separator: "   ")
     }
 
@@ -94,13 +95,22 @@ struct LineText {
     /// How long ago, in the one unit that tells most.
     static func age(of moment: WallTime, at now: WallTime) -> String {
         let seconds = (now.microseconds - moment.microseconds) / 1_000_000
-        return switch seconds {
-        case ..<1: "just now"
-        case ..<120: "\(seconds) s ago"
-        case ..<7200: "\(seconds / 60) min ago"
-        case ..<172_800: "\(seconds / 3600) h ago"
-        default: "\(seconds / 86400) days ago"
+        return seconds < 1 ? "just now" : "\(Self.span(seconds)) ago"
+    }
+
+    private static func span(_ seconds: Int64) -> String {
+        switch seconds {
+        case ..<120: "\(seconds) s"
+        case ..<7200: "\(seconds / 60) min"
+        case ..<172_800: "\(seconds / 3600) h"
+        default: "\(seconds / 86400) days"
         }
+    }
+
+    /// What time will do to the state, and when.
+    private func due(_ due: (state: NamedState, at: WallTime)) -> String {
+        let seconds = (due.at.microseconds - self.now.microseconds) / 1_000_000
+        return "\(due.state.text) \(seconds < 1 ? "any moment" : "in \(Self.span(seconds))")"
     }
 }
 
