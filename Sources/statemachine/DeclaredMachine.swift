@@ -34,6 +34,13 @@ struct DeclaredMachine {
             )
         }
         self.coding = StateCoding(DeclaredForm(declaration))
-        self.warnings = reading.problems.map { $0.line(in: path) }
+        var warnings = reading.problems.map { $0.line(in: path) }
+        if declaration.hasCommands {
+            warnings.append("\(path): its commands are not run; nothing here runs commands")
+        }
+        if declaration.states.contains(where: { $0.boot != nil }) {
+            warnings.append("\(path): \"boot\" is not heeded; the state goes on as it was")
+        }
+        self.warnings = warnings
     }
 }
