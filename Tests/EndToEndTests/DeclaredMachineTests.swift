@@ -201,6 +201,31 @@ struct DeclaredMachineTests {
     }
 
     @Test
+    func updatesDoNotMakeAStateLongerThanItMayBe() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/machine.yaml"
+            try """
+            start: notes
+            states:
+              notes: {fields: {one: {type: string, default: a}, two: {type: string, default: b}}}
+            """.write(toFile: file, atomically: true, encoding: .utf8)
+            let ended = try await DaemonProcess.run(
+                in: directory,
+                arguments: ["--machine", file]
+            ) { daemon in
+                let client = try daemon.connect(\.control)
+                let long = String(repeating: "x", count: 40_000)
+                let first = try await client.ask(#"{"op":"update","data":{"one":"\#(long)"}}"#)
+                #expect(first.bool("changed") == true)
+                let second = try await client.ask(#"{"op":"update","data":{"two":"\#(long)"}}"#)
+                #expect(second.error == "too-long")
+                #expect(try await client.ask("get").seq == 1)
+            }
+            #expect(ended.status == .exited(0))
+        }
+    }
+
+    @Test
     func aFileWithMistakesIsRefusedWithTheirPlaces() async throws {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/machine.yaml"

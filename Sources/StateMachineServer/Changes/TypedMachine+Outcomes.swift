@@ -60,14 +60,15 @@ extension TypedMachine {
         _ transition: Transition<State>,
         _ state: TypedState<State>
     ) -> EncodedSnapshot {
-        EncodedSnapshot(
+        guard let stays = self.stays else {
+            return EncodedSnapshot(seq: transition.seq, state: state, at: transition.at)
+        }
+        stays.committed(transition)
+        return EncodedSnapshot(
             seq: transition.seq,
             state: state,
             at: transition.at,
-            stay: self.stays.map { stays in
-                stays.committed(transition)
-                return stays.stay(at: transition.snapshot)
-            }
+            stay: stays.stay(at: transition.snapshot)
         )
     }
 }

@@ -248,6 +248,9 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         of event: TypedEvent<State>
     ) -> SetOutcome {
         switch (result, event.found) {
+        case (.success(.committed(let transition)), .state(let typed)):
+            self.note(typed, enteredAt: transition.seq)
+            return .committed(self.encoded(transition, typed))
         case (.success(.unchanged(let snapshot)), .rejected(let error)):
             return .rejected(error, current: self.encoded(snapshot))
         case (.success(.unchanged(let snapshot)), .unhandled):
@@ -257,11 +260,11 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             let renewed = self.encoded(snapshot)
             if let stay = renewed.stay { self.server?.renewed(stay) }
             return .unchanged(renewed)
-        case (.failure(let error), .state(let state)):
+        case (.failure(let error), .state(let typed)):
             guard case .refused(let refusal, _, let current) = self.outcome(error) else {
                 return self.outcome(error)
             }
-            return .refused(refusal, of: self.encoded(state), current: current)
+            return .refused(refusal, of: typed, current: current)
         case (.success, _), (.failure, _): return self.outcome(result)
         }
     }

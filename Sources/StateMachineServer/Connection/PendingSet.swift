@@ -20,6 +20,10 @@ class PendingSet: @unchecked Sendable {
 
     final let id: RequestID?
     final let wanted: Wanted
+    /// Whether it is an event, whose answer says whether the state asks for it.
+    final var isSend: Bool {
+        if case .event(.send) = self.wanted { true } else { false }
+    }
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
     final let isOrdered: Bool
 
@@ -108,8 +112,8 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
 final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
     /// What it came to at its turn.
     enum Found: Sendable {
-        /// That state.
-        case state(State)
+        /// That state, which is encoded already.
+        case state(TypedState<State>)
         /// Nothing changes; whether the deadline begins anew.
         case handled(renewing: Bool)
         /// The state does not ask for it.
@@ -146,8 +150,8 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
     /// The state that it leads to from there; nil if nothing is to change.
     func state(from snapshot: Snapshot<State>) -> State? {
         self.found = self.find(from: snapshot.state)
-        guard case .state(let state) = self.found else { return nil }
-        return state
+        guard case .state(let typed) = self.found else { return nil }
+        return typed.state
     }
 
     private func find(from state: State) -> Found {
@@ -157,16 +161,23 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
             case .send(let call):
                 let data = call.data?.members ?? []
                 switch try behaviour.reaction(to: call.event, data: data, in: state) {
-                case .enter(let next): return .state(next)
+                case .enter(let next): return .state(try self.typed(next))
                 case .stay: return .handled(renewing: true)
                 case .ignore: return .handled(renewing: false)
                 case .unhandled: return .unhandled
                 }
             case .update(let call):
-                return .state(try behaviour.updated(state, with: call.data.members ?? []))
+                let data = call.data.members ?? []
+                return .state(try self.typed(behaviour.updated(state, with: data)))
             }
         } catch {
             return .rejected(error)
         }
+    }
+
+    private func typed(_ state: State) throws(WireError) -> TypedState<State> {
+        let typed = TypedState(state, self.coding)
+        try typed.checkLength()
+        return typed
     }
 }

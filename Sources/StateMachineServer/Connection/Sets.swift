@@ -59,12 +59,7 @@ final class Sets {
     /// Escaping makes a byte six at most, so only a long line can make a state that is too long.
     private func checkLength(of state: EncodedState, lineLength: Int) throws(WireError) {
         guard lineLength > RequestLimits.stateBytes / 6 else { return }
-        let length = state.fragment.count
-        guard length > RequestLimits.stateBytes else { return }
-        throw WireError(
-            .tooLong,
-            "the encoded state has \(length) bytes; it may have \(RequestLimits.stateBytes)"
-        )
+        try state.checkLength()
     }
 
     /// Proposes the state; the reply comes when it is decided, which may be at once.
@@ -165,32 +160,32 @@ final class Sets {
         }
         if pending.isOrdered { self.ordered -= 1 }
         self.turn.setWasDecided()
-        self.answer(outcome, to: pending.wanted, id: pending.id)
+        self.answer(outcome, to: pending.wanted, isSend: pending.isSend, id: pending.id)
     }
 
     private func answer(
         _ outcome: SetOutcome,
-        to wanted: PendingSet.Wanted,
+        to wanted: @autoclosure () -> PendingSet.Wanted,
+        isSend: Bool = false,
         id: RequestID?
     ) {
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch outcome {
         case .committed(let snapshot):
-            self.accept(id, wanted, isChanged: true, isHandled: true, snapshot)
+            self.accept(id, isChanged: true, isHandled: isSend ? true : nil, snapshot)
         case .unchanged(let snapshot, let isHandled):
-            self.accept(id, wanted, isChanged: false, isHandled: isHandled, snapshot)
+            self.accept(id, isChanged: false, isHandled: isSend ? isHandled : nil, snapshot)
         case .rejected(let error, let current): self.refuse(id, error, current)
         case .refused(let refusal, let state, let current):
-            self.refuse(wanted, of: state, id: id, refusal, current)
+            self.refuse(wanted(), of: state, id: id, refusal, current)
         }
         self.server.scheduleFlush()
     }
 
     private func accept(
         _ id: RequestID?,
-        _ wanted: PendingSet.Wanted,
         isChanged: Bool,
-        isHandled: Bool,
+        isHandled: Bool?,
         _ snapshot: EncodedSnapshot
     ) {
         ServerLine.writeReply(
@@ -199,7 +194,7 @@ final class Sets {
             report: self.server.report(of: snapshot),
             own: { writer in
                 writer.bool(.changed, isChanged)
-                if case .event(.send) = wanted { writer.bool(.handled, isHandled) }
+                if let isHandled { writer.bool(.handled, isHandled) }
             }
         )
         self.outbox.replyWithLine(after: snapshot.seq)
@@ -295,5 +290,17 @@ extension PendingSet.Wanted {
         if let seq, seq != current.seq { return "seq \(seq)" }
         if let stay, stay != current.stay?.seq ?? current.seq { return "stay \(stay)" }
         return [pattern?.written ?? .null].listed
+    }
+}
+
+extension EncodedState {
+    /// Refuses a state that would make lines that are too long.
+    func checkLength() throws(WireError) {
+        let length = self.fragment.count
+        guard length > RequestLimits.stateBytes else { return }
+        throw WireError(
+            .tooLong,
+            "the encoded state has \(length) bytes; it may have \(RequestLimits.stateBytes)"
+        )
     }
 }
