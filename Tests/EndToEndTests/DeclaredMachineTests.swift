@@ -201,6 +201,46 @@ struct DeclaredMachineTests {
     }
 
     @Test
+    func anUpdateDoesNotGoAheadOfWhatWasAskedForBefore() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/machine.yaml"
+            try Self.coffee.replacing("DELAY", with: "1h")
+                .write(toFile: file, atomically: true, encoding: .utf8)
+            let arguments = ["--machine", file, "--state-directory", "\(directory)/state"]
+            let ended = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+                let client = try daemon.connect(\.control)
+                let update = #"{"op":"update","data":{"percent":9},"id":2}"#
+                try client.send(
+                    #"{"op":"send","event":"brew","data":{"cups":2},"id":1}"# + "\n" + update
+                )
+                let first = try await client.next()
+                let second = try await client.next()
+                #expect(first.int("id") == 1 && first.seq == 1)
+                #expect(second.int("id") == 2 && second.seq == 2 && second.int("stay") == 1)
+            }
+            #expect(ended.status == .exited(0))
+        }
+    }
+
+    @Test
+    func updatesDoNotSpoilAnOpenQuestion() async throws {
+        try await self.run { daemon in
+            let guardian = try daemon.connect(\.control)
+            #expect(try await guardian.ask(#"{"op":"guard","before":["idle"]}"#).ok == true)
+            let client = try daemon.connect(\.control)
+            _ = try await client.ask("send brew cups=1")
+            try client.send("send cancel")
+            let question = try await guardian.next()
+            let other = try daemon.connect(\.control)
+            try other.send("update percent=5")
+            try guardian.send(#"{"op":"vote","ask":\#(question.int("ask") ?? 0),"allow":true}"#)
+            #expect(try await client.next().state == "idle")
+            // At its turn there is no such field any more.
+            #expect(try await other.next().error == "bad-data")
+        }
+    }
+
+    @Test
     func updatesDoNotMakeAStateLongerThanItMayBe() async throws {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/machine.yaml"

@@ -146,7 +146,7 @@ extension StateMachine {
         } catch {
             return .refuse(error)
         }
-        if let question = pending.question {
+        if let question = pending.question, move.kind != .update {
             let proposal = move.proposal(of: new, at: base)
             let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
             guard asked.isEmpty else { return .ask(asked, proposal, question) }

@@ -34,11 +34,11 @@ enum EventCall: Sendable {
         }
     }
 
-    /// Whether holds and guards are asked about what comes of it.
-    var isAsking: Bool {
+    /// Whether the state is kept, which nobody is asked about.
+    var isUpdate: Bool {
         switch self {
-        case .send: true
-        case .update: false
+        case .send: false
+        case .update: true
         }
     }
 

@@ -25,6 +25,15 @@ protocol ServedMachine: AnyObject, Sendable {
     /// Hands over, now, everything that has been committed.
     func catchUp()
 
+    /// Lets time do to it what is declared, from now on: all who may have a say are here.
+    func beginMoving()
+
+    /// Lets it make no move of its own any more.
+    func stopMoving()
+
+    /// A hold or a guard has gone: what it denied is tried again.
+    func voterWent()
+
     /// Hands over nothing any more.
     func stop()
 

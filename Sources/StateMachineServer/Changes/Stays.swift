@@ -1,10 +1,11 @@
 import NIOCore
 import StateMachineCore
 import StateMachineProtocol
+import Synchronization
 
 /// The stay that a machine is in, and what time does to it.
 ///
-/// `@unchecked Sendable`: its variables are touched on `loop` only.
+/// `@unchecked Sendable`: its variables are touched on `loop` only, but for `renewals`, which is atomic.
 final class Stays<State: MachineState>: @unchecked Sendable {
     private let machine: StateMachine<State>
     private let behaviour: any StateBehaviour<State>
@@ -17,7 +18,10 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     /// Where the machine was when it was last handed over.
     private var snapshot: Snapshot<State>
     private var armed: Armed?
-    private var isStopped = false
+    private var isMoving = false
+    /// Goes up when an event has the deadline begin anew, at the event's turn: a move of the deadline that
+    /// was proposed before has no reason any more.
+    private let renewals = Atomic<UInt64>(0)
 
     /// A deadline that is waited for, or has come and was not allowed.
     private struct Armed {
@@ -26,6 +30,10 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         let timer: BootTimer?
         /// How long to wait before it is tried once more.
         var pause = Duration.seconds(1)
+        /// Whether it has come, and is to be tried again.
+        var isOverdue = false
+        /// The try that is to come; one that has been put off for another is not made.
+        var attempt = 0
     }
 
     /// The longest pause between two tries of a move that is denied, or that the disk refuses.
@@ -79,19 +87,31 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         self.arm()
     }
 
+    /// An event has the deadline begin anew; called at its turn, on whatever thread.
+    func willRenew() { self.renewals.add(1, ordering: .sequentiallyConsistent) }
+
+    /// Whoever may have a say is here.
+    func begin() {
+        self.isMoving = true
+        self.arm()
+    }
+
     /// Waits for the deadline of the present stay, and for no other.
     func arm() {
-        guard !self.isStopped else { return }
+        guard self.isMoving else { return }
         let (stay, since) = (self.snapshot.stay, self.since(self.snapshot))
         if let armed = self.armed, armed.stay == stay, armed.since == since { return }
         self.disarm()
         guard let deadline = self.behaviour.deadline(of: self.snapshot.state) else { return }
         // The wall clock is asked for what has passed, never for what is to come.
         let passed = max(.zero, since.duration(to: .now))
-        let timer = BootTimer(after: max(.zero, deadline.delay - passed)) { [loop] in
-            loop.execute { self.came(stay, since) }
+        let left = max(.zero, deadline.delay - passed)
+        let timer = BootTimer(after: left) { [loop] in
+            loop.execute { self.came(stay, since, attempt: 0) }
         }
         self.armed = Armed(stay: stay, since: since, timer: timer)
+        // Without one of the kernel's: late by what the machine sleeps.
+        if timer == nil { self.tryAgain(after: left, stay, since) }
     }
 
     private func disarm() {
@@ -100,24 +120,34 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     }
 
     func stop() {
-        self.isStopped = true
+        self.isMoving = false
         self.disarm()
     }
 
-    private func came(_ stay: UInt64, _ since: WallTime) {
-        guard !self.isStopped, let armed = self.armed, armed.stay == stay, armed.since == since,
+    private func came(_ stay: UInt64, _ since: WallTime, attempt: Int) {
+        guard self.isMoving, let armed = self.armed, armed.stay == stay, armed.since == since,
+            armed.attempt == attempt,
             let deadline = self.behaviour.deadline(of: self.snapshot.state)
         else { return }
+        self.armed?.isOverdue = false
         let behaviour = self.behaviour
+        let renewals = self.renewals.load(ordering: .sequentiallyConsistent)
         let move = Move<State>(
             to: .made { behaviour.deadline(of: $0.state)?.next },
-            if: .stay(stay),
+            if: .holds {
+                $0.stay == stay
+                    && self.renewals.load(ordering: .sequentiallyConsistent) == renewals
+            },
             as: .enter,
             cause: deadline.cause
         )
         self.machine.propose(move, isTimed: true, in: self.place) { result in
             switch result {
-            case .success, .failure(.conflict), .failure(.illegal): break
+            case .success, .failure(.illegal): break
+            case .failure(.conflict):
+                // Left, or to begin anew; if neither was to be, it is tried again.
+                guard self.armed?.stay == stay, self.armed?.since == since else { return }
+                self.tryAgain(after: .milliseconds(10), stay, since)
             case .failure(.denied), .failure(.stale), .failure(.notCommitted),
                 .failure(.overloaded), .failure(.wouldWait), .failure(.withdrawn):
                 self.retry(stay, since)
@@ -127,12 +157,28 @@ final class Stays<State: MachineState>: @unchecked Sendable {
 
     /// Tries once more after a pause that grows, for as long as the stay lasts.
     private func retry(_ stay: UInt64, _ since: WallTime) {
-        guard let pause = self.armed?.pause else { return }
-        self.armed?.pause = min(pause * 2, Self.longestPause)
-        let milliseconds = pause.components.seconds * 1000
-        self.loop.assumeIsolated().scheduleTask(in: .milliseconds(milliseconds)) {
-            self.came(stay, since)
+        guard let armed = self.armed, armed.stay == stay, armed.since == since else { return }
+        self.armed?.pause = min(armed.pause * 2, Self.longestPause)
+        self.armed?.isOverdue = true
+        self.tryAgain(after: armed.pause, stay, since)
+    }
+
+    private func tryAgain(after pause: Duration, _ stay: UInt64, _ since: WallTime) {
+        let (seconds, attoseconds) = pause.components
+        let nanoseconds = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        guard let attempt = self.armed.map({ $0.attempt + 1 }) else { return }
+        self.armed?.attempt = attempt
+        self.loop.assumeIsolated().scheduleTask(in: .nanoseconds(nanoseconds)) {
+            self.came(stay, since, attempt: attempt)
         }
+    }
+
+    /// What was denied may be allowed now.
+    func voterWent() {
+        guard let armed = self.armed, armed.isOverdue else { return }
+        self.armed?.pause = .seconds(1)
+        // Not before all that goes with it has gone.
+        self.tryAgain(after: .zero, armed.stay, armed.since)
     }
 }
 

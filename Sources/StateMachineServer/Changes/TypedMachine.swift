@@ -73,11 +73,16 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
                 fragment: { self.encoded($0).fragment }
             )
         }
-        self.stays?.arm()
         return self.encoded(receptionist.start)
     }
 
     func catchUp() { self.receptionist?.catchUp() }
+
+    func beginMoving() { self.stays?.begin() }
+
+    func stopMoving() { self.stays?.stop() }
+
+    func voterWent() { self.stays?.voterWent() }
 
     func stop() {
         self.receptionist?.close()
@@ -214,12 +219,12 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         }
         if let pattern = call.pattern { try self.schema.check(pattern) }
         self.holdGroups()
-        let isAsking = call.isAsking
         let event = TypedEvent(
             call,
             self.coding,
             id: id,
-            isOrdered: !(isAsking && self.hasVoters),
+            isOrdered: !self.hasVoters,
+            renewing: { [stays] in stays?.willRenew() },
             of: sets
         )
         sets.list(event)
@@ -227,13 +232,12 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         let move = Move<State>(
             to: .made { event.state(from: $0) },
             if: .holds { event.isExpected($0) },
-            as: isAsking ? .enter : .update,
+            as: call.isUpdate ? .update : .enter,
             cause: call.cause,
             by: peer
         )
         self.machine.propose(
             move,
-            asking: isAsking ? StateMachineCore.Question() : nil,
             isTimed: !event.isOrdered,
             in: self.decisions,
             completion: { result in

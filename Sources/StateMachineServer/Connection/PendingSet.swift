@@ -123,6 +123,8 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
 
     private let coding: StateCoding<State>
     private let call: EventCall
+    /// Called at its turn if the deadline is to begin anew.
+    private let willRenew: @Sendable () -> Void
     @exclusivity(unchecked) private(set) var found = Found.unhandled
 
     init(
@@ -130,9 +132,11 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
         _ coding: StateCoding<State>,
         id: RequestID?,
         isOrdered: Bool,
+        renewing willRenew: @escaping @Sendable () -> Void,
         of owner: Sets
     ) {
         self.call = call
+        self.willRenew = willRenew
         self.coding = coding
         super.init(.event(call), id: id, isOrdered: isOrdered, of: owner)
     }
@@ -162,7 +166,9 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
                 let data = call.data?.members ?? []
                 switch try behaviour.reaction(to: call.event, data: data, in: state) {
                 case .enter(let next): return .state(try self.typed(next))
-                case .stay: return .handled(renewing: true)
+                case .stay:
+                    self.willRenew()
+                    return .handled(renewing: true)
                 case .ignore: return .handled(renewing: false)
                 case .unhandled: return .unhandled
                 }

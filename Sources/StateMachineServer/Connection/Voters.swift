@@ -209,6 +209,7 @@ final class Voters {
         for voter in self.holds + self.guards where voter.number == number { voter.end() }
         self.holds.removeAll { $0.number == number }
         self.guards.removeAll { $0.number == number }
+        self.server.machine.voterWent()
     }
 
     /// Ends them all.
@@ -217,8 +218,10 @@ final class Voters {
             self.server.voters[voter.number] = nil
             voter.end(denying: self.server.isClosing)
         }
+        guard !self.holds.isEmpty || !self.guards.isEmpty else { return }
         self.holds = []
         self.guards = []
+        self.server.machine.voterWent()
     }
 
     // MARK: - From one process to the next

@@ -127,7 +127,10 @@ struct DaemonRun<State: MachineState>: Sendable {
             WatchdogProbe(of: server, within: $0, logger: self.logger) { try notifier.watchdog() }
         }
         let status = StatusReporter(notifier: notifier, logger: self.logger)
-        try await loop.submit { server.show(to: status) }.get()
+        try await loop.submit {
+            server.show(to: status)
+            server.machine.beginMoving()
+        }.get()
         self.machine.history?.onTrouble { work, why in
             self.log(why, of: work)
             if work == .commits { status.troubled(by: why) }

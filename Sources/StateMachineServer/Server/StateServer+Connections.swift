@@ -105,6 +105,7 @@ extension StateServer {
     /// Has nothing decided any more, and then does what is to be done with the connections.
     func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
+        self.machine.stopMoving()
         for connection in self.connections { connection.parts.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
         self.machine.afterCommits {
