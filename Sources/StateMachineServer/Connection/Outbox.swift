@@ -163,10 +163,10 @@ final class Outbox {
     ///
     /// Who has read all is not kept waiting by the user's other clients.
     private var mayOwe: Bool {
+        guard self.bytes > 0 else { return true }
         let limits = self.server.limits
-        return self.bytes == 0
-            || self.owesLess(than: limits.replyBytesPerConnection)
-                && self.user.mayOwe(within: limits)
+        return self.owesLess(than: limits.replyBytesPerConnection)
+            && self.user.mayOwe(within: limits)
     }
 
     /// Whether the client has less than so many bytes to read.

@@ -10,11 +10,11 @@ final class RequestReader {
     @exclusivity(unchecked) private var inbound = InboundLines()
     /// A request whose turn has not come: sets before it are answered first, or there was no time for it.
     @exclusivity(unchecked) private var deferred: [UInt8]?
-    private var isReading = true
+    @exclusivity(unchecked) private var isReading = true
     /// Whether requests wait until everybody has been written to.
     @exclusivity(unchecked) private(set) var isPaused = false
     /// Whether the client has ended its side.
-    private(set) var hasSeenEnd = false
+    @exclusivity(unchecked) private(set) var hasSeenEnd = false
 
     init(_ channel: any Channel) {
         self.channel = channel

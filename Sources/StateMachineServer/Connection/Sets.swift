@@ -4,7 +4,7 @@ import StateMachineProtocol
 
 /// The sets of one connection: those that are not decided, and what their client is answered.
 ///
-/// Belongs to the event loop.
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Sets {
     private let server: StateServer
     private let user: User
@@ -13,9 +13,9 @@ final class Sets {
     private let turn: Turn
 
     /// Those that are under way, in the order of their requests.
-    private var underWay = CircularBuffer<PendingSet>()
+    @exclusivity(unchecked) private var underWay = CircularBuffer<PendingSet>()
     /// How many of them are answered in that order.
-    private var ordered = 0
+    @exclusivity(unchecked) private var ordered = 0
     /// Whether one was carried out since the client was last written to.
     @exclusivity(unchecked) private var hasSet = false
 
@@ -95,9 +95,9 @@ final class Sets {
     /// While all clients together have too many undecided sets, one that has any is not read. The last
     /// of its own to be decided has it read again.
     var mayTakeMore: Bool {
-        let limits = self.server.limits
-        return self.underWay.count < limits.setsPerConnection
-            && (self.underWay.isEmpty || self.server.undecidedSets < limits.undecidedSets)
+        if self.underWay.isEmpty { return self.server.limits.setsPerConnection > 0 }
+        return self.underWay.count < self.server.limits.setsPerConnection
+            && self.server.undecidedSets < self.server.limits.undecidedSets
     }
 
     /// Whether one was carried out since this was last asked.

@@ -17,7 +17,7 @@ final class StateServer: @unchecked Sendable {
     let epoch: Epoch
     /// Where changes are that the ring does not have any more; nil: nowhere.
     let past: Past?
-    var limits: ServerLimits
+    @exclusivity(unchecked) var limits: ServerLimits
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
 
