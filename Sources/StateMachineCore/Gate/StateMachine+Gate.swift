@@ -108,7 +108,6 @@ extension StateMachine {
     ///
     /// - Parameters:
     ///   - move: what is proposed.
-    ///   - question: how voters are asked; nil: nobody is.
     ///   - isTimed: whether the time until voters are asked is part of their patience; needless where
     ///     there are none.
     ///   - place: where `completion` is called.
@@ -116,20 +115,18 @@ extension StateMachine {
     @_specialize(where State == AppState)
     package func propose(
         _ move: Move<State>,
-        asking question: Question? = Question(),
         isTimed: Bool,
         in place: any CompletionPlace,
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
-        self.lineUp(move, question, isTimed: isTimed, in: place, completion: completion)
+        self.lineUp(move, isTimed: isTimed, in: place, completion: completion)
     }
 
     /// Apart from what chooses the code for the state's type; see `outcome`.
     @inline(never)
     private func lineUp(
         _ move: Move<State>,
-        _ question: Question?,
         isTimed: Bool,
         in place: any CompletionPlace,
         completion:
@@ -138,7 +135,7 @@ extension StateMachine {
         self.enqueue(
             PendingProposal(
                 move,
-                asking: question,
+                asking: Question(),
                 waited: isTimed ? stopwatch(on: self.options.clock) : nil,
                 place: place,
                 completion: completion

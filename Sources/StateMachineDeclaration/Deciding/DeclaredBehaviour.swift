@@ -66,7 +66,7 @@ package struct DeclaredBehaviour: StateBehaviour {
             JSONMember(
                 "after",
                 .object([
-                    JSONMember("ms", .number("\(after.delay.milliseconds)")),
+                    JSONMember("ms", .number("\(after.delay.wholeMilliseconds)")),
                     JSONMember("state", self.name(after.target)),
                 ])
             )
@@ -101,11 +101,5 @@ extension DeclaredField {
         if self.isOptional { members.append(JSONMember("optional", .bool(true))) }
         if let fallback { members.append(JSONMember("default", fallback)) }
         return .object(members)
-    }
-}
-
-extension Duration {
-    fileprivate var milliseconds: Int64 {
-        self.components.seconds * 1000 + self.components.attoseconds / 1_000_000_000_000_000
     }
 }

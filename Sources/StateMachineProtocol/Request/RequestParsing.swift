@@ -145,15 +145,13 @@ extension Request.Call {
             guard let state = rest.first else {
                 throw WireError(.badRequest, "set needs a state: set STATE [key=value …]")
             }
-            let members = try Pattern.members(Array(rest.dropFirst()), in: "set")
-            self = .set(SetCall(state: state, data: members.isEmpty ? nil : .object(members)))
+            self = .set(SetCall(state: state, data: try Self.data(rest.dropFirst(), of: .set)))
             return
         case .send:
             guard let event = rest.first else {
                 throw WireError(.badRequest, "send needs an event: send EVENT [key=value …]")
             }
-            let members = try Pattern.members(Array(rest.dropFirst()), in: "send")
-            self = .send(SendCall(event: event, data: members.isEmpty ? nil : .object(members)))
+            self = .send(SendCall(event: event, data: try Self.data(rest.dropFirst(), of: .send)))
             return
         case .update:
             guard !rest.isEmpty else {
@@ -179,6 +177,17 @@ extension Request.Call {
                 "\(operation.rawValue) takes nothing more, and \(surplus.quoted) was given"
             )
         }
+    }
+}
+
+extension Request.Call {
+    /// What `key=value` words stand for; nil without any.
+    private static func data(
+        _ words: ArraySlice<String>,
+        of operation: Operation
+    ) throws(WireError) -> JSONValue? {
+        let members = try Pattern.members(Array(words), in: operation.rawValue)
+        return members.isEmpty ? nil : .object(members)
     }
 }
 

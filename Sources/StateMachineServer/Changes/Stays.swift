@@ -164,11 +164,9 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     }
 
     private func tryAgain(after pause: Duration, _ stay: UInt64, _ since: WallTime) {
-        let (seconds, attoseconds) = pause.components
-        let nanoseconds = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
         guard let attempt = self.armed.map({ $0.attempt + 1 }) else { return }
         self.armed?.attempt = attempt
-        self.loop.assumeIsolated().scheduleTask(in: .nanoseconds(nanoseconds)) {
+        self.loop.assumeIsolated().scheduleTask(in: TimeAmount(pause)) {
             self.came(stay, since, attempt: attempt)
         }
     }

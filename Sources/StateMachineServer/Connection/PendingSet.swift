@@ -82,7 +82,6 @@ class PendingSet: @unchecked Sendable {
 final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
     let machine: TypedMachine<State>
     let typed: TypedState<State>
-    private let call: SetCall?
 
     init(
         _ machine: TypedMachine<State>,
@@ -94,14 +93,13 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
     ) {
         self.machine = machine
         self.typed = state
-        self.call = call
         super.init(.state(state, call), id: id, isOrdered: isOrdered, of: owner)
     }
 
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
         guard self.turnCame() else { return false }
-        guard let call = self.call else { return true }
+        guard case .state(_, let call?) = self.wanted else { return true }
         return self.machine.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
     }
 }

@@ -23,19 +23,7 @@ struct SendCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("What it carries: key=value.", valueName: "key=value"))
     var values: [String] = []
 
-    @Option(help: ArgumentHelp("Only if the machine is at this number.", valueName: "n"))
-    var ifSeq: UInt64?
-
-    @Option(
-        help: ArgumentHelp("Only if the current state matches.", valueName: "pattern"),
-        completion: .states
-    )
-    var ifState: String?
-
-    @Option(
-        help: ArgumentHelp("Only in the stay that began with this number.", valueName: "n")
-    )
-    var ifStay: UInt64?
+    @OptionGroup var conditions: Conditions
 
     @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
     var cause: String?
@@ -48,17 +36,13 @@ struct SendCommand: AsyncParsableCommand {
         let request = Request.send(
             self.event,
             data: try TypedValues.data(self.values, for: self.event),
-            ifSeq: self.ifSeq,
-            ifState: self.ifState.map { Pattern(typed: $0) },
-            ifStay: self.ifStay,
+            ifSeq: self.conditions.ifSeq,
+            ifState: self.conditions.pattern,
+            ifStay: self.conditions.ifStay,
             cause: self.cause
         )
-        let reply = try await self.options.answer(to: request)
-        try self.options.print(reply) { text in
-            let remark =
-                reply.isHandled == false
-                ? "does not ask for \(self.event)" : reply.hasChanged == false ? "unchanged" : nil
-            return text.report(reply, remark)
+        try await self.options.change(by: request) { reply in
+            reply.isHandled == false ? "does not ask for \(self.event)" : nil
         }
     }
 }

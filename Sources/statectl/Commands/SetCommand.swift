@@ -25,19 +25,7 @@ struct SetCommand: AsyncParsableCommand {
     )
     var values: [String] = []
 
-    @Option(help: ArgumentHelp("Only if the machine is at this number.", valueName: "n"))
-    var ifSeq: UInt64?
-
-    @Option(
-        help: ArgumentHelp("Only if the current state matches.", valueName: "pattern"),
-        completion: .states
-    )
-    var ifState: String?
-
-    @Option(
-        help: ArgumentHelp("Only in the stay that began with this number.", valueName: "n")
-    )
-    var ifStay: UInt64?
+    @OptionGroup var conditions: Conditions
 
     @Flag(help: "Make a transition even if the state is the same.")
     var reenter = false
@@ -53,15 +41,12 @@ struct SetCommand: AsyncParsableCommand {
         let request = Request.set(
             self.state,
             data: try TypedValues.data(self.values, for: self.state),
-            ifSeq: self.ifSeq,
-            ifState: self.ifState.map { Pattern(typed: $0) },
-            ifStay: self.ifStay,
+            ifSeq: self.conditions.ifSeq,
+            ifState: self.conditions.pattern,
+            ifStay: self.conditions.ifStay,
             reenter: self.reenter,
             cause: self.cause
         )
-        let reply = try await self.options.answer(to: request)
-        try self.options.print(reply) {
-            $0.report(reply, reply.hasChanged == false ? "unchanged" : nil)
-        }
+        try await self.options.change(by: request)
     }
 }

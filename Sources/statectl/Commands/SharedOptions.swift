@@ -69,6 +69,35 @@ extension SharedOptions {
         try StandardOutput.offer(self.json ? line.text : text(self.text))
     }
 
+    /// Makes a request that changes the machine, and prints where that led; `remark` says what else there is to
+    /// say of the answer.
+    func change(
+        by request: Request,
+        remark: (Line) -> String? = { _ in nil }
+    ) async throws {
+        let reply = try await self.answer(to: request)
+        try self.print(reply) {
+            $0.report(reply, remark(reply) ?? (reply.hasChanged == false ? "unchanged" : nil))
+        }
+    }
+
+    /// The answer to a request that changes the machine, if it is yes; ends the command if it is not.
+    private func answer(to request: Request) async throws -> Line {
+        let reply: Line
+        do {
+            // Without a limit: guards are asked, and holds may last.
+            reply = try await self.client.reply(to: request, within: nil)
+        } catch ClientError.lost(let path) {
+            StandardError.write(
+                "statectl: the connection to \(path) was lost before the answer; "
+                    + "whether the state was changed is not known: statectl get"
+            )
+            throw ExitStatus.lost
+        }
+        guard reply.isOK == true else { try self.refuse(reply) }
+        return reply
+    }
+
     /// Ends the command because of a reply that says no: with `--json` the reply is the output,
     /// else its message goes to standard error.
     func refuse(_ reply: Line) throws -> Never {

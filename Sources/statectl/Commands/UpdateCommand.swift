@@ -34,9 +34,6 @@ struct UpdateCommand: AsyncParsableCommand {
             ifStay: self.ifStay,
             cause: self.cause
         )
-        let reply = try await self.options.answer(to: request)
-        try self.options.print(reply) {
-            $0.report(reply, reply.hasChanged == false ? "unchanged" : nil)
-        }
+        try await self.options.change(by: request)
     }
 }
