@@ -150,8 +150,8 @@ extension StateMachine {
     /// The error is returned, for the compiler cannot make such code of what throws a generic one.
     @_specialize(where State == AppState)
     package func decideAtOnce(
-        _ move: Move<State>,
-        under question: Question = Question()
+        _ move: consuming Move<State>,
+        under question: Question? = nil
     ) -> Result<Acceptance, TransitionError<State>>? {
         self.outcome(of: move, under: question)
     }
@@ -160,8 +160,8 @@ extension StateMachine {
     /// stands beside the choice, all metadata that it would need is looked up before that is made.
     @inline(never)
     private func outcome(
-        of move: Move<State>,
-        under question: Question
+        of move: consuming Move<State>,
+        under question: Question?
     ) -> Result<Acceptance, TransitionError<State>>? {
         while true {
             // Judged outside the lock, since judging runs client code; the commit below holds only
@@ -189,7 +189,7 @@ extension StateMachine {
                 guard !self.present(voters).contains(where: { $0.isAsked(proposal) })
                 else { return nil }
             }
-            if let denials = question.denialsWithoutVoters {
+            if let denials = question?.denialsWithoutVoters {
                 return .failure(.denied(by: denials, current: base))
             }
             let transition = move.transition(from: base, to: new)

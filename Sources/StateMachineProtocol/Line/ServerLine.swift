@@ -101,24 +101,25 @@ package enum ServerLine {
         own: (inout LineWriter) -> Void = { _ in },
         rest: (inout LineWriter) -> Void = { _ in }
     ) -> [UInt8] {
-        var writer = LineWriter()
-        self.writeReply(to: &writer, id: id, report: report, own: own, rest: rest)
-        return writer.bytes
-    }
-
-    /// The same, into `writer`, which forgets what it had.
-    package static func writeReply(
-        to writer: inout LineWriter,
-        id: RequestID?,
-        report: Report? = nil,
-        own: (inout LineWriter) -> Void = { _ in },
-        rest: (inout LineWriter) -> Void = { _ in }
-    ) {
-        writer.line("reply", id: id) { writer in
+        self.line("reply", id: id) { writer in
             writer.bool(.ok, true)
             own(&writer)
             if let report { writer.report(report) }
             rest(&writer)
+        }
+    }
+
+    /// A reply that says how the machine is, into `writer`, which forgets what it had.
+    package static func writeReply(
+        to writer: inout LineWriter,
+        id: RequestID?,
+        report: Report,
+        own: (inout LineWriter) -> Void = { _ in }
+    ) {
+        writer.line("reply", id: id) { writer in
+            writer.bool(.ok, true)
+            own(&writer)
+            writer.report(report)
         }
     }
 

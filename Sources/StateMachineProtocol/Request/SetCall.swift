@@ -1,16 +1,18 @@
 /// A state to be set, and when.
-package struct SetCall: Hashable, Sendable {
-    package var state: String
-    package var data: JSONValue?
+///
+/// An object, so that a set that asks for a state and nothing else hands on one null pointer.
+package final class SetCall: Sendable {
+    package let state: String
+    package let data: JSONValue?
     /// Only if the machine is at this seq.
-    package var ifSeq: UInt64?
+    package let ifSeq: UInt64?
     /// Only if the current state matches.
-    package var ifState: Pattern?
+    package let ifState: Pattern?
     /// Only in the stay that began with this seq.
-    package var ifStay: UInt64?
+    package let ifStay: UInt64?
     /// Makes a transition even of the identical state.
-    package var reenter: Bool
-    package var cause: String?
+    package let reenter: Bool
+    package let cause: String?
 
     package init(
         state: String,
@@ -30,7 +32,7 @@ package struct SetCall: Hashable, Sendable {
         self.cause = cause
     }
 
-    init(_ keys: RequestKeys) throws(WireError) {
+    convenience init(_ keys: RequestKeys) throws(WireError) {
         self.init(
             state: try keys.needed(.state, .set, keys.string(.state)),
             data: keys[.data],
@@ -50,5 +52,17 @@ package struct SetCall: Hashable, Sendable {
         members.add(.ifStay, self.ifStay)
         members.add(.reenter, self.reenter ? true : nil)
         members.add(.cause, self.cause)
+    }
+}
+
+extension SetCall: Hashable {
+    package static func == (a: SetCall, b: SetCall) -> Bool {
+        a.state == b.state && a.data == b.data && a.ifSeq == b.ifSeq && a.ifState == b.ifState
+            && a.ifStay == b.ifStay && a.reenter == b.reenter && a.cause == b.cause
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.state)
+        hasher.combine(self.data)
     }
 }

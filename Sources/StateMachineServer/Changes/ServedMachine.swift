@@ -140,9 +140,9 @@ enum SetOutcome: Sendable {
     case committed(EncodedSnapshot)
     case unchanged(EncodedSnapshot, isHandled: Bool = true)
     /// An event or an update could not be taken where it found the machine.
-    case rejected(WireError, current: EncodedSnapshot)
+    indirect case rejected(WireError, current: EncodedSnapshot)
     /// `of` is the state that was to be entered; nil if it was none.
-    case refused(SetRefusal, of: EncodedState? = nil, current: EncodedSnapshot)
+    indirect case refused(SetRefusal, of: EncodedState? = nil, current: EncodedSnapshot)
 }
 
 /// Why a `set` changed nothing; as `TransitionError`, without the state's type.

@@ -340,7 +340,11 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     @_specialize(where State == AppState)
-    private func handOver(_ transition: Transition<State>) {
+    private func handOver(_ transition: Transition<State>) { self.pass(transition) }
+
+    /// Apart from ``handOver(_:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
+    @inline(never)
+    private func pass(_ transition: Transition<State>) {
         self.handedOver = transition.seq
         self.server?.append(
             self.encoded(

@@ -26,12 +26,12 @@ final class StateServer: @unchecked Sendable {
     @exclusivity(unchecked) var counters = ServerCounters()
 
     /// Watches of all connections.
-    var watches = 0 {
+    @exclusivity(unchecked) var watches = 0 {
         didSet { self.status?.changed(watches: self.watches) }
     }
 
     /// Who has each hold and guard, by its number.
-    var voters: [UInt64: Voters] = [:]
+    @exclusivity(unchecked) var voters: [UInt64: Voters] = [:]
 
     /// States by the bytes that asked for them.
     @exclusivity(unchecked) var decodedStates = DecodedStates()
@@ -40,31 +40,31 @@ final class StateServer: @unchecked Sendable {
     @exclusivity(unchecked) var line = LineWriter()
 
     /// Room for the replies of one write, kept between writes.
-    var replies: [UInt8] = []
+    @exclusivity(unchecked) var replies: [UInt8] = []
 
     /// Room for the vectors of one write, kept between writes.
-    var vectors: [iovec] = []
+    @exclusivity(unchecked) var vectors: [iovec] = []
 
     /// Where the machine is, as far as the ring knows.
     @exclusivity(unchecked) private(set) var snapshot: EncodedSnapshot
 
     /// Told of a change when everybody has been written to.
-    private var status: StatusReporter?
+    @exclusivity(unchecked) private var status: StatusReporter?
 
     /// Told of all changes, as often.
-    private var log: TransitionLogger?
+    @exclusivity(unchecked) private var log: TransitionLogger?
 
     /// All that there are, each at its own ``Standing/place``.
     var connections: [Connection] = []
     /// What changes are held against.
-    var waits = WaitTable()
+    @exclusivity(unchecked) var waits = WaitTable()
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
-    var isClosing = false
+    @exclusivity(unchecked) var isClosing = false
     /// What is to be done when all connections of the last process are here; nil: they are.
     var arriving: [() -> Void]?
 
     /// Sets that are not decided, those of clients that have gone included.
-    var undecidedSets = 0
+    @exclusivity(unchecked) var undecidedSets = 0
 
     var prepared = PreparedReplies()
 
@@ -72,19 +72,19 @@ final class StateServer: @unchecked Sendable {
     /// Who has connections.
     var users: [UInt32: User] = [:]
 
-    private var isFlushScheduled = false
+    @exclusivity(unchecked) private var isFlushScheduled = false
     /// The newest seq when everybody was last written to.
-    private var flushed: UInt64
+    @exclusivity(unchecked) private var flushed: UInt64
     /// The newest seq when everybody was last given a turn to be written to, and how many have not had it.
     private var round: (head: UInt64, left: Int) = (0, 0)
     /// Whether there is more to be written than the round is about.
     private var isRoundDue = false
     /// The connections whose sets were answered, which are written to first.
-    private var answered: [Connection] = []
+    @exclusivity(unchecked) private var answered: [Connection] = []
     /// The newest seq that the log was told of.
-    private var logged: UInt64
+    @exclusivity(unchecked) private var logged: UInt64
     /// The connections whose requests wait until everybody has been written to.
-    private var paused: [Connection] = []
+    @exclusivity(unchecked) private var paused: [Connection] = []
     var admission: Admission
     /// The last that a hold, a guard or a question was given.
     var lastNumber: UInt64 = 0
