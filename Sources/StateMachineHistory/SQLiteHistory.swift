@@ -147,6 +147,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     /// Commits the group in one transaction; see `WriteAheadLog`.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     public func commit(
         _ group: [Transition<State>],
         done: @escaping @Sendable (_ failure: String?) -> Void

@@ -1,4 +1,5 @@
 import Foundation
+import StateMachineCore
 import StateMachineDeclaration
 import Testing
 

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineDeclaration
 import Testing
 

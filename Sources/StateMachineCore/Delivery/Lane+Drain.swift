@@ -39,6 +39,7 @@ extension Lane {
 
     /// Returns how many entries it has delivered.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     @inlinable
     func deliver(atMost limit: Int) -> Int {
         precondition(!self.isDraining, "a lane delivers inside a delivery of its own")

@@ -132,6 +132,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
 
     /// Drains on the calling thread, which owns the drain, until all is told or somebody else goes on.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     @inlinable
     func drainHere() {
         let isOutermost = InlineTelling.begin()
@@ -176,6 +177,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     }
 
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     @inlinable
     func drain() {
         // What is delivered by `catchUp()` may run what else waits for the context: this comes after it.

@@ -84,6 +84,7 @@ extension StateMachine {
 
     /// Proposes; returns it if it has to wait its turn.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     func begin(
         _ move: Move<State>,
         asking question: Question,
@@ -113,6 +114,7 @@ extension StateMachine {
     ///   - place: where `completion` is called.
     ///   - completion: told the outcome; it may not block.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     package func propose(
         _ move: Move<State>,
         isTimed: Bool,
@@ -149,6 +151,7 @@ extension StateMachine {
     /// for the layout of every value at every step, which is most of what a commit costs otherwise.
     /// The error is returned, for the compiler cannot make such code of what throws a generic one.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     package func decideAtOnce(
         _ move: consuming Move<State>,
         under question: Question? = nil

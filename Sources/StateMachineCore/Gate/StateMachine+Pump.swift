@@ -43,6 +43,7 @@ extension StateMachine {
     ///
     /// - Returns: whether anybody might be asked about a proposal.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     package func holdGroups() -> Bool {
         self.holder.withLock { holder in
             holder.gate.held()
@@ -52,6 +53,7 @@ extension StateMachine {
 
     /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     package func releaseGroups() { self.pump(from: self.after { $0.released(at: $1) }) }
 
     /// Moves the gate on until there is nothing it could do, unless somebody else is at it already.

@@ -109,8 +109,7 @@ struct DeclarationBuilder {
             run: draft.run.map { self.run($0, of: number) },
             enter: draft.enter.map(\.command),
             leave: draft.leave.map(\.command),
-            isFinal: draft.isFinal,
-            layout: FieldLayout(draft.fields)
+            isFinal: draft.isFinal
         )
     }
 

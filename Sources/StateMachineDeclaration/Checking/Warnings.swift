@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 /// Says what a file without errors does perhaps not mean.

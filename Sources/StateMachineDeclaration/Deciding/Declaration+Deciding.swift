@@ -1,3 +1,4 @@
+import StateMachineCore
 package import StateMachineProtocol
 
 /// What an event does to the state that it finds.

@@ -1,52 +1,49 @@
+package import StateMachineCore
 package import StateMachineProtocol
 
 /// A state of a declared machine: which one, and the values of its fields.
-///
-/// Small closed fields are packed into words, so that states without open fields are compared by a few
-/// integers and copied without counting references but that to their declaration. States of different
-/// declarations are never equal.
-package struct DeclaredState: Hashable, Sendable {
-    /// What it is a state of.
-    package let declaration: Declaration
-    /// Its number in ``Declaration/states``.
-    package let number: Int
+package typealias DeclaredState = DynamicState
 
-    private let bits: UInt64
-    private let firstInteger: Int64
-    private let secondInteger: Int64
-    private let open: OpenValues?
-
+extension DynamicState {
     /// A state with values that have been judged: one for each field, nil for those that are absent.
     init(_ declaration: Declaration, _ number: Int, _ values: [JSONValue?]) {
         let state = declaration.states[number]
-        var bits: UInt64 = 0
-        var integers: (Int64, Int64) = (0, 0)
+        var words = Words()
         var boxed = [JSONValue?](repeating: nil, count: state.layout.boxedCount)
         for (index, place) in state.layout.places.enumerated() {
             guard let value = values[index] else { continue }
             switch place {
             case .bits(let shift, _, let first):
-                bits |= UInt64(truncatingIfNeeded: (value.integer ?? first) - first + 1) << shift
+                let packed = (value.integer ?? first) - first + 1
+                words.bits |= UInt64(truncatingIfNeeded: packed) << shift
             case .index(let shift, _):
                 let found = state.fields[index].values.firstIndex(of: value) ?? 0
-                bits |= UInt64(found + 1) << shift
-            case .boolean(let shift): bits |= (value.bool == true ? 2 : 1) << shift
+                words.bits |= UInt64(found + 1) << shift
+            case .boolean(let shift): words.bits |= (value.bool == true ? 2 : 1) << shift
             case .word(let word, let shift):
-                bits |= 1 << shift
+                words.bits |= 1 << shift
                 if word == 0 {
-                    integers.0 = value.integer ?? 0
+                    words.first = value.integer ?? 0
                 } else {
-                    integers.1 = value.integer ?? 0
+                    words.second = value.integer ?? 0
                 }
             case .boxed(let box): boxed[box] = value
             }
         }
-        self.declaration = declaration
-        self.number = number
-        self.bits = bits
-        self.firstInteger = integers.0
-        self.secondInteger = integers.1
-        self.open = boxed.isEmpty ? nil : OpenValues(boxed)
+        self.init(
+            of: declaration,
+            number,
+            words,
+            open: boxed.isEmpty ? nil : OpenValues(boxed)
+        )
+    }
+
+    /// What it is a state of.
+    package var declaration: Declaration {
+        guard let declaration = self.form as? Declaration else {
+            preconditionFailure("a state of another form than a declaration")
+        }
+        return declaration
     }
 
     /// What is declared of it.
@@ -67,8 +64,8 @@ package struct DeclaredState: Hashable, Sendable {
             return packed == 0 ? nil : .bool(packed == 2)
         case .word(let word, let shift):
             guard self.packed(shift, 1) == 1 else { return nil }
-            return .number("\(word == 0 ? self.firstInteger : self.secondInteger)")
-        case .boxed(let box): return self.open?.values[box]
+            return .number("\(word == 0 ? self.words.first : self.words.second)")
+        case .boxed(let box): return (self.open as? OpenValues)?.values[box]
         }
     }
 
@@ -81,30 +78,19 @@ package struct DeclaredState: Hashable, Sendable {
     package var values: [JSONValue?] { self.declared.fields.indices.map { self.value(at: $0) } }
 
     private func packed(_ shift: Int, _ width: Int) -> UInt64 {
-        (self.bits >> shift) & (width >= UInt64.bitWidth ? .max : (1 << width) - 1)
-    }
-
-    package static func == (left: DeclaredState, right: DeclaredState) -> Bool {
-        guard
-            left.number == right.number, left.bits == right.bits,
-            left.firstInteger == right.firstInteger, left.secondInteger == right.secondInteger,
-            left.declaration === right.declaration
-        else { return false }
-        return left.open === right.open || left.open?.values == right.open?.values
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(self.number)
-        hasher.combine(self.bits)
-        hasher.combine(self.firstInteger)
-        hasher.combine(self.secondInteger)
-        if let open = self.open { hasher.combine(open.values) }
+        (self.words.bits >> shift) & (width >= UInt64.bitWidth ? .max : (1 << width) - 1)
     }
 }
 
 /// The values of fields that are not packed; it never changes.
-private final class OpenValues: Sendable {
+private final class OpenValues: DynamicValues {
     let values: [JSONValue?]
 
     init(_ values: [JSONValue?]) { self.values = values }
+
+    func isEqual(to other: any DynamicValues) -> Bool {
+        (other as? OpenValues)?.values == self.values
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(self.values) }
 }

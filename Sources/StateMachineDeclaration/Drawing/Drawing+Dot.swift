@@ -1,3 +1,5 @@
+import StateMachineCore
+
 extension Drawing {
     /// A digraph for Graphviz; names have nothing that would have to be escaped.
     var dot: String {

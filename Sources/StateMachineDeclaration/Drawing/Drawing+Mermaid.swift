@@ -1,3 +1,5 @@
+import StateMachineCore
+
 extension Drawing {
     /// A state diagram; states have numbers, for a name may have what Mermaid reads otherwise.
     var mermaid: String {

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 extension Drawing {

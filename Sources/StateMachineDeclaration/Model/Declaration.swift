@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 /// A machine as a file declares it.
@@ -112,6 +113,12 @@ public final class Declaration: Sendable {
     package var lostState: DeclaredState? {
         self.lost.map { self.filled($0, from: nil, event: []) }
     }
+}
+
+extension Declaration: DynamicForm {
+    package func name(of state: Int) -> String { self.states[state].name }
+
+    package func successors(of state: Int) -> [Int] { self.states[state].successors }
 }
 
 extension [String] {

@@ -1,7 +1,9 @@
 import StateMachineProtocol
 
 /// What is declared of one state.
-package struct DeclaredCase: Sendable {
+///
+/// An object that never changes, since each change of the machine's asks for it.
+package final class DeclaredCase: Sendable {
     /// What an event does.
     package enum Reaction: Hashable, Sendable {
         /// The state is left for another, or entered anew.
@@ -55,6 +57,35 @@ package struct DeclaredCase: Sendable {
     package let isFinal: Bool
 
     let layout: FieldLayout
+
+    init(
+        name: String,
+        about: String?,
+        oldNames: [String],
+        fields: [DeclaredField],
+        successors: [Int],
+        reactions: [Int: Reaction],
+        after: Deadline?,
+        boot: DeclaredTarget?,
+        run: Run?,
+        enter: [DeclaredCommand],
+        leave: [DeclaredCommand],
+        isFinal: Bool
+    ) {
+        self.name = name
+        self.about = about
+        self.oldNames = oldNames
+        self.fields = fields
+        self.successors = successors
+        self.reactions = reactions
+        self.after = after
+        self.boot = boot
+        self.run = run
+        self.enter = enter
+        self.leave = leave
+        self.isFinal = isFinal
+        self.layout = FieldLayout(fields)
+    }
 
     /// All commands: the run, then those of entering and leaving.
     package var commands: [DeclaredCommand] {

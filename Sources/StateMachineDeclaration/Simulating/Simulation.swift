@@ -1,3 +1,4 @@
+import StateMachineCore
 package import StateMachineProtocol
 
 /// A declared machine on a clock of its own: nothing is executed, and time passes when it is told to.

@@ -100,6 +100,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     // MARK: - Sets
 
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     func decide(
         _ state: EncodedState,
         _ call: SetCall?,
@@ -146,6 +147,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     func propose(
         _ state: EncodedState,
         _ call: SetCall?,
@@ -340,6 +342,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     @_specialize(where State == AppState)
+    @_specialize(where State == DynamicState)
     private func handOver(_ transition: Transition<State>) { self.pass(transition) }
 
     /// Apart from ``handOver(_:)``, as ``outcome(of:_:_:_:)`` is from what calls it.

@@ -42,16 +42,21 @@ static const char *program(const char *variable, const char *otherwise) {
 static void run(const struct server *server) {
     const char *name = server->name, *socket = server->publishing;
     char directory[96], other[512], state[96], option[128];
-    if (!strcmp(name, "statemachine") || !strcmp(name, "statemachine-durable")) {
+    if (!strncmp(name, "statemachine", 12)) {
         path(directory, server, "run");
         path(state, server, "state");
         const char *arguments[16] = {program("STATEMACHINE", "statemachine"),
             "--runtime-directory", directory, "--max-connections", CONNECTIONS};
+        size_t count = 5;
         // Without a state directory it is ephemeral.
         unsetenv("STATE_DIRECTORY");
-        if (server->history || strchr(name, '-')) {
-            arguments[5] = "--state-directory";
-            arguments[6] = server->history ? server->history : state;
+        if (server->history || strstr(name, "durable")) {
+            arguments[count++] = "--state-directory";
+            arguments[count++] = server->history ? server->history : state;
+        }
+        if (strstr(name, "declared")) {
+            arguments[count++] = "--machine";
+            arguments[count++] = program("DECLARED", "declared.yaml");
         }
         execv(arguments[0], (char **)arguments);
     } else if (!strncmp(name, "redis", 5)) {

@@ -43,7 +43,8 @@ function value(load, n, key) { return median(all[load SUBSEP ours SUBSEP n SUBSE
 BEGIN {
     ours = variant == "" ? "statemachine" : "statemachine-" variant
     redis = variant == "" ? "redis" : "redis-aof"
-    order = ours " " redis " floor dbus-daemon mosquitto"
+    declared = variant == "" ? "statemachine-declared" : "statemachine-declared-" variant
+    order = ours " " declared " " redis " floor dbus-daemon mosquitto"
 }
 
 {
@@ -99,6 +100,22 @@ END {
         judge("resident at rest", "", sprintf("%.1f MiB", x / 1024), x / 1024, -1, 32, 15, " MiB")
         x = value("idle", 10000, "wakeups")
         judge("wake-ups a second at rest", "", x, x, -1, 0, 0, "")
+    }
+    # What a machine declared in a file costs beside the one that is compiled in.
+    for (r = 1; r <= count; r++) {
+        split(rows[r], row, SUBSEP)
+        if (row[1] == "flood") cost = "cpuNs"
+        else if (row[1] == "ping-pong" || row[1] == "get" || row[1] == "set") cost = "p50us"
+        else if (row[1] == "start" && row[2] == 0) cost = "readyMs"
+        else continue
+        x = ratio(row[1] SUBSEP declared SUBSEP row[2] SUBSEP cost, \
+            row[1] SUBSEP ours SUBSEP row[2] SUBSEP cost)
+        if (x == "") continue
+        judge("declared: " row[1] (row[2] ? " " row[2] : "") ", " cost, ours, \
+            sprintf("%.2f ×", x), x, -1, 1.2, 1, " ×")
+    }
+    if ((x = median(all["idle", declared, 10000, "wakeups"])) != "") {
+        judge("declared, a deadline an hour away: wake-ups a second at rest", "", x, x, -1, 0, 0, "")
     }
     if ((x = value("start", 0, "readyMs")) != "") {
         judge("exec to READY, warm", "", sprintf("%.1f ms", x), x, -1, 50, 20, " ms")

@@ -1,0 +1,117 @@
+/// What states there are, and which may follow which, where that is known when the program runs and not
+/// when it is built.
+///
+/// A reference to something that never changes: every state of the machine points to it.
+package protocol DynamicForm: AnyObject, Sendable {
+    /// What the state of that number is called.
+    func name(of state: Int) -> String
+
+    /// Whether a client may set the one state from the other.
+    func maySet(_ next: Int, from state: Int) -> Bool
+
+    /// The numbers of the states that a client may set from that one.
+    func successors(of state: Int) -> [Int]
+}
+
+/// Values of a state that do not fit into its words; they never change.
+package protocol DynamicValues: AnyObject, Sendable {
+    func isEqual(to other: any DynamicValues) -> Bool
+    func hash(into hasher: inout Hasher)
+}
+
+/// A state of a machine whose form is known when the program runs: which one, and the values of its fields,
+/// whose meaning is the form's affair.
+///
+/// One reference, so that it is copied at the price of counting that. Small closed fields are packed into
+/// words, so that states without open fields are compared by a few integers. States of different forms are
+/// never equal.
+///
+/// It stands here, and not beside its forms, since the machine has code of its own for it, as it has for
+/// ``AppState``: see `StateMachine.decideAtOnce(_:under:)`.
+package struct DynamicState: MachineState {
+    /// What such a state is called.
+    package struct Name: RawRepresentable, Hashable, Sendable {
+        package let rawValue: String
+
+        package init(rawValue: String) { self.rawValue = rawValue }
+    }
+
+    /// Packed fields.
+    package struct Words: Hashable, Sendable {
+        package var bits: UInt64 = 0
+        package var first: Int64 = 0
+        package var second: Int64 = 0
+
+        package init() {}
+    }
+
+    private final class Content: Sendable {
+        let form: any DynamicForm
+        let number: Int
+        let words: Words
+        let open: (any DynamicValues)?
+
+        init(
+            _ form: any DynamicForm,
+            _ number: Int,
+            _ words: Words,
+            _ open: (any DynamicValues)?
+        ) {
+            self.form = form
+            self.number = number
+            self.words = words
+            self.open = open
+        }
+    }
+
+    private let content: Content
+
+    package init(
+        of form: any DynamicForm,
+        _ number: Int,
+        _ words: Words,
+        open: (any DynamicValues)?
+    ) {
+        self.content = Content(form, number, words, open)
+    }
+
+    package var form: any DynamicForm { self.content.form }
+
+    /// Which of the form's states.
+    package var number: Int { self.content.number }
+
+    package var words: Words { self.content.words }
+
+    /// Nil if all fields are packed.
+    package var open: (any DynamicValues)? { self.content.open }
+
+    package var name: Name { Name(rawValue: self.form.name(of: self.number)) }
+
+    /// Those that a client may set from here; what the machine does by itself may lead elsewhere.
+    package var successors: Set<Name> {
+        Set(self.form.successors(of: self.number).map { Name(rawValue: self.form.name(of: $0)) })
+    }
+
+    /// By number: no name is looked at.
+    package func mayBecome(_ next: Self) -> Bool {
+        self.form.maySet(next.number, from: self.number)
+    }
+
+    package static func == (left: DynamicState, right: DynamicState) -> Bool {
+        if left.content === right.content { return true }
+        guard
+            left.number == right.number, left.words == right.words, left.form === right.form
+        else { return false }
+        switch (left.open, right.open) {
+        case (nil, nil): return true
+        case (let left?, let right?): return left === right || left.isEqual(to: right)
+        case (nil, _?), (_?, nil): return false
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.number)
+        hasher.combine(self.words)
+        self.open?.hash(into: &hasher)
+    }
+}
