@@ -155,7 +155,12 @@ let package = Package(
         ),
         .testTarget(
             name: "StateMachineDeclarationTests",
-            dependencies: ["StateMachineDeclaration", "StateMachineProtocol", "TestSupport"],
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineDeclaration",
+                "StateMachineProtocol",
+                "TestSupport",
+            ],
             resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),

@@ -19,12 +19,23 @@ final class HistoryDatabase: @unchecked Sendable {
         let newest: RecordedTransition?
         /// The oldest transition but the one in which all began; nil if there is none.
         let oldest: UInt64?
+        /// What declared the newest state; nil if a program had it in it.
+        let declaration: LastDeclaration?
 
         /// Whether this is not what was there when that was noted, nor what came of it.
         func isBehind(_ last: StateDirectory.Numbering) -> Bool {
             guard let epoch = self.epoch else { return false }
             return epoch != last.epoch || (self.newest?.seq ?? 0) < last.seq
         }
+    }
+
+    /// What a run stands on.
+    struct Beginning {
+        /// Takes the place of what has its seq.
+        let newest: RecordedTransition
+        let epoch: String
+        /// What declares its state.
+        let declaration: RecordedDeclaration?
     }
 
     let directory: StateDirectory
@@ -39,7 +50,7 @@ final class HistoryDatabase: @unchecked Sendable {
     private var isSettled = true
     private var isSynchronous: Bool?
     /// What this run stands on, until it is written.
-    private var beginning: (newest: RecordedTransition, epoch: String)?
+    private var beginning: Beginning?
 
     var path: String { self.directory.database }
 
@@ -96,11 +107,17 @@ final class HistoryDatabase: @unchecked Sendable {
             )
         }
         guard try db.tableExists("change"), let newest = try self.newest(db) else {
-            return Past(epoch: nil, isWhole: true, newest: nil, oldest: nil)
+            return Past(epoch: nil, isWhole: true, newest: nil, oldest: nil, declaration: nil)
         }
         let oldest = try UInt64.fetchOne(db, sql: "SELECT min(seq) FROM change WHERE seq > 0")
         let (epoch, isWhole) = try self.numbering(db)
-        return Past(epoch: epoch, isWhole: isWhole, newest: newest, oldest: oldest)
+        return Past(
+            epoch: epoch,
+            isWhole: isWhole,
+            newest: newest,
+            oldest: oldest,
+            declaration: try self.lastDeclaration(db)
+        )
     }
 
     /// Reads without the files that connections share, for which there may be no room.
@@ -128,23 +145,24 @@ final class HistoryDatabase: @unchecked Sendable {
     ///
     /// Until then the next run finds what this one has found.
     ///
-    /// - Parameters:
-    ///   - newest: takes the place of what has its seq.
-    ///   - epoch: the numbering.
     /// - Throws: what SQLite has to say; it is tried again then.
-    func begin(with newest: RecordedTransition, epoch: String) throws {
-        self.beginning = (newest, epoch)
+    func begin(with beginning: Beginning) throws {
+        self.beginning = beginning
         try self.writeBeginning()
     }
 
     private func writeBeginning() throws {
-        guard let (newest, epoch) = self.beginning else { return }
+        guard let beginning = self.beginning else { return }
+        let (newest, epoch) = (beginning.newest, beginning.epoch)
         let pool = try self.pool
         try Schema.migrator.migrate(pool)
         try self.transaction(pool, isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.execute(sql: "DELETE FROM change WHERE seq = ?", arguments: [newest.seq])
                 try self.insert(newest, db)
+            }
+            if let declaration = beginning.declaration {
+                try self.insert((declaration, newest.seq), db)
             }
             try db.execute(
                 sql: "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
@@ -157,18 +175,27 @@ final class HistoryDatabase: @unchecked Sendable {
 
     // MARK: - Changes
 
-    /// Commits all of them or none.
-    func append(_ rows: [NewRow]) throws {
+    /// Commits all of them or none, and what declares them if that is to be written.
+    func append(_ rows: [NewRow], declaring declaration: NewDeclaration? = nil) throws {
+        func insert(_ db: Database) throws {
+            try self.insert(rows, db)
+            if let declaration { try self.insert(declaration, db) }
+        }
         guard self.isSettled else {
-            try self.write { db in try self.insert(rows, db) }
+            try self.write { db in try insert(db) }
             return
         }
         // From here on a crash of the machine may cost something, which the next start has to know.
         try self.writeDurably { db in
-            try self.insert(rows, db)
+            try insert(db)
             try db.execute(sql: "UPDATE meta SET settled = 0")
         }
         self.isSettled = false
+    }
+
+    /// Writes what declares the states from there on.
+    func note(_ declaration: NewDeclaration) throws {
+        try self.write { db in try self.insert(declaration, db) }
     }
 
     /// Has everything on the disk, and notes that it is, and how far the numbering is; all of it is in the
@@ -189,6 +216,7 @@ final class HistoryDatabase: @unchecked Sendable {
         try self.write { db in
             try db.cachedStatement(sql: "DELETE FROM change WHERE seq < ?")
                 .execute(arguments: [seq])
+            try self.pruneDeclarations(before: seq, db)
         }
     }
 

@@ -8,14 +8,19 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
     /// The error number of the system call that failed, if one did.
     public let errno: CInt?
 
-    init(_ description: String) {
+    /// Whether it will be the same at every start until somebody changes what is asked for.
+    public let isLasting: Bool
+
+    init(_ description: String, isLasting: Bool = false) {
         self.description = description
         self.errno = nil
+        self.isLasting = isLasting
     }
 
     /// A system call that failed, with what `errno` says of it.
     init(_ what: String, errno code: CInt) {
         self.description = "\(what): \(String(cString: strerror(code)))"
         self.errno = code
+        self.isLasting = false
     }
 }

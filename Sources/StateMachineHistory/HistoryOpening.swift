@@ -56,11 +56,16 @@ struct HistoryOpening<State: MachineState> {
         if let last = past.newest {
             let isRestored = database.directory.last.map { past.isBehind($0) } ?? false
             self.loss = loss ?? (isRestored ? .restored(database: database.path) : nil)
-            self.state = try coding.state(of: last, in: database.path)
-            self.newest = last.with(coding.recorded(self.state))
+            let restoration = try Restoration(
+                of: last,
+                declaredBy: past.declaration,
+                coding,
+                in: database.path
+            )
+            (self.state, self.newest) = (restoration.state, restoration.newest)
             // If the program writes this state in another form than the one before it did, the same
             // seq would mean other bytes.
-            let goesOn = self.newest == last && past.isWhole && !isRestored
+            let goesOn = restoration.isAsFound && past.isWhole && !isRestored
             self.epoch = (goesOn ? past.epoch : nil) ?? Epoch.random().description
         } else {
             let wasThere = database.directory.last != nil
@@ -74,25 +79,21 @@ struct HistoryOpening<State: MachineState> {
             )
             self.epoch = Epoch.random().description
         }
-        self.oldest = past.oldest ?? self.newest.seq + 1
+        // What is about to be written counts; what all began with does not.
+        let newest = self.newest.seq
+        let isNew = past.newest.map { $0.seq < newest } ?? false
+        self.oldest = past.oldest ?? (isNew ? newest : newest + 1)
         do {
-            try database.begin(with: self.newest, epoch: self.epoch)
+            try database.begin(
+                with: HistoryDatabase.Beginning(
+                    newest: self.newest,
+                    epoch: self.epoch,
+                    declaration: coding.declaration
+                )
+            )
             self.trouble = nil
         } catch let error as DatabaseError where error.isOfTheDisk {
             self.trouble = database.sentence(for: error)
         }
-    }
-}
-
-extension RecordedTransition {
-    fileprivate func with(_ new: State) -> RecordedTransition {
-        RecordedTransition(
-            seq: self.seq,
-            old: self.old,
-            new: new,
-            at: self.at,
-            cause: self.cause,
-            by: self.by
-        )
     }
 }

@@ -9,7 +9,7 @@ import Synchronization
 /// Groups are committed one after the other on a thread of its own; reading happens on another one and
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
-/// `@unchecked Sendable`. `newest`, `troubles`, `tell`, `isPruning`, `pruning`, `spin` and `seen` are
+/// `@unchecked Sendable`. `newest`, `declaration`, `troubles`, `tell`, `isPruning`, `pruning`, `spin` and `seen` are
 /// touched on `commits` only; `oldestKept` is atomic; the rest does not change.
 public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unchecked Sendable {
     /// Where the machine stood when the last run ended; where it begins if there was none.
@@ -36,6 +36,10 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
 
     /// The newest transition that is in the database; its state begins the next one's row.
     private var newest: (seq: UInt64, state: WrittenState)
+    /// What declares the newest state and is in the database, or to be written with the next transition.
+    private var declaration: RecordedDeclaration?
+    /// The one that is to be written.
+    private var unwritten: HistoryDatabase.NewDeclaration?
     /// States that have been written, so that one that comes again is not encoded again.
     private var seen = RememberedStates<State, WrittenState>()
     /// Why work fails that does.
@@ -100,6 +104,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             patience: patience
         )
         self.coding = coding
+        self.declaration = coding.declaration
         self.options = options
         self.longLog = longLog
         self.pruning = Pruning(options, newest: opening.newest.at)
@@ -188,12 +193,52 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             )
         }
         do {
-            try withExtendedLifetime(states) { try self.database.append(rows) }
+            let declaration = self.newDeclaration(of: group)
+            try withExtendedLifetime(states) {
+                try self.database.append(rows, declaring: declaration)
+            }
+            if let declaration { self.wrote(declaration) }
         } catch {
             return self.database.sentence(for: error)
         }
         self.newest = (seq, states[states.count - 1])
         return nil
+    }
+
+    /// What declares the group's states, if that is not in the database.
+    private func newDeclaration(of group: [Transition<State>]) -> HistoryDatabase.NewDeclaration? {
+        guard let behaviour = self.coding.behaviour, let last = group.last else { return nil }
+        let newest = behaviour.declaration(of: last.new)
+        guard newest !== self.declaration else { return self.unwritten }
+        let first = group.first { behaviour.declaration(of: $0.new) === newest } ?? last
+        return (newest, first.seq)
+    }
+
+    private func wrote(_ declaration: HistoryDatabase.NewDeclaration) {
+        self.declaration = declaration.declaration
+        self.unwritten = nil
+    }
+
+    /// Writes what declares the states from there on; see `TransitionHistory`.
+    public func note(
+        _ declaration: RecordedDeclaration,
+        from seq: UInt64,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        self.commits.enqueue {
+            guard declaration !== self.declaration || self.unwritten != nil else {
+                return done(nil)
+            }
+            do {
+                try self.database.note((declaration, seq))
+                self.wrote((declaration, seq))
+                done(nil)
+            } catch {
+                self.declaration = declaration
+                self.unwritten = (declaration, seq)
+                done(self.database.sentence(for: error))
+            }
+        }
     }
 
     private func written(_ state: State) -> WrittenState {

@@ -35,6 +35,22 @@ enum Schema {
                     """
             )
         }
+        // What declared the states, and from which change on; none of states that a program has in it.
+        migrator.registerMigration("3") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE declaration (
+                        id INTEGER PRIMARY KEY,
+                        seq INTEGER NOT NULL,
+                        at INTEGER NOT NULL,
+                        hash TEXT NOT NULL,
+                        machine TEXT,
+                        version TEXT,
+                        text TEXT NOT NULL
+                    ) STRICT;
+                    """
+            )
+        }
         return migrator
     }
 }

@@ -13,7 +13,12 @@ extension DaemonError {
                 exitStatus: EX_CONFIG,
                 errno: error.errno
             )
-        case let error as HistoryError: self.init(error.description, errno: error.errno)
+        case let error as HistoryError:
+            self.init(
+                error.description,
+                exitStatus: error.isLasting ? EX_CONFIG : EXIT_FAILURE,
+                errno: error.errno
+            )
         default: self.init("\(error)")
         }
     }

@@ -1,6 +1,7 @@
 import Glibc
 import StateMachineDeclaration
 import StateMachineProtocol
+import StateMachineServer
 
 /// The machine that a file declares.
 struct DeclaredMachine {
@@ -15,9 +16,29 @@ struct DeclaredMachine {
     static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
         if let path = settings.text(.machine) { return try Self(path) }
         // What is there and cannot be read is an error.
-        let path = DeclarationFile.usualPaths(instance: settings.text(.instance))
-            .first { (path: String) in access(path, F_OK) == 0 }
+        let path = Self.usualPaths(settings).first { (path: String) in access(path, F_OK) == 0 }
         return try path.map { (path) throws(ConfigurationError) in try Self(path) }
+    }
+
+    /// The same at a reload, at which the machine stays one that a file declares.
+    ///
+    /// - Throws: `ReloadRefusal` with all that is wrong with it, or that it is gone.
+    static func reread(_ settings: Settings) throws(ReloadRefusal) -> DeclaredMachine {
+        let machine: DeclaredMachine?
+        do {
+            machine = try self.read(settings)
+        } catch {
+            throw ReloadRefusal(error.problems)
+        }
+        if let machine { return machine }
+        let paths = Self.usualPaths(settings).joined(separator: " and ")
+        throw ReloadRefusal([
+            "the file that declares the machine is gone; there is none at \(paths)"
+        ])
+    }
+
+    private static func usualPaths(_ settings: Settings) -> [String] {
+        DeclarationFile.usualPaths(instance: settings.text(.instance))
     }
 
     private init(_ path: String) throws(ConfigurationError) {

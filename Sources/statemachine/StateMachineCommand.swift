@@ -165,16 +165,27 @@ struct StateMachineCommand: ParsableCommand {
                 runtimeDirectory: settings.text(.runtimeDirectory),
                 limits: settings.limits,
                 reload: {
-                    let settings = try self.settings()
+                    let settings = try self.reloaded()
                     threshold.level = settings.logLevel
                     return settings.limits
                 }
             )
             if let declared = try DeclaredMachine.read(settings) {
                 for warning in declared.warnings { logger.warning("\(warning)") }
-                try await self.serve(declared.coding, settings, configuration, logger)
+                try await self.serve(declared.coding, settings, configuration, logger) {
+                    let declared = try DeclaredMachine.reread(self.reloaded())
+                    return Redeclaration(declared.coding, warnings: declared.warnings)
+                }
             } else {
-                try await self.serve(StateCoding<AppState>(), settings, configuration, logger)
+                let coding = StateCoding<AppState>()
+                try await self.serve(coding, settings, configuration, logger) {
+                    if try DeclaredMachine.read(self.reloaded()) != nil {
+                        logger.warning(
+                            "a file declares a machine now, and is read at the next start only"
+                        )
+                    }
+                    return Redeclaration(coding, warnings: [])
+                }
             }
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
@@ -186,19 +197,30 @@ struct StateMachineCommand: ParsableCommand {
         return EXIT_SUCCESS
     }
 
-    /// Serves a machine of such states until a signal ends it.
+    /// What is in force after a reload, unless that is refused.
+    private func reloaded() throws(ReloadRefusal) -> Settings {
+        do {
+            return try self.settings()
+        } catch {
+            throw ReloadRefusal(error.problems)
+        }
+    }
+
+    /// Serves a machine of such states until a signal ends it; `redeclare` reads what declares it anew.
     @MainActor
     private func serve<State: MachineState>(
         _ coding: StateCoding<State>,
         _ settings: Settings,
         _ configuration: DaemonConfiguration,
-        _ logger: Logger
+        _ logger: Logger,
+        redeclare: @escaping @Sendable () throws -> Redeclaration<State>
     ) async throws {
         let daemon = StateMachineDaemon(
             machine: try self.machine(coding, settings, logger: logger),
             coding: coding,
             configuration: configuration,
-            logger: logger
+            logger: logger,
+            redeclare: redeclare
         )
         try await daemon.runUntilSignalled()
     }

@@ -33,6 +33,10 @@ struct GateScriptTests {
                     separator: ", "
                 )
         case .ask: "ask"
+        case .recast: "recast"
+        case .replace(_, let base, let state): "replace \(base.state) with \(state)"
+        case .refuse(_, let why): "refuse: \(why)"
+        case .void: "void"
         }
     }
 
@@ -51,7 +55,7 @@ struct GateScriptTests {
             as: .enter(self.entry(first, from: self.start)),
             from: self.start,
             at: self.start
-        ) { _ in }
+        ) { _, _ in }
         #expect(self.text(action) == "tell entered 8")
         #expect(self.text(gate.performed(at: self.start)) == "rest")
         #expect(!gate.isPumpedHere)
@@ -78,7 +82,7 @@ struct GateScriptTests {
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
         let moved = Snapshot(seq: 8, state: AppState.ready(true), at: .now)
-        let action = gate.judged(first, as: .leave, from: self.start, at: moved) { _ in }
+        let action = gate.judged(first, as: .leave, from: self.start, at: moved) { _, _ in }
         #expect(self.text(action) == "judge ready(true), 0 voters")
     }
 
@@ -144,11 +148,11 @@ struct GateScriptTests {
             as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
             from: self.start,
             at: self.start
-        ) { _ in }
+        ) { _, _ in }
         #expect(self.text(asked) == "ask")
         #expect(self.text(gate.performed(at: self.start)) == "rest")
         #expect(gate.withdrawn(first) == .isAsked)
-        gate.voted(.no([.withdrawn]))
+        gate.voted(.no([.withdrawn]), on: 1)
         #expect(self.text(gate.pumped(at: self.start)) == "tell answered")
         #expect(gate.ballot == nil)
     }
@@ -171,13 +175,13 @@ struct GateScriptTests {
                 as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
                 from: self.start,
                 at: self.start
-            ) { _ in }
+            ) { _, _ in }
             guard let ballot = gate.ballot else {
                 Issue.record("nobody is asked")
                 return
             }
             _ = gate.performed(at: self.start)
-            gate.voted(.yes)
+            gate.voted(.yes, on: 1)
             let machine =
                 hasMoved
                 ? Snapshot(seq: 8, state: AppState.dataRetrieval(.idle), at: .now) : self.start
@@ -186,6 +190,78 @@ struct GateScriptTests {
             let action = gate.confirmed(ballot, with: entry, at: machine)
             #expect(self.text(action) == (hasMoved ? "tell answered" : "tell entered 8"))
         }
+    }
+
+    private final class Here: CompletionPlace {
+        func run(_ job: @escaping @Sendable () -> Void) { job() }
+        func together(_ body: () -> Void) { body() }
+    }
+
+    private func recast(_ new: AppState) -> PendingRecast<AppState> {
+        PendingRecast(cause: nil, in: Here(), { _ in .same(new) }, completion: { _ in })
+    }
+
+    @Test
+    func aRecastGoesBeforeWhatWaitsAndClosesTheOpenQuestion() {
+        var gate = Gate<AppState>(hasLog: true, limit: 9)
+        let voter = VoterMember<AppState>(
+            .init(label: "voter"),
+            isAsked: { _ in true },
+            body: { _ in }
+        )
+        gate.voterCame(voter)
+        let first = self.pending(.ready(true))
+        _ = gate.proposed(first, isLimited: true)
+        _ = gate.pumped(at: self.start)
+        let question = Gate<AppState>.Decision.ask(
+            [voter],
+            first.move.proposal(of: first.new, at: self.start),
+            Question()
+        )
+        _ = gate.judged(first, as: question, from: self.start, at: self.start) { _, _ in }
+        #expect(self.text(gate.performed(at: self.start)) == "rest")
+        let recast = self.recast(.ready(true))
+        gate.recastCame(recast)
+        #expect(self.text(gate.pumped(at: self.start)) == "recast")
+        let replaced = gate.recast(
+            recast,
+            as: .replace(.ready(true)),
+            from: self.start,
+            at: self.start
+        )
+        #expect(self.text(replaced) == "replace ready(false) with ready(true)")
+        #expect(self.text(gate.performed(at: self.start)) == "void")
+        // Its answer is nobody's any more, not even when another question is open.
+        gate.voted(.yes, on: 1)
+        #expect(self.text(gate.performed(at: self.start)) == "judge ready(true), 1 voters")
+        _ = gate.judged(first, as: question, from: self.start, at: self.start) { _, _ in }
+        gate.voted(.yes, on: 1)
+        #expect(self.text(gate.performed(at: self.start)) == "rest")
+        gate.voted(.yes, on: 2)
+        #expect(self.text(gate.pumped(at: self.start)) == "confirm ready(true)")
+    }
+
+    @Test
+    func aRecastWaitsForWhatTheLogHasAndNothingIsJudgedMeanwhile() {
+        var gate = Gate<AppState>(hasLog: true, limit: 9)
+        let first = self.pending(.ready(true))
+        _ = gate.proposed(first, isLimited: true)
+        #expect(self.text(gate.pumped(at: self.start)) == "judge all 1")
+        let entry = self.entry(first, from: self.start)
+        let judged = JudgedProposal(first, .entering(entry))
+        #expect(self.text(gate.judged([judged], at: self.start)) == "commit [8]")
+        #expect(self.text(gate.performed(at: self.start)) == "rest")
+        let recast = self.recast(.ready(true))
+        gate.recastCame(recast)
+        _ = gate.proposed(self.pending(.ready(false)), isLimited: true)
+        #expect(self.text(gate.pumped(at: self.start)) == "rest")
+        gate.committed(failure: nil)
+        #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")
+        let moved = Snapshot(seq: 8, state: AppState.ready(true), at: .now)
+        #expect(self.text(gate.performed(at: moved)) == "recast")
+        let refused = gate.recast(recast, as: .refuse("gone"), from: moved, at: moved)
+        #expect(self.text(refused) == "refuse: gone")
+        #expect(self.text(gate.performed(at: moved)) == "judge all 1")
     }
 }
 

@@ -89,9 +89,24 @@ struct WatchLineTests {
         let late = try ServerLine.Report(5120, .dataRetrieval(.active))
         let active = try ServerLine.Report(43, .authentication(.active))
         let idle = self.coding.fragment(of: .authentication(.idle))
+        let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
         return [
             ServerLine.beat(id: .integer(2), late),
             ServerLine.beat(id: nil, late),
+            ServerLine.declared(
+                id: .integer(2),
+                seq: 43,
+                hash: hash,
+                version: "1.4",
+                cursor: Cursor(epoch: active.epoch, seq: 43)
+            ),
+            ServerLine.declared(
+                id: nil,
+                seq: 43,
+                hash: hash,
+                version: nil,
+                cursor: Cursor(epoch: late.epoch, seq: 5120)
+            ),
             ServerLine.ask(
                 id: .integer(9),
                 number: 11,

@@ -45,7 +45,7 @@ struct ChangeRingTests {
         let reaches5 = ring.reaches(back: 5)
         #expect(!reaches5)
         var vectors: [iovec] = []
-        ring.appendSlices(after: 6, to: &vectors)
+        ring.appendSlices(after: 6, through: ring.head, to: &vectors)
         #expect(self.text(vectors) == "line 7\nline 8\nline 9\nline 10\n")
     }
 
@@ -62,7 +62,7 @@ struct ChangeRingTests {
         let first = ring.first
         #expect(first == 5)
         var vectors: [iovec] = []
-        ring.appendSlices(after: 4, to: &vectors)
+        ring.appendSlices(after: 4, through: ring.head, to: &vectors)
         #expect(
             self.text(vectors)
                 == "fghi".map { String(repeating: $0, count: 9) }.joined()

@@ -15,6 +15,21 @@ extension Gate {
         /// Put the question, at once and under the lock, then wake who is asked:
         /// ``voted(_:)``.
         case ask(Ballot<State>, Question, waited: (@Sendable () -> Duration)?)
+        /// Decide how the state is recast: ``recast(_:as:from:at:)``.
+        case recast(PendingRecast<State>, from: Snapshot<State>)
+        /// Replace the state, at once and under the lock, then tell who wanted that.
+        case replace(PendingRecast<State>, Snapshot<State>, with: State)
+        /// Tell who wanted the state recast that it cannot be.
+        case refuse(PendingRecast<State>, String)
+        /// Close a question, whose answer does not count any more.
+        case void(Ballot<State>)
+    }
+
+    /// How a state is to be recast.
+    enum RecastDecision: Sendable {
+        case refuse(String)
+        case replace(State)
+        case enter(TransitionEntry<State>)
     }
 
     /// What is to become of the first proposal.

@@ -34,6 +34,12 @@ struct Gate<State: MachineState>: Sendable {
     private var queue = ProposalQueue<State>()
     private var first = First.waiting
     private var groups = CommitGroups<State>()
+    /// States that are to be recast, before all others are judged.
+    private var recasts: [PendingRecast<State>] = []
+    /// A question that is closed without an answer, since the state was recast.
+    private var voided: Ballot<State>?
+    /// How many questions have been put.
+    private var questions: UInt64 = 0
     /// Who performs the actions.
     private var pumper: pthread_t?
 
@@ -45,11 +51,13 @@ struct Gate<State: MachineState>: Sendable {
     // MARK: - What it is asked
 
     /// Whether a proposal could be decided without waiting for others or for the log.
-    var isFree: Bool { !self.hasLog && self.queue.waitingCount == 0 }
+    var isFree: Bool {
+        !self.hasLog && self.queue.waitingCount == 0 && self.recasts.isEmpty
+    }
 
     /// Whether that is so still, and nobody has come who would have to be asked.
     func isFree(since version: Int) -> Bool {
-        self.votersVersion == version && self.queue.waitingCount == 0
+        self.votersVersion == version && self.queue.waitingCount == 0 && self.recasts.isEmpty
     }
 
     /// Whether the calling thread pumps, and so would wait for itself.
@@ -83,6 +91,12 @@ struct Gate<State: MachineState>: Sendable {
         // The thread of one that asks nobody waits, and may be the one that would release.
         if pending.question == nil { self.groups.release() }
         return self.isAwaitingMore ? .left : .entered
+    }
+
+    /// The state is to be recast; then somebody has to pump.
+    mutating func recastCame(_ recast: PendingRecast<State>) {
+        self.recasts.append(recast)
+        self.groups.release()
     }
 
     /// Its proposer does not want that one any more.
@@ -128,9 +142,9 @@ struct Gate<State: MachineState>: Sendable {
         return ballot
     }
 
-    /// The voters have spoken; then somebody has to pump.
-    mutating func voted(_ verdict: Verdict) {
-        guard case .asked(let ballot) = self.first else { return }
+    /// The voters have spoken on the question of that number; then somebody has to pump.
+    mutating func voted(_ verdict: Verdict, on number: UInt64) {
+        guard case .asked(let ballot) = self.first, number == self.questions else { return }
         self.first = .decided(ballot, verdict)
     }
 
@@ -167,14 +181,14 @@ struct Gate<State: MachineState>: Sendable {
     ///   - decision: what is to become of it.
     ///   - base: where the machine was, or was to be.
     ///   - machine: where it is.
-    ///   - decided: whom its voters tell.
+    ///   - decided: whom its voters tell, with the number of the question.
     /// - Returns: what is next.
     mutating func judged(
         _ pending: Pending,
         as decision: Decision,
         from base: Snapshot<State>,
         at machine: Snapshot<State>,
-        decided: @escaping @Sendable (Verdict) -> Void
+        decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
     ) -> Action? {
         guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
             return self.answer(pending, .failure(.withdrawn(current: machine)), machine)
@@ -192,11 +206,13 @@ struct Gate<State: MachineState>: Sendable {
             // Whoever is cancelled after this finds the ballot, and is released from it.
             let present = voters.filter { !$0.isCancelled }
             guard !present.isEmpty else { return self.next(machine) }
+            self.questions += 1
+            let number = self.questions
             let ballot = Ballot(
                 on: proposal,
                 under: question,
                 voters: present,
-                decided: decided
+                decided: { decided($0, number) }
             )
             self.first = .asked(ballot)
             return .ask(ballot, question, waited: pending.waited)
@@ -222,6 +238,36 @@ struct Gate<State: MachineState>: Sendable {
         return self.close(ballot, with: .entering(entry), machine)
     }
 
+    /// The state was recast as it was at `base`.
+    mutating func recast(
+        _ recast: PendingRecast<State>,
+        as decision: RecastDecision,
+        from base: Snapshot<State>,
+        at machine: Snapshot<State>
+    ) -> Action? {
+        // Without a log others may have moved the machine meanwhile.
+        guard machine.seq == base.seq else { return self.next(machine) }
+        self.recasts.removeFirst()
+        switch decision {
+        case .refuse(let why): return .refuse(recast, why)
+        case .replace(let state):
+            self.voidQuestion()
+            return .replace(recast, base, with: state)
+        case .enter(let entry):
+            self.voidQuestion()
+            let judged = recast.judged(entry)
+            guard self.hasLog else { return .tell([judged]) }
+            self.groups.gather(judged)
+            return self.next(machine)
+        }
+    }
+
+    /// What was asked about the state as it was is judged anew.
+    private mutating func voidQuestion() {
+        self.voided = self.ballot
+        self.first = .waiting
+    }
+
     /// The log has answered: nil, or why it could not; then somebody has to pump.
     mutating func committed(failure: String?) { self.groups.end(failure: failure) }
 
@@ -234,6 +280,17 @@ struct Gate<State: MachineState>: Sendable {
                 self.queue.putBack(ended.again)
                 if !ended.again.isEmpty, case .awaitingQuiet = self.first { self.first = .waiting }
                 return .tell(ended.told)
+            }
+            if let ballot = self.voided.take() { return .void(ballot) }
+            if let recast = self.recasts.first {
+                // What was judged as the state was is committed as that, and nothing is judged meanwhile.
+                if self.groups.areQuiet { return .recast(recast, from: machine) }
+                if let transitions = self.groups.begin() {
+                    if transitions.isEmpty { continue }
+                    return .commit(transitions)
+                }
+                self.pumper = nil
+                return nil
             }
             if case .awaitingQuiet = self.first, self.groups.areQuiet { self.first = .waiting }
             if let (ballot, verdict) = self.decidedBallot(machine) {

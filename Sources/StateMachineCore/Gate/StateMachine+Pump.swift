@@ -84,8 +84,10 @@ extension StateMachine {
             case .judge(let pending, let base, let voters):
                 let decision = self.judge(pending, base: base, voters: voters)
                 step = self.after { gate, machine in
-                    gate.judged(pending, as: decision, from: base, at: machine) { verdict in
-                        self.holder.withLock { $0.gate.voted(verdict) }
+                    gate.judged(pending, as: decision, from: base, at: machine) {
+                        verdict,
+                        number in
+                        self.holder.withLock { $0.gate.voted(verdict, on: number) }
                         self.pump()
                     }
                 }
@@ -105,6 +107,20 @@ extension StateMachine {
                 let waited = waited?() ?? .zero
                 ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
                 if let appended = current.appended { self.announce(appended) }
+                step = self.after { $0.performed(at: $1) }
+            case .recast(let recast, let base):
+                let decision = self.decision(on: recast, from: base)
+                step = self.after { $0.recast(recast, as: decision, from: base, at: $1) }
+            case .replace(let recast, let base, let state):
+                recast.complete(
+                    .same(Snapshot(seq: base.seq, state: state, at: base.at, stay: base.stay))
+                )
+                step = self.after { $0.performed(at: $1) }
+            case .refuse(let recast, let why):
+                recast.complete(.impossible(why))
+                step = self.after { $0.performed(at: $1) }
+            case .void(let ballot):
+                ballot.withdraw()
                 step = self.after { $0.performed(at: $1) }
             }
         }
@@ -222,7 +238,11 @@ extension StateMachine.Holder {
     /// Does what an action wants done under the lock: enters states, puts a question.
     fileprivate mutating func take(_ action: Gate<State>.Action) -> StateMachine<State>.Step {
         switch action {
-        case .judge, .judgeAll, .confirm, .commit: return .init(action: action, appended: nil)
+        case .judge, .judgeAll, .confirm, .commit, .recast, .refuse, .void:
+            return .init(action: action, appended: nil)
+        case .replace(_, _, let state):
+            self.replace(with: state)
+            return .init(action: action, appended: nil)
         case .tell(let judged):
             let before = self.tail
             var isEntering = false

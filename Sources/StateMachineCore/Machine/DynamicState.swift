@@ -93,8 +93,10 @@ package struct DynamicState: MachineState {
     }
 
     /// By number: no name is looked at.
+    ///
+    /// Never a state of another form.
     package func mayBecome(_ next: Self) -> Bool {
-        self.form.maySet(next.number, from: self.number)
+        next.form === self.form && self.form.maySet(next.number, from: self.number)
     }
 
     package static func == (left: DynamicState, right: DynamicState) -> Bool {

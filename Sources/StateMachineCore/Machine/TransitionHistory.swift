@@ -35,12 +35,38 @@ public protocol TransitionHistory<State>: WriteAheadLog {
     /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
 
+    /// Notes what declares the state after `seq`, and all that follow, until the next such note.
+    ///
+    /// A history that has no use for it need not have this.
+    ///
+    /// - Parameters:
+    ///   - declaration: what declares them.
+    ///   - seq: the first whose state it declares.
+    ///   - done: called once, from anywhere; nil, or why it is not written yet: it is written with the next
+    ///     transition then.
+    func note(
+        _ declaration: RecordedDeclaration,
+        from seq: UInt64,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    )
+
     /// Has `handler` told whenever a kind of work begins to fail, why, and nil when it succeeds again.
     ///
     /// There is one; a later one replaces it. Called from anywhere; of what fails already at once.
     func onTrouble(
         _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
     )
+}
+
+extension TransitionHistory {
+    /// Nothing.
+    public func note(
+        _ declaration: RecordedDeclaration,
+        from seq: UInt64,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        done(nil)
+    }
 }
 
 /// What a history does of its own accord or as a log, and may fail to do.

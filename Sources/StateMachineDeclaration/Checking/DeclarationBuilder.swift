@@ -19,8 +19,8 @@ struct DeclarationBuilder {
         )
     }
 
-    /// The declaration; nil if anything is wrong.
-    func declaration() -> Declaration? {
+    /// The declaration that the file's text is; nil if anything is wrong.
+    func declaration(of text: String) -> Declaration? {
         self.tables.check(self.problems)
         if case .target(let boot)? = self.file.boot {
             // No state may be without a boot of its own, and this is looked at all the same.
@@ -44,6 +44,7 @@ struct DeclarationBuilder {
                 machine: self.file.machine,
                 version: self.file.version,
                 about: self.file.about,
+                text: text,
                 states: states,
                 events: self.file.events.map {
                     Declaration.Event(name: $0.name.value, fields: $0.fields)

@@ -35,7 +35,7 @@ public struct DeclarationReading: Sendable {
             problems.error(.start, "the file is longer than \(Self.maxBytes) bytes")
             return nil
         }
-        guard String(validating: bytes, as: UTF8.self) != nil else {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
             problems.error(.start, "the file is not UTF-8")
             return nil
         }
@@ -47,7 +47,8 @@ public struct DeclarationReading: Sendable {
         guard let file = FileReader(problems, booleans).file(root), !problems.isCut else {
             return nil
         }
-        let declaration = DeclarationBuilder(file, problems, booleans).declaration()
+        let declaration = DeclarationBuilder(file, problems, booleans)
+            .declaration(of: text)
         let hasCommands = file.states.contains { state in
             state.run != nil || !state.enter.isEmpty || !state.leave.isEmpty
         }

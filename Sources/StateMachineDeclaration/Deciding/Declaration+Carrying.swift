@@ -1,11 +1,5 @@
 package import StateMachineProtocol
 
-/// Why a state of an older declaration cannot be one of a newer.
-package struct NotCarriedOver: Error, Hashable, Sendable {
-    /// What is missing and what to write into the file.
-    package let sentence: String
-}
-
 extension Declaration {
     /// A recorded state as one of this declaration: the state of the same name, else the one that was called
     /// so; its fields by name, by an old name, by default.

@@ -1,3 +1,4 @@
+package import StateMachineCore
 package import StateMachineProtocol
 
 /// What a declared machine does beside being set.
@@ -14,7 +15,7 @@ package struct DeclaredBehaviour: StateBehaviour {
         in state: DeclaredState
     ) throws(WireError) -> Reaction<DeclaredState> {
         do {
-            switch try self.declaration.verdict(on: event, data: data, in: state) {
+            switch try state.declaration.verdict(on: event, data: data, in: state) {
             case .enter(let next), .again(let next): return .enter(next)
             case .stay: return .stay
             case .ignored: return .ignore
@@ -30,15 +31,34 @@ package struct DeclaredBehaviour: StateBehaviour {
         with data: [JSONMember]
     ) throws(WireError) -> DeclaredState {
         do {
-            return try self.declaration.updated(state, with: data)
+            return try state.declaration.updated(state, with: data)
         } catch {
             throw WireError(error)
         }
     }
 
     package func deadline(of state: DeclaredState) -> Deadline<DeclaredState>? {
-        self.declaration.deadline(of: state).map { delay, move in
+        state.declaration.deadline(of: state).map { delay, move in
             Deadline(delay: delay, next: move.state, cause: move.cause)
+        }
+    }
+
+    package func declaration(of state: DeclaredState) -> RecordedDeclaration {
+        state.declaration.recorded
+    }
+
+    package func restated(
+        _ state: DeclaredState,
+        in present: DeclaredState
+    ) throws(WireError) -> DeclaredState? {
+        guard state.form !== present.form else { return nil }
+        do {
+            return try present.declaration.state(
+                state.declared.name,
+                data: state.membersBesideDefaults
+            )
+        } catch {
+            throw WireError(error)
         }
     }
 
@@ -91,6 +111,16 @@ package struct DeclaredBehaviour: StateBehaviour {
 
     private func name(_ target: DeclaredTarget) -> JSONValue {
         .string(self.declaration.states[target.state].name)
+    }
+}
+
+extension DeclaredState {
+    /// Its data without what a field has that nobody gave it: another declaration has defaults of its own, and
+    /// need not have the field.
+    fileprivate var membersBesideDefaults: [JSONMember] {
+        zip(self.declared.fields, self.values).compactMap { field, value in
+            value.flatMap { $0 == field.fallback ? nil : JSONMember(field.name, $0) }
+        }
     }
 }
 

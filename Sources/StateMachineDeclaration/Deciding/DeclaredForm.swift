@@ -1,13 +1,14 @@
+package import StateMachineCore
 package import StateMachineProtocol
 
 /// The form of a declared machine's states.
 package struct DeclaredForm: StateForm {
-    package let declaration: Declaration
+    private let declared: Declaration
     package let schema: StateSchema
 
     /// The form that the file says.
     package init(_ declaration: Declaration) {
-        self.declaration = declaration
+        self.declared = declaration
         let names = declaration.stateNames
         self.schema = StateSchema(
             declaration.states.map { state in
@@ -21,10 +22,21 @@ package struct DeclaredForm: StateForm {
     }
 
     package var behaviour: (any StateBehaviour<DeclaredState>)? {
-        DeclaredBehaviour(self.declaration)
+        DeclaredBehaviour(self.declared)
     }
 
-    package var initial: DeclaredState { self.declaration.initial }
+    package var initial: DeclaredState { self.declared.initial }
+
+    package var declaration: RecordedDeclaration? { self.declared.recorded }
+
+    package var lost: DeclaredState? { self.declared.lostState }
+
+    package func carried(
+        _ name: String,
+        data: [JSONMember]
+    ) throws(NotCarriedOver) -> DeclaredState {
+        try self.declared.carried(name, data: data)
+    }
 
     package func data(of state: DeclaredState) -> JSONValue { state.data }
 
@@ -38,7 +50,7 @@ package struct DeclaredForm: StateForm {
             throw WireError(.badData, "data of \(name) must be an object")
         }
         do {
-            return try self.declaration.state(name, data: members)
+            return try self.declared.state(name, data: members)
         } catch {
             throw WireError(error)
         }

@@ -1,4 +1,4 @@
-import StateMachineCore
+package import StateMachineCore
 import StateMachineProtocol
 
 /// A machine as a file declares it.
@@ -31,6 +31,9 @@ public final class Declaration: Sendable {
     /// What the machine is for, for people.
     public let about: String?
 
+    /// As it is written down.
+    package let recorded: RecordedDeclaration
+
     package let states: [DeclaredCase]
     package let events: [Event]
     package let groups: [Group]
@@ -47,6 +50,8 @@ public final class Declaration: Sendable {
         var machine: String?
         var version: String?
         var about: String?
+        /// The file's text.
+        var text: String
         var states: [DeclaredCase]
         var events: [Event]
         var groups: [Group]
@@ -59,6 +64,12 @@ public final class Declaration: Sendable {
         self.machine = parts.machine
         self.version = parts.version
         self.about = parts.about
+        self.recorded = RecordedDeclaration(
+            hash: SHA256.hexadecimal(of: Array(parts.text.utf8)),
+            machine: parts.machine,
+            version: parts.version,
+            text: parts.text
+        )
         self.states = parts.states
         self.events = parts.events
         self.groups = parts.groups

@@ -17,6 +17,8 @@ public struct Line: Hashable, Sendable {
         case live
         /// A question to a guard.
         case ask
+        /// The states are declared by another file from here on.
+        case declared
         /// A sign of life that was asked for.
         case beat
         /// The last line of a connection that the daemon closes.
@@ -113,6 +115,12 @@ extension Line {
     /// Why, in the words of whoever asked for the transition.
     public var cause: String? { self[.cause]?.string }
 
+    /// What declares the states from here on, or in `describe` what does: the SHA-256 of the file.
+    public var declaration: String? { self[.declaration]?.string }
+
+    /// For `declared`: what the file calls its version; for `describe` it is the daemon's own.
+    public var version: String? { self[.version]?.string }
+
     /// Where to go on from after this line; opaque.
     public var cursor: String? { self[.cursor]?.string }
 
@@ -175,6 +183,7 @@ extension Line.Kind {
             case "change": .change
             case "live": .live
             case "ask": .ask
+            case "declared": .declared
             case "beat": .beat
             case "bye": .bye
             default: .other(type)

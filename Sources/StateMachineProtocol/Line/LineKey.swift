@@ -26,6 +26,10 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var cause: LineKey { "cause" }
     static var cursor: LineKey { "cursor" }
 
+    // What declares the states.
+    static var declaration: LineKey { "declaration" }
+    static var version: LineKey { "version" }
+
     static var stay: LineKey { "stay" }
     static var due: LineKey { "due" }
     package static var handled: LineKey { "handled" }

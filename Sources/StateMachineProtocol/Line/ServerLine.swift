@@ -186,6 +186,30 @@ package enum ServerLine {
         Self.mark("beat", id: id, report, resumingAt: seq)
     }
 
+    /// The states after the watch's cursor are declared by another file.
+    ///
+    /// - Parameters:
+    ///   - id: the watch's.
+    ///   - seq: the first change whose state that declares.
+    ///   - hash: the file's.
+    ///   - version: what the file calls its version.
+    ///   - cursor: where the watch has come to.
+    /// - Returns: the line.
+    package static func declared(
+        id: RequestID?,
+        seq: UInt64,
+        hash: String,
+        version: String?,
+        cursor: Cursor
+    ) -> [UInt8] {
+        self.line("declared", id: id) { writer in
+            writer.number(.seq, seq)
+            writer.string(.declaration, hash)
+            if let version { writer.string(.version, version) }
+            writer.cursor(.cursor, cursor)
+        }
+    }
+
     private static func mark(
         _ type: StaticString,
         id: RequestID?,

@@ -65,6 +65,22 @@ public struct StateCoding<State: MachineState>: Sendable {
         try self.form.state(name, data: data)
     }
 
+    /// What says how the states look, if that may change.
+    package var declaration: RecordedDeclaration? { self.form.declaration }
+
+    /// A state that was written down, perhaps when the states looked different, as one of these.
+    ///
+    /// - Throws: what is missing.
+    package func carried(
+        _ name: String,
+        data: [JSONMember]
+    ) throws(NotCarriedOver) -> State {
+        try self.form.carried(name, data: data)
+    }
+
+    /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
+    package var lost: State? { self.form.lost }
+
     package func matches(_ pattern: Pattern, _ state: State) -> Bool {
         let name = state.name.rawValue
         // Most patterns name another state, or nothing but a state.

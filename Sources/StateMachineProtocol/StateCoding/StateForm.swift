@@ -22,16 +22,56 @@ package protocol StateForm<State>: Sendable {
 
     /// What the machine does beside being set; nil if nothing.
     var behaviour: (any StateBehaviour<State>)? { get }
+
+    /// What says how the states look, if that may change; nil of states that a program has in it.
+    var declaration: RecordedDeclaration? { get }
+
+    /// A state that was written down, perhaps when the states looked different, as one of these.
+    ///
+    /// - Throws: what is missing.
+    func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> State
+
+    /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
+    var lost: State? { get }
+}
+
+/// Why a state that was written down cannot be one of a machine's.
+package struct NotCarriedOver: Error, Hashable, Sendable {
+    /// What is missing and what to do about it.
+    package let sentence: String
+
+    package init(sentence: String) {
+        self.sentence = sentence
+    }
 }
 
 extension StateForm {
+    /// None.
+    package var declaration: RecordedDeclaration? { nil }
+
+    /// As a client may ask for it.
+    package func carried(
+        _ name: String,
+        data: [JSONMember]
+    ) throws(NotCarriedOver) -> State {
+        do {
+            return try self.state(name, data: .object(data))
+        } catch {
+            throw NotCarriedOver(sentence: error.message)
+        }
+    }
+
+    /// None.
+    package var lost: State? { nil }
+
     /// None: such a machine is set, and that is all.
     package var behaviour: (any StateBehaviour<State>)? { nil }
 }
 
 /// What a machine does beside being set: events, updates and deadlines.
 ///
-/// Pure: the same answers every time.
+/// Pure: the same answers every time. What is asked of a state is answered by what declares that state, be it
+/// in force or not; what `describe` shows is as the form says that this is of.
 package protocol StateBehaviour<State>: Sendable {
     /// The states.
     associatedtype State: MachineState
@@ -61,6 +101,15 @@ package protocol StateBehaviour<State>: Sendable {
 
     /// What time does to a state; nil if nothing.
     func deadline(of state: State) -> Deadline<State>?
+
+    /// What declares a state.
+    func declaration(of state: State) -> RecordedDeclaration
+
+    /// A state that was asked for, as it is where the machine is in `present`, if what declares the machine has
+    /// become another since; nil if it has not, so that the state is as it was.
+    ///
+    /// - Throws: `unknown-state` or `bad-data`: what is in force now does not have it.
+    func restated(_ state: State, in present: State) throws(WireError) -> State?
 }
 
 /// What an event does to a state.

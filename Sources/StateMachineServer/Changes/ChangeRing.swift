@@ -109,10 +109,11 @@ struct ChangeRing: ~Copyable {
         }
     }
 
-    /// The bytes of all lines after `seq`, as they lie in the ring.
-    func appendSlices(after seq: UInt64, to vectors: inout [iovec]) {
-        guard seq < self.head else { return }
-        self.appendSlices(self[seq + 1].offset..<self.end, to: &vectors)
+    /// The bytes of all lines after `seq` through `last`, as they lie in the ring.
+    func appendSlices(after seq: UInt64, through last: UInt64, to vectors: inout [iovec]) {
+        guard seq < last else { return }
+        let end = last < self.head ? self[last + 1].offset : self.end
+        self.appendSlices(self[seq + 1].offset..<end, to: &vectors)
     }
 
     /// The bytes of one line without its first `prefix` and its last `suffix` bytes.

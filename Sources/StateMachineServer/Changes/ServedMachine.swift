@@ -13,6 +13,9 @@ protocol ServedMachine: AnyObject, Sendable {
     /// The state that a machine of this kind begins with.
     var initial: EncodedState { get }
 
+    /// What says how the states look; nil of states that the program has in it.
+    var declaration: RecordedDeclaration? { get }
+
     /// Who is given transitions, from the one after the snapshot that ``observe()`` returns; held on to
     /// until ``stop()``.
     var server: StateServer? { get set }

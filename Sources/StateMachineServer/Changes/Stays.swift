@@ -18,6 +18,8 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     /// Where the machine was when it was last handed over.
     private var snapshot: Snapshot<State>
     private var armed: Armed?
+    /// Tries that were set, by which one that is to come is told from those that were put off.
+    private var attempts = 0
     private var isMoving = false
     /// Goes up when an event has the deadline begin anew, at the event's turn: a move of the deadline that
     /// was proposed before has no reason any more.
@@ -33,7 +35,7 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         /// Whether it has come, and is to be tried again.
         var isOverdue = false
         /// The try that is to come; one that has been put off for another is not made.
-        var attempt = 0
+        var attempt: Int
     }
 
     /// The longest pause between two tries of a move that is denied, or that the disk refuses.
@@ -77,6 +79,14 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         snapshot.stay == self.newest.seq ? self.newest.since : snapshot.at
     }
 
+    /// What declares the machine is another, and it is there: the deadline is as that says, from the stay's
+    /// start.
+    func redeclared(_ snapshot: Snapshot<State>) {
+        if snapshot.seq == self.snapshot.seq { self.snapshot = snapshot }
+        self.disarm()
+        self.arm()
+    }
+
     /// The machine has been handed over so far.
     func passed(_ snapshot: Snapshot<State>) { self.snapshot = snapshot }
 
@@ -106,10 +116,12 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         // The wall clock is asked for what has passed, never for what is to come.
         let passed = max(.zero, since.duration(to: .now))
         let left = max(.zero, deadline.delay - passed)
+        self.attempts += 1
+        let attempt = self.attempts
         let timer = BootTimer(after: left) { [loop] in
-            loop.execute { self.came(stay, since, attempt: 0) }
+            loop.execute { self.came(stay, since, attempt: attempt) }
         }
-        self.armed = Armed(stay: stay, since: since, timer: timer)
+        self.armed = Armed(stay: stay, since: since, timer: timer, attempt: attempt)
         // Without one of the kernel's: late by what the machine sleeps.
         if timer == nil { self.tryAgain(after: left, stay, since) }
     }
@@ -146,25 +158,27 @@ final class Stays<State: MachineState>: @unchecked Sendable {
             case .success, .failure(.illegal): break
             case .failure(.conflict):
                 // Left, or to begin anew; if neither was to be, it is tried again.
-                guard self.armed?.stay == stay, self.armed?.since == since else { return }
+                guard self.armed?.attempt == attempt else { return }
                 self.tryAgain(after: .milliseconds(10), stay, since)
             case .failure(.denied), .failure(.stale), .failure(.notCommitted),
                 .failure(.overloaded), .failure(.wouldWait), .failure(.withdrawn):
-                self.retry(stay, since)
+                self.retry(stay, since, attempt)
             }
         }
     }
 
     /// Tries once more after a pause that grows, for as long as the stay lasts.
-    private func retry(_ stay: UInt64, _ since: WallTime) {
-        guard let armed = self.armed, armed.stay == stay, armed.since == since else { return }
+    private func retry(_ stay: UInt64, _ since: WallTime, _ attempt: Int) {
+        guard let armed = self.armed, armed.attempt == attempt else { return }
         self.armed?.pause = min(armed.pause * 2, Self.longestPause)
         self.armed?.isOverdue = true
         self.tryAgain(after: armed.pause, stay, since)
     }
 
     private func tryAgain(after pause: Duration, _ stay: UInt64, _ since: WallTime) {
-        guard let attempt = self.armed.map({ $0.attempt + 1 }) else { return }
+        guard self.armed != nil else { return }
+        self.attempts += 1
+        let attempt = self.attempts
         self.armed?.attempt = attempt
         self.loop.assumeIsolated().scheduleTask(in: TimeAmount(pause)) {
             self.came(stay, since, attempt: attempt)

@@ -6,13 +6,19 @@ import StateMachineProtocol
 ///
 /// `@unchecked Sendable`: its variables are touched on `loop` only.
 final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendable {
-    private let machine: StateMachine<State>
+    let machine: StateMachine<State>
     private let loop: any EventLoop
+    /// How states are shown.
+    ///
+    /// Each is shown, and goes on, as what declares it says: so that this holds on any thread, whatever is in
+    /// force.
     let coding: StateCoding<State>
-    private let decisions: LoopInbox
+    /// How states are asked for and described: what is in force now.
+    private(set) var current: StateCoding<State>
+    let decisions: LoopInbox
     /// With a log nothing is decided at once.
     private let hasLog: Bool
-    private var receptionist: Receptionist<State>?
+    private(set) var receptionist: Receptionist<State>?
     /// Nil of a machine that has no stays.
     private(set) var stays: Stays<State>?
     @exclusivity(unchecked) var server: StateServer?
@@ -41,14 +47,24 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) {
         self.machine = machine
         self.coding = coding
+        self.current = coding
         self.loop = loop
         self.decisions = LoopInbox(loop)
         self.hasLog = machine.hasLog
     }
 
-    var schema: StateSchema { self.coding.schema }
+    var schema: StateSchema { self.current.schema }
 
-    var initial: EncodedState { self.encoded(self.coding.initial) }
+    var initial: EncodedState { self.encoded(self.current.initial) }
+
+    var declaration: RecordedDeclaration? { self.current.declaration }
+
+    /// That is in force from now on.
+    func use(_ coding: StateCoding<State>) {
+        self.current = coding
+        self.seen = RememberedStates()
+        self.latest = nil
+    }
 
     func observe() -> EncodedSnapshot {
         let receptionist = Receptionist(
@@ -94,7 +110,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     func state(_ name: String, data: JSONValue?) throws(WireError) -> EncodedState {
-        self.encoded(try self.coding.state(name, data: data))
+        self.encoded(try self.current.state(name, data: data))
     }
 
     // MARK: - Sets
@@ -134,7 +150,12 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             self.note(typed, enteredAt: transition.seq)
             return .committed(self.encoded(transition, typed))
         case .success(let accepted): return self.outcome(accepted)
-        case .failure(let error): return self.outcome(error)
+        case .failure(let error):
+            // Of another declaration it can only be judged at its turn.
+            if case .illegal(let current, _) = error, self.isOutdated(typed.state, at: current) {
+                return nil
+            }
+            return self.outcome(error)
         }
     }
 
@@ -171,6 +192,9 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) {
         self.holdGroups()
         let typed = self.typed(state)
+        if let behaviour = self.coding.behaviour {
+            return self.lineUp(typed, behaviour, call, cause, id, by, sets)
+        }
         let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: sets)
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
@@ -199,14 +223,70 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         )
     }
 
+    /// The same of states that a file declares, which may be another file at the set's turn.
+    private func lineUp(
+        _ typed: TypedState<State>,
+        _ behaviour: any StateBehaviour<State>,
+        _ call: SetCall?,
+        _ cause: String?,
+        _ id: RequestID?,
+        _ by: Peer,
+        _ sets: Sets
+    ) {
+        let set = DeclaredSet(
+            typed,
+            call,
+            self.coding,
+            behaviour,
+            id: id,
+            isOrdered: !self.hasVoters,
+            of: sets
+        )
+        sets.list(set)
+        if set.isOrdered { self.committing += 1 }
+        let move = Move<State>(
+            to: .made { set.state(from: $0) },
+            if: .holds { set.isExpected($0) },
+            as: call?.reenter ?? false ? .enter : .set,
+            cause: cause,
+            by: by
+        )
+        self.machine.propose(
+            move,
+            isTimed: !set.isOrdered,
+            in: self.decisions,
+            completion: { result in
+                if set.isOrdered { self.committing -= 1 }
+                set.answer(self.outcome(result, of: set))
+            }
+        )
+    }
+
+    private func outcome(
+        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>,
+        of set: DeclaredSet<State>
+    ) -> SetOutcome {
+        switch (result, set.found) {
+        case (.success(.committed(let transition)), .state(let typed)):
+            self.note(typed, enteredAt: transition.seq)
+            return .committed(self.encoded(transition, typed))
+        case (.success(.unchanged(let snapshot)), .rejected(let error)):
+            return .rejected(error, current: self.encoded(snapshot))
+        case (.success(.unchanged(let snapshot)), .illegal):
+            let allowed = snapshot.state.successors
+            return self.outcome(.illegal(current: snapshot, allowed: allowed))
+        case (.success, _), (.failure, _): return self.outcome(result)
+        }
+    }
+
     // MARK: - Events
 
-    var events: JSONValue? { self.coding.behaviour?.events }
+    var events: JSONValue? { self.current.behaviour?.events }
 
-    var name: String? { self.coding.behaviour?.machine }
+    var name: String? { self.current.behaviour?.machine }
 
     func description(of state: String) -> [JSONMember] {
-        self.coding.behaviour?.description(of: state) ?? []
+        self.current.behaviour?.description(of: state) ?? []
     }
 
     func propose(

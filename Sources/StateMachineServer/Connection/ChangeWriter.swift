@@ -27,13 +27,11 @@ struct ChangeWriter {
 
     // MARK: - From the ring
 
-    /// Writes the ring's own bytes, all that are new, in one call.
-    func writeAll(after cursor: UInt64) -> Sent {
+    /// Writes the ring's own bytes, all that are new as far as that change, in one call.
+    func writeAll(after cursor: UInt64, through end: UInt64) -> Sent {
         self.server.vectors.removeAll(keepingCapacity: true)
-        self.server.ring.appendSlices(after: cursor, to: &self.server.vectors)
-        return self.write(
-            (cursor + 1...self.server.ring.head).map { ($0, self.server.ring[$0].length) }
-        )
+        self.server.ring.appendSlices(after: cursor, through: end, to: &self.server.vectors)
+        return self.write((cursor + 1...end).map { ($0, self.server.ring[$0].length) })
     }
 
     /// Sets up the vectors for as many lines as one write takes, of as many changes as there is time for.

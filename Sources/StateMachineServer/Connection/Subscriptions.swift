@@ -52,14 +52,30 @@ final class Subscriptions {
         try self.kept.checkRoom(for: line)
         let resume = call.since.map { self.server.resumePoint($0) }
         self.begin(
-            Watch(call, id: id, from: resume, head: self.server.report.seq, request: line)
+            Watch(
+                call,
+                id: id,
+                from: resume,
+                head: self.server.report.seq,
+                declarations: self.server.declared.count,
+                request: line
+            )
         )
     }
 
     /// Begins the watch that connecting begins.
     func beginImplicit() {
         let head = self.server.report.seq
-        self.begin(Watch(WatchCall(), id: nil, from: nil, head: head, isImplicit: true))
+        self.begin(
+            Watch(
+                WatchCall(),
+                id: nil,
+                from: nil,
+                head: head,
+                declarations: self.server.declared.count,
+                isImplicit: true
+            )
+        )
     }
 
     /// Queues the beginning of a watch.
@@ -160,7 +176,9 @@ final class Subscriptions {
 
     /// Leaves them to the next process.
     func handOver(to record: inout HandOverRecord.Connection) {
-        record.watches = self.watches.map(\.record)
+        record.watches = self.watches.map { watch in
+            watch.record(knowing: self.server.hash(knownTo: watch))
+        }
         record.resyncs = self.resyncs
         for watch in self.watches { watch.cancelTimer() }
     }
@@ -168,7 +186,13 @@ final class Subscriptions {
     /// Goes on with the watches of the last process at their cursors; returns them, nil for one that makes no
     /// sense.
     func goOn(with record: HandOverRecord.Connection) -> [Watch?] {
-        let watches = record.watches.map { Watch($0, head: self.server.ring.head) }
+        let watches = record.watches.map { watch in
+            Watch(
+                watch,
+                head: self.server.ring.head,
+                declarations: self.server.declarations(knownBefore: watch.declaration)
+            )
+        }
         self.watches = watches.compactMap(\.self)
         return watches
     }
@@ -183,6 +207,7 @@ final class Subscriptions {
                 id: id,
                 from: .resync(.restarted, missed: nil),
                 head: self.server.ring.head,
+                declarations: self.server.declarations(knownBefore: watch.declaration),
                 request: watch.request.map { Array($0) } ?? [],
                 isImplicit: watch.request == nil
             )

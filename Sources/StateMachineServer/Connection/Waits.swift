@@ -149,9 +149,35 @@ final class Waits {
     private func resume(_ wait: PendingWait, after seq: UInt64) {
         if self.judge(wait, after: seq) {
             _ = self.remove(wait)
-        } else if !wait.isSearching {
+        } else if !wait.isSearching, !self.endIfImpossible(wait) {
             self.server.waits.add(wait)
         }
+    }
+
+    /// The states are declared anew: ends those that wait for nothing that there is any more.
+    ///
+    /// Those that changes of before may end yet are ended when none has.
+    func endImpossible() {
+        for wait in self.waits where wait.entered == nil && !wait.isSearching {
+            if self.endIfImpossible(wait) { self.turn.want() }
+        }
+    }
+
+    private func endIfImpossible(_ wait: PendingWait) -> Bool {
+        let schema = self.server.machine.schema
+        var objection: WireError?
+        for pattern in wait.call.until {
+            do {
+                try schema.check(pattern)
+                return false
+            } catch {
+                objection = objection ?? error
+            }
+        }
+        guard let objection, self.remove(wait) else { return false }
+        let message = "what was waited for is not declared any more: \(objection.message)"
+        self.refuse(wait, WireError(.unknownState, message, known: schema.names))
+        return true
     }
 
     /// Goes on with a wait from the current state: what follows its place is not to be had.

@@ -49,6 +49,9 @@ final class Watch {
     /// The last seq that it has been sent or that did not concern it.
     @exclusivity(unchecked) private(set) var cursor: UInt64
 
+    /// How many of the declarations it knows.
+    @exclusivity(unchecked) private(set) var declarations: Int
+
     /// The seq of the last line that it was sent, or of the cursor that it began with.
     @exclusivity(unchecked) private(set) var reported: UInt64
 
@@ -58,9 +61,11 @@ final class Watch {
         id: RequestID?,
         from resume: ResumePoint?,
         head seq: UInt64,
+        declarations: Int,
         request: [UInt8] = [],
         isImplicit: Bool = false
     ) {
+        self.declarations = declarations
         self.request = request
         self.id = id
         self.only = call.only
@@ -137,6 +142,12 @@ final class Watch {
     /// It has been sent a line that names its cursor.
     func beatWent() { self.reported = self.cursor }
 
+    /// It has been told of the next declaration, in a line that names its cursor.
+    func declaredWent() {
+        self.declarations += 1
+        self.reported = self.cursor
+    }
+
     /// Has its connection come to its turn then, unless that is set for sooner.
     func setTimer(at deadline: NIODeadline, on loop: any EventLoop, for turn: Turn) {
         if let timer = self.timer, timer.deadline <= deadline { return }
@@ -185,9 +196,9 @@ final class Watch {
         /// How many of them are wanted.
         var count: UInt64 = 0
 
-        /// As it is, unless the watch has gone on since.
-        func examined(after cursor: UInt64) -> Newest {
-            guard cursor != self.cursor || self.seq < cursor else { return self }
+        /// As it is, unless the watch has gone on since, or is not to go as far for now.
+        func examined(after cursor: UInt64, through end: UInt64) -> Newest {
+            guard cursor != self.cursor || self.seq < cursor || self.seq > end else { return self }
             var new = Newest()
             new.cursor = cursor
             new.seq = cursor

@@ -49,25 +49,50 @@ struct WatchWriter {
 
     /// Writes what a watch has not been sent; false if the socket did not take it all.
     private mutating func writeNew(of watch: Watch) -> Bool {
+        while let declared = self.server.nextDeclared(for: watch) {
+            guard self.writeChanges(of: watch, through: declared.seq) else { return false }
+            guard watch.cursor >= declared.seq else { return true }
+            guard self.write(declared, to: watch) else { return false }
+        }
         let head = self.server.ring.head
-        while watch.cursor < head {
+        guard self.writeChanges(of: watch, through: head) else { return false }
+        guard watch.isReplaying, watch.cursor == head else { return true }
+        watch.becomeLive(at: head)
+        return self.outbox.write(ServerLine.live(id: watch.id, self.server.report)[...])
+    }
+
+    /// Tells a watch what declares the states after its cursor.
+    private func write(_ declared: Declared, to watch: Watch) -> Bool {
+        watch.declaredWent()
+        return self.outbox.write(
+            ServerLine.declared(
+                id: watch.id,
+                seq: declared.seq,
+                hash: declared.hash,
+                version: declared.version,
+                cursor: Cursor(epoch: self.server.epoch, seq: watch.cursor)
+            )[...]
+        )
+    }
+
+    /// Writes the changes that a watch has not been sent, as far as there is time; false if the socket did not
+    /// take them all.
+    private mutating func writeChanges(of watch: Watch, through end: UInt64) -> Bool {
+        while watch.cursor < end {
             guard self.server.ring.reaches(back: watch.cursor) else {
+                let head = self.server.ring.head
                 guard watch.isReplaying, let past = self.server.past else {
                     return self.resync(watch, .lagged, at: head)
                 }
-                switch self.writePast(past, of: watch) {
+                switch self.writePast(past, of: watch, through: end) {
                 case .wrote: continue
                 case .waiting: return true
                 case .stopped: return false
                 case .lost: return self.resync(watch, .evicted, at: head)
                 }
             }
-            guard self.writeRing(of: watch) else { return false }
-            guard watch.cursor == head || !self.turn.mustStop() else { return true }
-        }
-        if watch.isReplaying {
-            watch.becomeLive(at: head)
-            return self.outbox.write(ServerLine.live(id: watch.id, self.server.report)[...])
+            guard self.writeRing(of: watch, through: end) else { return false }
+            guard watch.cursor >= end || !self.turn.mustStop() else { return true }
         }
         return true
     }
@@ -95,16 +120,16 @@ struct WatchWriter {
     // MARK: - Changes
 
     /// Writes some of what a watch has not been sent and the ring has; false if the socket did not take it.
-    private func writeRing(of watch: Watch) -> Bool {
+    private func writeRing(of watch: Watch, through end: UInt64) -> Bool {
         switch watch.mode {
         case .all where watch.isPlain:
             // Its lines are the ring's own.
-            let head = self.server.ring.head
-            return watch.sent(self.changes.writeAll(after: watch.cursor), upTo: head, last: head)
+            let sent = self.changes.writeAll(after: watch.cursor, through: end)
+            return watch.sent(sent, upTo: end, last: end)
         case .all:
             let (examined, lines) = self.changes.gather(
                 after: watch.cursor,
-                through: self.server.ring.head,
+                through: end,
                 only: watch.only,
                 head: watch.head,
                 isReplayed: watch.isReplaying
@@ -115,15 +140,18 @@ struct WatchWriter {
             }
             return watch.sent(self.changes.write(lines), upTo: examined, last: last.seq)
         case .latest:
-            return self.writeNewest(of: watch)
+            return self.writeNewest(of: watch, through: end)
         }
     }
 
     /// Writes the newest change that the watch wants, with the number of those that it stands for, when all
     /// have been looked at; until then it looks at some more.
-    private func writeNewest(of watch: Watch) -> Bool {
-        var newest = watch.newest.examined(after: watch.cursor)
-        let end = self.server.endOfPiece(after: newest.seq, patterns: watch.only?.count ?? 0)
+    private func writeNewest(of watch: Watch, through last: UInt64) -> Bool {
+        var newest = watch.newest.examined(after: watch.cursor, through: last)
+        let end = min(
+            last,
+            self.server.endOfPiece(after: newest.seq, patterns: watch.only?.count ?? 0)
+        )
         while newest.seq < end {
             newest.seq += 1
             guard self.server.isWanted(newest.seq, watch.only) else { continue }
@@ -131,7 +159,7 @@ struct WatchWriter {
             newest.count += 1
         }
         watch.newest = newest
-        guard end == self.server.ring.head else { return true }
+        guard end == last else { return true }
         guard let wanted = newest.wanted else {
             watch.passed(to: end)
             return true
@@ -158,7 +186,11 @@ struct WatchWriter {
     }
 
     /// Writes a piece of what a watch has not been sent and the ring does not have.
-    private func writePast(_ past: Past, of watch: Watch) -> PastProgress {
+    private func writePast(
+        _ past: Past,
+        of watch: Watch,
+        through end: UInt64
+    ) -> PastProgress {
         switch watch.past.next() {
         case .wait: return .waiting
         case .ask:
@@ -167,7 +199,7 @@ struct WatchWriter {
                 only: watch.only,
                 mode: watch.mode,
                 // What is committed may be ahead of what has been announced.
-                end: self.server.ring.head
+                end: end
             )
             self.changes.ask(past, after: watch.cursor, wish) { finding, canWrite in
                 watch.past.arrived(finding, canWrite: canWrite)

@@ -14,6 +14,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     let coding: StateCoding<State>
     let configuration: DaemonConfiguration
     let logger: Logger
+    let redeclare: (@Sendable () throws -> Redeclaration<State>)?
     let onReady: @Sendable () -> Void
     let manager: ServiceManager
 
@@ -22,12 +23,14 @@ struct DaemonRun<State: MachineState>: Sendable {
         coding: StateCoding<State>,
         configuration: DaemonConfiguration,
         logger: Logger,
+        redeclare: (@Sendable () throws -> Redeclaration<State>)?,
         onReady: @escaping @Sendable () -> Void
     ) {
         self.machine = machine
         self.coding = coding
         self.configuration = configuration
         self.logger = logger
+        self.redeclare = redeclare
         self.onReady = onReady
         self.manager = ServiceManager(logger: logger)
     }
@@ -79,9 +82,10 @@ struct DaemonRun<State: MachineState>: Sendable {
     ) async throws {
         let loop = group.next()
         let bell = try await PollBell.make(on: group)
+        let served = TypedMachine(self.machine, coding: self.coding, on: loop)
         let server = try await loop.submit {
             StateServer(
-                machine: TypedMachine(self.machine, coding: self.coding, on: loop),
+                machine: served,
                 loop: loop,
                 limits: self.configuration.limits,
                 past: self.machine.history.map { history in
@@ -92,7 +96,8 @@ struct DaemonRun<State: MachineState>: Sendable {
         }.get()
         do {
             try await self.serve(
-                server,
+                served,
+                by: server,
                 at: doors,
                 goingOnWith: taken,
                 on: group,
@@ -107,7 +112,8 @@ struct DaemonRun<State: MachineState>: Sendable {
     }
 
     private func serve(
-        _ server: StateServer,
+        _ served: TypedMachine<State>,
+        by server: StateServer,
         at doors: OpenDoors,
         goingOnWith taken: InheritedConnections,
         on group: MultiThreadedEventLoopGroup,
@@ -142,9 +148,8 @@ struct DaemonRun<State: MachineState>: Sendable {
         await self.manager.tell("ready") { try $0.ready() }
         self.onReady()
 
-        let end = try await self.untilEnd(heeding: signals) {
-            await self.reload(server)
-        }
+        let reload = Reload(self, served, by: server, showing: status)
+        let end = try await self.untilEnd(heeding: signals) { await reload.perform() }
 
         await self.manager.tell("stopping") { try $0.stopping() }
         for listener in listeners { try await listener.close() }
@@ -228,25 +233,5 @@ struct DaemonRun<State: MachineState>: Sendable {
             }
             return .stop
         }
-    }
-
-    private func reload(_ server: StateServer) async {
-        await self.manager.tell("reloading") { try $0.reloading() }
-        do {
-            if let limits = try self.configuration.reload?() {
-                let later = try await server.loop.submit { server.apply(limits) }.get()
-                self.logger.notice(
-                    "\(CataloguedMessage.reloaded.rawValue)",
-                    metadata: later.isEmpty
-                        ? [:] : ["atNextStart": "\(later.joined(separator: ", "))"]
-                )
-            }
-        } catch {
-            self.logger.error(
-                "the configuration cannot be used, going on with what was in force",
-                metadata: ["error": "\(error)"]
-            )
-        }
-        await self.manager.tell("ready") { try $0.ready() }
     }
 }

@@ -14,6 +14,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     private let coding: StateCoding<State>
     private let configuration: DaemonConfiguration
     private let logger: Logger
+    private let redeclare: (@Sendable () throws -> Redeclaration<State>)?
     private let onReady: @Sendable () -> Void
 
     /// A daemon for that machine.
@@ -41,17 +42,23 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     }
 
     /// A daemon for a machine whose states have that form.
+    ///
+    /// `redeclare` is called on SIGHUP, before the limits are read: it reads what declares the machine, which
+    /// is put in force if it is another. What it throws is logged, line by line if it is a ``ReloadRefusal``, and
+    /// everything stays as it was. Runs on no particular thread.
     package init(
         machine: StateMachine<State>,
         coding: StateCoding<State>,
         configuration: DaemonConfiguration,
         logger: Logger,
+        redeclare: (@Sendable () throws -> Redeclaration<State>)? = nil,
         onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.machine = machine
         self.coding = coding
         self.configuration = configuration
         self.logger = logger
+        self.redeclare = redeclare
         self.onReady = onReady
     }
 
@@ -93,6 +100,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             coding: self.coding,
             configuration: self.configuration,
             logger: self.logger,
+            redeclare: self.redeclare,
             onReady: self.onReady
         ).run(heeding: signals)
     }

@@ -29,6 +29,8 @@ final class StatusReporter: Sendable {
         var watches = 0
         /// Why nothing can be set.
         var trouble: String?
+        /// Why the last reload was refused.
+        var refusal: String?
         var reported: String?
         /// Whether a line is under way, or was a moment ago.
         var isBusy = false
@@ -50,7 +52,11 @@ final class StatusReporter: Sendable {
                 self.trouble.map {
                     "; changes are refused: \($0.cut(to: Self.lengths.trouble))"
                 } ?? ""
-            return "\(state), seq \(newest.seq), \(watches)\(trouble)"
+            let refusal =
+                self.refusal.map {
+                    "; the reload was refused: \($0.cut(to: Self.lengths.trouble))"
+                } ?? ""
+            return "\(state), seq \(newest.seq), \(watches)\(trouble)\(refusal)"
         }
     }
 
@@ -67,6 +73,9 @@ final class StatusReporter: Sendable {
 
     /// Reports why nothing can be set, or, with nil, that it can be again.
     func troubled(by why: String?) { self.change { $0.trouble = why } }
+
+    /// Reports why a reload was refused, or, with nil, that the last one was not.
+    func reloadRefused(_ why: String?) { self.change { $0.refusal = why } }
 
     private func change(_ body: (inout Facts) -> Void) {
         let isToReport = self.facts.withLockedValue { facts in

@@ -5,19 +5,21 @@ import StateMachineProtocol
 // What each thing of a connection leaves, and how it is made of that again.
 
 extension Watch {
-    var record: HandOverRecord.Watch {
+    /// What is left of it, of which the client knows that declaration.
+    func record(knowing declaration: String?) -> HandOverRecord.Watch {
         HandOverRecord.Watch(
             request: self.isImplicit ? nil : Data(self.request),
             phase: self.phase,
             isToReplay: self.isToReplay,
             isEnding: self.isEnding,
             cursor: self.cursor,
-            reported: self.reported
+            reported: self.reported,
+            declaration: declaration
         )
     }
 
     /// The watch again, where it was; nil if the record makes no sense.
-    convenience init?(_ record: HandOverRecord.Watch, head: UInt64) {
+    convenience init?(_ record: HandOverRecord.Watch, head: UInt64, declarations: Int) {
         guard record.cursor <= head, record.reported <= head,
             record.request == nil || record.call != nil
         else { return nil }
@@ -27,6 +29,7 @@ extension Watch {
             id: id,
             from: record.isToReplay ? .replay(after: record.cursor) : nil,
             head: record.cursor,
+            declarations: declarations,
             request: record.request.map { Array($0) } ?? [],
             isImplicit: record.request == nil
         )

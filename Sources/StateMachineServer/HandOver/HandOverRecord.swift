@@ -62,6 +62,8 @@ struct HandOverRecord: Codable, Equatable {
         var isEnding: Bool
         var cursor: UInt64
         var reported: UInt64
+        /// The hash of the declaration that it knows; nil if that is not known.
+        var declaration: String?
     }
 
     struct Wait: Codable, Equatable {

@@ -33,6 +33,9 @@ extension StateServer {
                     .object(schema.cases.map { JSONMember($0.name, .strings($0.successors)) })
                 )
                 if let name = self.machine.name { writer.string("machine", name) }
+                if let declaration = self.machine.declaration {
+                    writer.string("declaration", declaration.hash)
+                }
                 let events = self.machine.events
                 if let events { writer.json("events", events) }
                 let operations = door.operations(withEvents: events != nil)

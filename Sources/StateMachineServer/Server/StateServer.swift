@@ -48,6 +48,10 @@ final class StateServer: @unchecked Sendable {
     /// Where the machine is, as far as the ring knows.
     @exclusivity(unchecked) private(set) var snapshot: EncodedSnapshot
 
+    /// What has declared the machine since this process has served it, in order; none of states that the
+    /// program has in it.
+    @exclusivity(unchecked) private(set) var declared: [Declared] = []
+
     /// Told of a change when everybody has been written to.
     @exclusivity(unchecked) private var status: StatusReporter?
 
@@ -110,6 +114,7 @@ final class StateServer: @unchecked Sendable {
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()
         self.snapshot = start
+        self.declared = machine.declaration.map { [Declared($0, from: start.seq)] } ?? []
         self.flushed = start.seq
         self.logged = start.seq
         self.ring = ChangeRing(
@@ -159,6 +164,15 @@ final class StateServer: @unchecked Sendable {
     func renewed(_ stay: ServerLine.Stay) {
         guard self.snapshot.stay?.seq == stay.seq else { return }
         self.snapshot.stay = stay
+    }
+
+    /// Watches are told of that, after the changes up to it.
+    func tell(_ declared: Declared) { self.declared.append(declared) }
+
+    /// The machine looks as it did, and what is known of it is another, unless it has moved on.
+    func showAgain(_ snapshot: EncodedSnapshot) {
+        guard self.snapshot.seq == snapshot.seq else { return }
+        self.snapshot = snapshot
     }
 
     /// The newest state that the ring knows.

@@ -28,8 +28,14 @@ struct LineText {
         switch line.kind {
         case .state, .change, .beat: self.row(line)
         case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
+        case .declared: self.aside(self.declared(line))
         case .reply, .ask, .bye, .other: nil
         }
+    }
+
+    private func declared(_ line: Line) -> String {
+        let name = line.version ?? line.declaration.map { String($0.prefix(12)) } ?? "?"
+        return "— declared by \(name.printable) from #\(line.seq.map(String.init) ?? "?") on"
     }
 
     private func row(_ line: Line) -> String {

@@ -71,7 +71,7 @@ struct WatchRun: Sendable {
                 try self.take(line)
                 switch line.kind {
                 case .state, .change: taken += 1
-                case .reply, .live, .ask, .beat, .bye, .other: break
+                case .reply, .live, .declared, .ask, .beat, .bye, .other: break
                 }
             case .reached: return
             case .interrupted(let error, let attempt, _):
@@ -90,7 +90,7 @@ struct WatchRun: Sendable {
             switch line.kind {
             case .state, .change, .beat: queue.add(line)
             // Nothing has happened since the line before.
-            case .live, .reply, .ask, .bye, .other: break
+            case .live, .declared, .reply, .ask, .bye, .other: break
             }
             return
         }

@@ -1,0 +1,104 @@
+/// What becomes of a machine's state when what says how states look is another from now on.
+package enum Recast<State: MachineState>: Sendable {
+    /// It looks the same from outside: it is replaced, and no transition is made.
+    case same(State)
+    /// It looks different: a transition says so, and the stay goes on.
+    case changed(State)
+    /// There is no such state any more, for that reason: everything stays as it is.
+    case impossible(String)
+}
+
+/// What became of a machine's state that was to be recast.
+package enum RecastOutcome<State: MachineState>: Sendable {
+    /// It was replaced: the machine is where it was, and everything after that finds the other state.
+    case same(Snapshot<State>)
+    /// A transition was made of it.
+    case changed(Transition<State>)
+    /// Nothing has happened, for that reason.
+    case impossible(String)
+    /// The transition could not be committed, and nothing has happened.
+    case failed(TransitionError<State>)
+}
+
+/// A state that is to be recast, before anything else is judged.
+final class PendingRecast<State: MachineState>: Sendable {
+    /// Pure; what becomes of the state where the machine is then.
+    let make: @Sendable (Snapshot<State>) -> Recast<State>
+    /// Why, carried by the transition if there is one.
+    let cause: String?
+    /// Where the completion is called.
+    let place: any CompletionPlace
+    let completion: @Sendable (RecastOutcome<State>) -> Void
+
+    init(
+        cause: String?,
+        in place: any CompletionPlace,
+        _ make: @escaping @Sendable (Snapshot<State>) -> Recast<State>,
+        completion: @escaping @Sendable (RecastOutcome<State>) -> Void
+    ) {
+        self.make = make
+        self.cause = cause
+        self.place = place
+        self.completion = completion
+    }
+
+    func complete(_ outcome: RecastOutcome<State>) {
+        self.place.run { self.completion(outcome) }
+    }
+
+    /// The transition into that state as the gate has it: judged, and asking nobody.
+    func judged(_ entry: TransitionEntry<State>) -> JudgedProposal<State> {
+        let pending = PendingProposal<State>(
+            Move(to: .made { _ in entry.new }, as: .update, cause: self.cause),
+            asking: nil,
+            place: self.place,
+            completion: { answer in
+                switch answer {
+                case .success(.committed(let transition)): self.completion(.changed(transition))
+                case .success(.unchanged(let snapshot)): self.completion(.same(snapshot))
+                case .failure(let error): self.completion(.failed(error))
+                }
+            }
+        )
+        return JudgedProposal(pending, .entering(entry))
+    }
+}
+
+extension StateMachine {
+    /// Has the state replaced by the same one as something else says it now, and everything that has not been
+    /// judged yet judged against that.
+    ///
+    /// It goes before all that waits its turn, and after all that is on its way to the log. A question that is
+    /// open is closed, and what it was about is judged anew. Nobody is asked, and only one that looks different
+    /// makes a transition.
+    ///
+    /// - Parameters:
+    ///   - cause: why, carried by that transition.
+    ///   - place: where `completion` is called, in order with what is decided before and after.
+    ///   - make: pure, and may be asked again; what becomes of the state.
+    ///   - completion: told what became of it, once; it may not block.
+    package func recast(
+        cause: String?,
+        in place: any CompletionPlace,
+        _ make: @escaping @Sendable (Snapshot<State>) -> Recast<State>,
+        completion: @escaping @Sendable (RecastOutcome<State>) -> Void
+    ) {
+        let recast = PendingRecast(cause: cause, in: place, make, completion: completion)
+        self.holder.withLock { $0.gate.recastCame(recast) }
+        self.pump()
+    }
+
+    /// Runs what the recast was given, so never under the lock.
+    func decision(
+        on recast: PendingRecast<State>,
+        from base: Snapshot<State>
+    ) -> Gate<State>.RecastDecision {
+        switch recast.make(base) {
+        case .impossible(let why): return .refuse(why)
+        case .same(let state): return .replace(state)
+        case .changed(let state):
+            let move = Move<State>(to: .made { _ in state }, as: .update, cause: recast.cause)
+            return .enter(self.entry(of: move.transition(from: base, to: state)))
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import GRDB
+import StateMachineCore
+
+/// What declared the states of the machine, and from which transition on.
+extension HistoryDatabase {
+    /// A declaration that is to be written, and the first transition whose state it declares.
+    typealias NewDeclaration = (declaration: RecordedDeclaration, seq: UInt64)
+
+    /// The one that was in force last, by what tells it from others.
+    struct LastDeclaration: Hashable {
+        let hash: String
+        let machine: String?
+    }
+
+    func lastDeclaration(_ db: Database) throws -> LastDeclaration? {
+        guard try db.tableExists("declaration") else { return nil }
+        let sql = "SELECT hash, machine FROM declaration ORDER BY id DESC LIMIT 1"
+        return try Row.fetchOne(db, sql: sql).map { row in
+            LastDeclaration(hash: row["hash"], machine: row["machine"])
+        }
+    }
+
+    /// Adds it, unless it is the one that was in force last; within a transaction.
+    func insert(_ new: NewDeclaration, _ db: Database) throws {
+        let (declaration, seq) = new
+        guard try self.lastDeclaration(db)?.hash != declaration.hash else { return }
+        try db.execute(
+            sql: """
+                INSERT INTO declaration (seq, at, hash, machine, version, text)
+                    VALUES (?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                seq, WallTime.now.microseconds, declaration.hash, declaration.machine,
+                declaration.version, declaration.text,
+            ]
+        )
+    }
+
+    /// Removes those that declare nothing that is kept; within a transaction.
+    func pruneDeclarations(before seq: UInt64, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                DELETE FROM declaration
+                    WHERE id < (SELECT max(id) FROM declaration WHERE seq <= ?)
+                """
+        )
+        .execute(arguments: [seq])
+    }
+}

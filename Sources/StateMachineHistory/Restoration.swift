@@ -1,0 +1,107 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// Where a run goes on: the state that the last one has left, as this one's states are.
+struct Restoration<State: MachineState> {
+    /// The newest transition: the one that was found, or one more that says what has become of its state.
+    let newest: RecordedTransition
+    let state: State
+    /// Whether what was found stands where it stood, to the byte.
+    let isAsFound: Bool
+
+    /// - Parameters:
+    ///   - last: the newest transition that was found.
+    ///   - declaration: what declared its state; nil if a program had it in it.
+    ///   - coding: this run's states.
+    ///   - file: the database.
+    /// - Throws: `HistoryError` which says what to do, and then nothing is written.
+    init(
+        of last: RecordedTransition,
+        declaredBy declaration: HistoryDatabase.LastDeclaration?,
+        _ coding: StateCoding<State>,
+        in file: String
+    ) throws(HistoryError) {
+        guard let own = coding.declaration else {
+            if let declaration {
+                let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
+                throw HistoryError(
+                    "\(file) is the history of a machine that a file declared\(name); name that file with "
+                        + "--machine, or move the database away to begin anew",
+                    isLasting: true
+                )
+            }
+            self.state = try coding.state(of: last, in: file)
+            let newest = last.with(coding.recorded(self.state))
+            (self.newest, self.isAsFound) = (newest, newest == last)
+            return
+        }
+        if let old = declaration?.machine, let new = own.machine, old != new {
+            throw HistoryError(
+                "\(file) is the history of the machine \(old.quoted), and the file declares "
+                    + "\(new.quoted); write \"machine: \(old)\" if it is the same one, or move the database away "
+                    + "to begin anew",
+                isLasting: true
+            )
+        }
+        let (state, stays) = try Self.carried(last, declaration, coding, in: file)
+        self.state = state
+        let recorded = coding.recorded(state)
+        if recorded == last.new, stays {
+            (self.newest, self.isAsFound) = (last, true)
+        } else if last.seq == 0, declaration == nil {
+            // Nothing has ever happened.
+            (self.newest, self.isAsFound) = (last.with(recorded), false)
+        } else {
+            // Past rows stay as they were written.
+            self.isAsFound = true
+            self.newest = RecordedTransition(
+                seq: last.seq + 1,
+                old: last.new,
+                new: recorded,
+                at: .now,
+                cause: own.cause
+            )
+        }
+    }
+
+    /// The state, and whether the stay goes on.
+    private static func carried(
+        _ last: RecordedTransition,
+        _ declaration: HistoryDatabase.LastDeclaration?,
+        _ coding: StateCoding<State>,
+        in file: String
+    ) throws(HistoryError) -> (state: State, stays: Bool) {
+        let data = JSONValue(parsing: last.new.data)?.members ?? []
+        do {
+            return (try coding.carried(last.new.name, data: data), true)
+        } catch {
+            if declaration != nil, let lost = coding.lost { return (lost, false) }
+            guard declaration != nil else {
+                if last.seq == 0 { return (coding.initial, true) }
+                throw HistoryError(
+                    "\(file) is the history of another machine: \(error.sentence); start the program that "
+                        + "wrote it, or move the file away to begin anew",
+                    isLasting: true
+                )
+            }
+            throw HistoryError(
+                "\(file) ends in a state that the file does not have: \(error.sentence); or write \"lost: STATE\" "
+                    + "for where to go then, or start with the file as it was",
+                isLasting: true
+            )
+        }
+    }
+}
+
+extension RecordedTransition {
+    fileprivate func with(_ new: State) -> RecordedTransition {
+        RecordedTransition(
+            seq: self.seq,
+            old: self.old,
+            new: new,
+            at: self.at,
+            cause: self.cause,
+            by: self.by
+        )
+    }
+}

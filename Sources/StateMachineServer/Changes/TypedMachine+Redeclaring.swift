@@ -1,0 +1,75 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// What declares the machine becomes another while it is served.
+///
+/// What is in force is the declaration that the machine's own state leads to: it is replaced at the gate, in
+/// order with all that is proposed, and what has been asked for as the states were is judged at its turn as they
+/// are then. Here follows what only the event loop sees: what requests are read by, and what was made of it.
+extension TypedMachine {
+    /// Why what declares the machine stays as it was.
+    struct NotRedeclared: Error {
+        let sentence: String
+    }
+
+    /// Puts another declaration in force, with the present state carried over; told when it is, or why it is
+    /// not and everything stays.
+    func redeclare(
+        _ coding: StateCoding<State>,
+        done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
+    ) {
+        let stays = self.stays
+        self.machine.recast(
+            cause: coding.declaration?.cause,
+            in: self.decisions,
+            { snapshot in
+                // A deadline that has been proposed is one of the old declaration.
+                stays?.willRenew()
+                return coding.recast(snapshot.state)
+            },
+            completion: { outcome in
+                switch outcome {
+                case .same(let snapshot):
+                    self.redeclared(by: coding, at: snapshot)
+                    done(.success(snapshot.seq))
+                case .changed(let transition):
+                    self.redeclared(by: coding, at: transition.snapshot)
+                    done(.success(transition.seq))
+                case .impossible(let why): done(.failure(NotRedeclared(sentence: why)))
+                case .failed(.notCommitted(let why, _)):
+                    let sentence = "the change that it makes could not be made durable: \(why)"
+                    done(.failure(NotRedeclared(sentence: sentence)))
+                case .failed(let error): done(.failure(NotRedeclared(sentence: "\(error)")))
+                }
+            }
+        )
+    }
+
+    private func redeclared(by coding: StateCoding<State>, at snapshot: Snapshot<State>) {
+        self.use(coding)
+        self.receptionist?.catchUp()
+        self.stays?.redeclared(snapshot)
+        guard let declaration = coding.declaration else { return }
+        self.server?.redeclared(declaration, at: self.encoded(snapshot))
+    }
+
+    /// Whether a state is of another declaration than the machine is.
+    func isOutdated(_ state: State, at snapshot: Snapshot<State>) -> Bool {
+        guard let behaviour = self.coding.behaviour else { return false }
+        return behaviour.declaration(of: state) !== behaviour.declaration(of: snapshot.state)
+    }
+}
+
+extension StateCoding {
+    /// What becomes of a state of another declaration.
+    fileprivate func recast(_ state: State) -> Recast<State> {
+        do {
+            let data = self.data(of: state).members ?? []
+            let carried = try self.carried(state.name.rawValue, data: data)
+            let isSame = self.fragment(of: carried) == self.fragment(of: state)
+            return isSame ? .same(carried) : .changed(carried)
+        } catch {
+            return .impossible(error.sentence)
+        }
+    }
+}

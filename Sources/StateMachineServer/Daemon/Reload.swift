@@ -1,0 +1,104 @@
+import Logging
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+import Systemd
+
+/// What SIGHUP asks for: the limits, and what declares the machine, read anew; all of it or nothing.
+struct Reload<State: MachineState>: Sendable {
+    private let run: DaemonRun<State>
+    private let served: TypedMachine<State>
+    private let server: StateServer
+    private let status: StatusReporter
+    private var logger: Logger { self.run.logger }
+
+    init(
+        _ run: DaemonRun<State>,
+        _ served: TypedMachine<State>,
+        by server: StateServer,
+        showing status: StatusReporter
+    ) {
+        self.run = run
+        self.served = served
+        self.server = server
+        self.status = status
+    }
+
+    /// Reloads, and tells the service manager when that begins and when it is done, however it went.
+    func perform() async {
+        await self.run.manager.tell("reloading") { try $0.reloading() }
+        do {
+            try await self.readAnew()
+            self.status.reloadRefused(nil)
+        } catch let refusal as ReloadRefusal {
+            self.refused(refusal.problems)
+        } catch {
+            self.refused(["\(error)"])
+        }
+        await self.run.manager.tell("ready") { try $0.ready() }
+    }
+
+    private func readAnew() async throws {
+        let redeclaration = try self.run.redeclare?()
+        let limits = try self.run.configuration.reload?()
+        if let redeclaration { try await self.redeclare(redeclaration) }
+        guard let limits else { return }
+        let later = try await self.server.loop.submit { self.server.apply(limits) }.get()
+        self.logger.notice(
+            "\(CataloguedMessage.reloaded.rawValue)",
+            metadata: later.isEmpty ? [:] : ["atNextStart": "\(later.joined(separator: ", "))"]
+        )
+    }
+
+    private func refused(_ problems: [String]) {
+        for problem in problems { self.logger.error("\(problem)") }
+        self.logger.error(
+            "the reload is refused, going on with what was in force",
+            metadata: ["problems": "\(problems.count)"]
+        )
+        self.status.reloadRefused(problems.first ?? "?")
+    }
+
+    private func redeclare(_ new: Redeclaration<State>) async throws {
+        guard let declaration = new.coding.declaration else { return }
+        for warning in new.warnings { self.logger.warning("\(warning)") }
+        let promise = self.server.loop.makePromise(of: UInt64?.self)
+        self.server.loop.execute {
+            guard let old = self.served.declaration, old.hash != declaration.hash else {
+                return promise.succeed(nil)
+            }
+            if let oldName = old.machine, let name = declaration.machine, oldName != name {
+                return promise.fail(
+                    ReloadRefusal([
+                        "the file declares the machine \(name.quoted), and this is \(oldName.quoted): write "
+                            + "\"machine: \(oldName)\", or serve it as an instance of its own"
+                    ])
+                )
+            }
+            self.served.redeclare(new.coding) { result in
+                switch result {
+                case .success(let seq): promise.succeed(seq)
+                case .failure(let refusal): promise.fail(ReloadRefusal([refusal.sentence]))
+                }
+            }
+        }
+        guard let seq = try await promise.futureResult.get() else { return }
+        await self.note(declaration, from: seq)
+        var metadata: Logger.Metadata = ["declaration": "\(declaration.hash)", "seq": "\(seq)"]
+        metadata["version"] = declaration.version.map { "\($0.printable)" }
+        self.logger.notice("declared anew", metadata: metadata)
+    }
+
+    private func note(_ declaration: RecordedDeclaration, from seq: UInt64) async {
+        guard let history = self.run.machine.history else { return }
+        let failure = await withCheckedContinuation { continuation in
+            history.note(declaration, from: seq) { continuation.resume(returning: $0) }
+        }
+        if let failure {
+            self.logger.error(
+                "the declaration could not be written down, it is with the next change",
+                metadata: ["error": "\(failure)"]
+            )
+        }
+    }
+}
