@@ -179,14 +179,12 @@ struct StateMachineCommand: ParsableCommand {
             } else {
                 let coding = StateCoding<AppState>()
                 try await self.serve(coding, settings, configuration, logger) {
-                    if try DeclaredMachine.read(self.reloaded()) != nil {
-                        logger.warning(
-                            "a file declares a machine now, and is read at the next start only"
-                        )
-                    }
+                    if try DeclaredMachine.read(self.reloaded()) != nil { throw SuccessionNeeded() }
                     return Redeclaration(coding, warnings: [])
                 }
             }
+        } catch is SuccessionNeeded {
+            return SuccessionNeeded.exitStatus
         } catch {
             logger.critical("not running", metadata: ["error": "\(error)"])
             let failure = DaemonError(error)

@@ -40,6 +40,8 @@ struct DaemonRun<State: MachineState>: Sendable {
         case stop
         /// Another daemon is about to take this one's place.
         case restart
+        /// The same, and nobody knows yet.
+        case succession
     }
 
     /// Serves until graceful shutdown, or until a signal ends it.
@@ -155,11 +157,12 @@ struct DaemonRun<State: MachineState>: Sendable {
         for listener in listeners { try await listener.close() }
         switch end {
         case .stop: try await loop.flatSubmit { server.sayGoodbye(.shutdown) }.get()
-        case .restart: try await self.leaveConnections(of: server)
+        case .restart, .succession: try await self.leaveConnections(of: server)
         }
         await self.settleHistory()
         watchdog?.cancel()
         try await server.finishLog()
+        if end == .succession { throw SuccessionNeeded() }
     }
 
     private func log(_ trouble: String?, of work: HistoryWork) {
@@ -210,7 +213,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     /// Waits for the end, and does meanwhile what signals ask for.
     private func untilEnd(
         heeding signals: UnixSignalsSequence?,
-        reload: () async -> Void
+        reload: () async -> Bool
     ) async throws -> End {
         guard let signals else {
             try await gracefulShutdown()
@@ -229,7 +232,7 @@ struct DaemonRun<State: MachineState>: Sendable {
             defer { group.cancelAll() }
             for await signal in heard {
                 guard signal == .sighup else { return .restart }
-                await reload()
+                if await reload() { return .succession }
             }
             return .stop
         }

@@ -22,3 +22,14 @@ package struct ReloadRefusal: Error, Sendable {
         self.problems = problems
     }
 }
+
+/// What declares the machine has states of another kind from now on, which a process of its own serves.
+///
+/// Thrown by what reads the declaration, and then by the daemon when it has ended for that: whoever runs it
+/// exits with ``exitStatus``, and starts it again.
+package struct SuccessionNeeded: Error, Sendable {
+    /// `EX_TEMPFAIL` of sysexits.h; the units say `RestartForceExitStatus=75`.
+    package static var exitStatus: Int32 { 75 }
+
+    package init() {}
+}

@@ -25,10 +25,18 @@ struct Reload<State: MachineState>: Sendable {
     }
 
     /// Reloads, and tells the service manager when that begins and when it is done, however it went.
-    func perform() async {
+    ///
+    /// - Returns: whether another process has to go on.
+    func perform() async -> Bool {
         await self.run.manager.tell("reloading") { try $0.reloading() }
+        var needsSuccessor = false
         do {
-            try await self.readAnew()
+            do {
+                try await self.readAnew()
+            } catch is SuccessionNeeded {
+                try self.checkSuccession()
+                needsSuccessor = true
+            }
             self.status.reloadRefused(nil)
         } catch let refusal as ReloadRefusal {
             self.refused(refusal.problems)
@@ -36,6 +44,23 @@ struct Reload<State: MachineState>: Sendable {
             self.refused(["\(error)"])
         }
         await self.run.manager.tell("ready") { try $0.ready() }
+        return needsSuccessor
+    }
+
+    /// Whether the next process would start, and anybody starts it.
+    private func checkSuccession() throws(ReloadRefusal) {
+        if self.run.machine.history != nil, self.run.machine.snapshot.seq > 0 {
+            throw ReloadRefusal([
+                "a file declares a machine now, and the history is that of the stock states; stop the daemon, move "
+                    + "the history away, and start it"
+            ])
+        }
+        guard self.run.manager.notifier.isHeard else {
+            throw ReloadRefusal([
+                "a file declares a machine now, which is read at the next start; restart the daemon"
+            ])
+        }
+        self.logger.notice("a file declares a machine now, starting again to serve it")
     }
 
     private func readAnew() async throws {
