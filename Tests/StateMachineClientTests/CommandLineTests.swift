@@ -31,6 +31,10 @@ import Testing
         ["set", "ready", "true"],
         ["set", "ready", "=true"],
         ["set", "ready", "value=1", "value=2"],
+        ["set", "ready", "value=1", "value:=2"],
+        ["set", "ready", "value:=x"],
+        ["set", "ready", "value=1", "--data", "{}"],
+        ["update"],
         ["set", "ready", "--if-seq", "-1"],
         ["is"],
         ["wait"],
@@ -103,20 +107,26 @@ import Testing
 
     @Test func aBareValueIsRefusedWithTheRightSpelling() {
         let error = #expect(throws: ValidationError.self) {
-            try TypedValues.data(["true"], for: "ready")
+            try TypedValues.parse([]).check(["true"], example: "set ready")
         }
         #expect(error?.message.contains("statectl set ready value=true") == true)
     }
 
     @Test func valuesAreTypedAsTheProtocolHasThem() throws {
-        let data = try TypedValues.data(["a=true", "b=x=y", "c=", "d=[1]"], for: "s")
+        let words = ["a=true", "b=x=y", "c=", "d:=[1]", "e:=\"f\""]
+        let fields = try TypedValues.parse([]).fields(words, example: "set s")
         #expect(
-            data == [
-                JSONMember("a", true), JSONMember("b", "x=y"), JSONMember("c", ""),
-                JSONMember("d", [1]),
+            fields?.words == [
+                JSONMember("a", "true"), JSONMember("b", "x=y"), JSONMember("c", ""),
             ]
         )
-        #expect(try TypedValues.data([], for: "s") == nil)
+        #expect(fields?.values == [JSONMember("d", [1]), JSONMember("e", "f")])
+        #expect(try TypedValues.parse([]).fields([], example: "set s") == nil)
+        let whole = try TypedValues.parse(["--data", #"{"a":"true"}"#])
+        #expect(
+            try whole.fields([], example: "set s")
+                == FieldWords(values: [JSONMember("a", "true")])
+        )
         #expect(Pattern(typed: "ready:value=true") == "ready:value=true")
         #expect(Pattern(typed: #"{"state":"ready"}"#) == ["state": "ready"])
         #expect(Pattern(typed: "3") == "3")

@@ -18,6 +18,18 @@ import Testing
             #"{"op":"set","state":"ready","data":{"value":true},"ifSeq":41,"#
                 + #""ifState":"authentication","reenter":true,"cause":"login"}"#
         ),
+        (
+            .set("s", data: [JSONMember("a", 1)], words: [JSONMember("b", "1")]),
+            #"{"op":"set","state":"s","data":{"a":1},"words":{"b":"1"}}"#
+        ),
+        (
+            .send("e", words: [JSONMember("b", "null")]),
+            #"{"op":"send","event":"e","words":{"b":"null"}}"#
+        ),
+        (
+            .update([], words: [JSONMember("b", "2")], ifStay: 3),
+            #"{"op":"update","data":{},"words":{"b":"2"},"ifStay":3}"#
+        ),
         (.watch(), #"{"op":"watch"}"#),
         (
             .watch(since: "7f3a9c:40", only: ["ready", ["state": "authentication"]]),

@@ -25,29 +25,28 @@ struct LineJudge: Sendable {
     }
 
     private func judge(_ call: Request.Call) throws(WireError) -> Int {
-        switch call {
+        do {
+            _ = try self.other.schema.resolved(call)
+        } catch {
+            // Of the states of another machine.
+        }
+        switch try self.coding.schema.resolved(call) {
         case .set(let call):
-            for pattern in call.ifState.map({ [$0] }) ?? [] { try self.check(pattern) }
+            if let pattern = call.ifState { _ = self.coding.matches(pattern, self.current) }
             let state = try self.coding.state(call.state, data: call.data)
             _ = state == self.current
             return self.coding.fragment(of: state).count
         case .watch(let call):
-            for pattern in call.only ?? [] { try self.check(pattern) }
+            for pattern in call.only ?? [] { _ = self.coding.matches(pattern, self.current) }
             return call.since.flatMap(Cursor.init)?.description.utf8.count ?? 0
         case .wait(let call):
-            for pattern in call.until { try self.check(pattern) }
+            for pattern in call.until { _ = self.coding.matches(pattern, self.current) }
             return 0
         case .send, .update, .get, .unwatch, .hold, .release, .guard, .vote, .history, .describe,
             .stats, .ping,
             .help:
             return 0
         }
-    }
-
-    private func check(_ pattern: Pattern) throws(WireError) {
-        _ = self.coding.matches(pattern, self.current)
-        try? self.other.schema.check(pattern)
-        try self.coding.schema.check(pattern)
     }
 
     /// Nanoseconds of this thread that it takes to judge the line, at the best of so many times.

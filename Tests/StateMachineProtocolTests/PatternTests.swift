@@ -23,7 +23,7 @@ struct PatternTests {
     )
     func isANameWithData(_ text: String, _ state: String, _ data: String) throws {
         let pattern = try Pattern(text: text)
-        #expect(pattern.state == state)
+        #expect(pattern.name == state)
         #expect(JSONValue.object(pattern.data).text == data)
         #expect(pattern.written == .string(text))
         #expect(try Pattern(.string(text)) == pattern)
@@ -40,7 +40,7 @@ struct PatternTests {
     )
     func isAnObject(_ text: String, _ data: String) throws {
         let pattern = try Pattern(JSONValue(reading: text))
-        #expect(pattern.state == "a")
+        #expect(pattern.name == "a")
         #expect(JSONValue.object(pattern.data).text == data)
         #expect(pattern.written.text == text)
     }
@@ -96,8 +96,7 @@ struct PatternTests {
     )
     func matchesASubset(_ text: String, _ matches: Bool) throws {
         let coding = StateCoding<Job>()
-        let pattern = try Pattern(JSONValue(reading: text))
-        try coding.schema.check(pattern)
+        let pattern = try coding.schema.resolved(Pattern(JSONValue(reading: text)))
         let owner = Job.Owner(name: "ann", uid: 1000, groups: [4])
         let state = Job.running(id: 7, ratio: 1, tags: ["a", "b"], owner: owner, note: nil)
         #expect(coding.matches(pattern, state) == matches)

@@ -130,22 +130,8 @@ struct RequestTests {
 
     private func check(_ call: Request.Call) throws(WireError) {
         let coding = StateCoding<AppState>()
-        switch call {
-        case .send, .update: break
-        case .get, .unwatch, .release, .vote, .describe, .stats, .ping, .help: break
-        case .set(let call):
+        if case .set(let call) = try coding.schema.resolved(call) {
             _ = try coding.state(call.state, data: call.data)
-            if let pattern = call.ifState { try coding.schema.check(pattern) }
-        case .watch(let call):
-            for pattern in call.only ?? [] { try coding.schema.check(pattern) }
-        case .wait(let call):
-            for pattern in call.until + call.fail { try coding.schema.check(pattern) }
-        case .hold(let call):
-            for pattern in call.before { try coding.schema.check(pattern) }
-        case .guard(let call):
-            for pattern in call.before { try coding.schema.check(pattern) }
-        case .history(let call):
-            for pattern in call.only ?? [] { try coding.schema.check(pattern) }
         }
     }
 }

@@ -66,7 +66,7 @@ struct StateSchemaTests {
         ]
     )
     func admitsAPattern(_ text: String) throws {
-        try StateSchema(of: AppState.self).check(Pattern(text: text))
+        _ = try StateSchema(of: AppState.self).resolved(Pattern(text: text))
     }
 
     @Test(
@@ -79,7 +79,7 @@ struct StateSchemaTests {
     )
     func refusesAPattern(_ text: String, _ code: ErrorCode) {
         let error = #expect(throws: WireError.self) {
-            try StateSchema(of: AppState.self).check(Pattern(text: text))
+            _ = try StateSchema(of: AppState.self).resolved(Pattern(text: text))
         }
         #expect(error?.code == code)
         #expect(error?.known.isEmpty == false)
@@ -102,7 +102,7 @@ struct StateSchemaTests {
     )
     func refusesAValueOfNoState(_ text: String, _ message: String) {
         let error = #expect(throws: WireError.self) {
-            try StateSchema(of: Job.self).check(Pattern(text: text))
+            _ = try StateSchema(of: Job.self).resolved(Pattern(text: text))
         }
         #expect(error?.code == .badData)
         #expect(error?.message.hasPrefix(message) == true)
@@ -111,13 +111,13 @@ struct StateSchemaTests {
     @Test(
         "but lets through what may match, and what only decoding could judge",
         arguments: [
-            "queued:value=9223372036854775807", "failed:kind=disk", "ended:value=null",
+            "queued:value=9223372036854775807", "failed:kind=disk", "ended:value:=null",
             "ended:value=disk,after=0", "coded:value=410", "running:ratio=1", "failed:retries=1",
             "failed:unheardOf=1",
         ]
     )
     func admitsAValueOfSomeState(_ text: String) throws {
-        try StateSchema(of: Job.self).check(Pattern(text: text))
+        _ = try StateSchema(of: Job.self).resolved(Pattern(text: text))
     }
 }
 

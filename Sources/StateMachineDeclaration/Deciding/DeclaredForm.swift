@@ -17,6 +17,9 @@ package struct DeclaredForm: StateForm {
                     fields: state.fields.map(StateField.init),
                     successors: state.successors.map { names[$0] }
                 )
+            },
+            events: declaration.events.map {
+                StateSchema.Event($0.name, fields: $0.fields.map(StateField.init))
             }
         )
     }

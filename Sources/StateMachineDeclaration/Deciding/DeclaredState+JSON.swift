@@ -43,7 +43,8 @@ extension Declaration {
         return DeclaredState(self, number, values)
     }
 
-    /// The members that `key=value` words stand for, each typed as its field is declared.
+    /// The members that `key=value` words stand for, each typed as its field is declared; a key with a colon at its
+    /// end says that the value is JSON.
     package func data(
         ofWords words: [(key: String, value: String)],
         forState name: String
@@ -97,8 +98,10 @@ extension [DeclaredField] {
         owner: String
     ) throws(DeclaredRefusal) -> [JSONMember] {
         try words.map { (word) throws(DeclaredRefusal) -> JSONMember in
-            let field = self[try self.index(of: word.key, owner: owner)]
-            switch field.value(ofText: word.value) {
+            let isJSON = word.key.utf8.last == UInt8(ascii: ":")
+            let key = isJSON ? String(Substring(word.key.utf8.dropLast())) : word.key
+            let field = self[try self.index(of: key, owner: owner)]
+            switch field.value(ofWord: word.value, isJSON: isJSON) {
             case .success(let value): return JSONMember(field.name, value)
             case .failure(let objection):
                 throw .badData(
@@ -111,6 +114,22 @@ extension [DeclaredField] {
 }
 
 extension DeclaredField {
+    /// The value that a word after `key=` stands for, or after `key:=`, where it is JSON on purpose.
+    fileprivate func value(
+        ofWord word: String,
+        isJSON: Bool
+    ) -> Result<JSONValue, FieldObjection> {
+        // What is text may be called "null".
+        if self.isOptional, word == "null", isJSON || self.type != .string {
+            return .success(.null)
+        }
+        guard isJSON else { return self.value(ofText: word) }
+        guard let value = JSONValue(parsing: word) else {
+            return .failure(FieldObjection(sentence: "write JSON after :="))
+        }
+        return self.objection(to: value).map { .failure($0) } ?? .success(value)
+    }
+
     /// The value as it is kept, if it fits.
     func judged(_ value: JSONValue) throws(DeclaredRefusal) -> JSONValue {
         if let objection = self.objection(to: value) {

@@ -22,9 +22,9 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     package var keys: [RequestKey] {
         switch self {
         case .get, .unwatch, .describe, .stats, .ping, .help: []
-        case .set: [.state, .data, .ifSeq, .ifState, .ifStay, .reenter, .cause]
-        case .send: [.event, .data, .ifSeq, .ifState, .ifStay, .cause]
-        case .update: [.data, .ifStay, .cause]
+        case .set: [.state, .data, .words, .ifSeq, .ifState, .ifStay, .reenter, .cause]
+        case .send: [.event, .data, .words, .ifSeq, .ifState, .ifStay, .cause]
+        case .update: [.data, .words, .ifStay, .cause]
         case .watch: [.since, .only, .mode, .everyMs, .beatMs]
         case .wait: [.until, .fail, .since, .timeoutMs]
         case .hold: [.before, .mode, .maxMs, .why]
@@ -60,7 +60,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 /// The keys of requests: what reads a request and what writes one name them by these.
 package enum RequestKey: String, Sendable {
     case op, id
-    case state, event, data, ifSeq, ifState, ifStay, reenter, cause
+    case state, event, data, words, ifSeq, ifState, ifStay, reenter, cause
     case since, only, mode, everyMs, beatMs
     case until, fail, timeoutMs
     case before, maxMs, onTimeout, why

@@ -1,13 +1,16 @@
-/// Which states are meant: those of one name, or those among them whose data has these values.
+/// Which states are meant: those of one name or of a group, or those among them whose data has these values.
 ///
 /// Written as a string, `name` or `name:key=value,key=value`, or as an object,
 /// `{"state":"name","data":{…}}`.
 public struct Pattern: Hashable, Sendable {
-    package let state: String
-    /// What the data must have; empty means any.
-    package let data: [JSONMember]
+    /// The name of a state or of a group.
+    package let name: String
+    /// What the data must have; empty means any. Words are read by their look until
+    /// ``StateSchema/resolved(_:)`` has read them as the fields are typed.
+    package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.
     public let written: JSONValue
+    private let fields: FieldWords
 
     /// The pattern that is written like that.
     ///
@@ -17,7 +20,7 @@ public struct Pattern: Hashable, Sendable {
             self = try Pattern(written)
         } catch {
             // No state has that name.
-            self.init(state: "", data: [], written: written)
+            self.init(name: "", FieldWords(), written: written)
         }
     }
 
@@ -30,39 +33,51 @@ public struct Pattern: Hashable, Sendable {
         self.init(writing: value)
     }
 
-    private init(state: String, data: [JSONMember], written: JSONValue) {
-        self.state = state
-        self.data = data
+    private init(name: String, _ fields: FieldWords, written: JSONValue) {
+        self.name = name
+        self.fields = fields
         self.written = written
+        self.data = fields.members(typedBy: [], areAll: false)
     }
 
     /// Whether both are written the same.
     public static func == (left: Pattern, right: Pattern) -> Bool {
-        left.state.isSpelled(right.state) && left.data == right.data
+        left.name.isSpelled(right.name) && left.fields == right.fields
             && left.written == right.written
     }
 
-    /// Combines the state and the data.
+    /// Combines the name and what is asked for.
     public func hash(into hasher: inout Hasher) {
-        self.state.hashSpelling(into: &hasher)
-        hasher.combine(self.data)
+        self.name.hashSpelling(into: &hasher)
+        hasher.combine(self.fields)
     }
+
+    /// The same, with words read as those fields are typed.
+    func typed(by fields: [StateField], areAll: Bool) -> Pattern {
+        var pattern = self
+        pattern.data = self.fields.members(typedBy: fields, areAll: areAll)
+        return pattern
+    }
+
+    /// Whether it means states of that name.
+    package func selects(_ name: String) -> Bool { name.isSpelled(self.name) }
 
     /// Whether it means the state of that name with that `data`.
     package func matches(_ name: String, _ data: JSONValue) -> Bool {
-        name.isSpelled(self.state)
+        self.selects(name)
             && (self.data.isEmpty || JSONValue.object(self.data).isContained(in: data))
     }
 
     /// A name, or `name:key=value,key=value`.
     package init(text: String) throws(WireError) {
         let parts = text.split(at: ":", maxSplits: 1)
-        var data: [JSONMember] = []
-        if parts.count > 1 {
-            let fields = parts[1].split(at: ",", maxSplits: RequestLimits.fields)
-            data = try Pattern.members(fields, in: "pattern \(text.quoted)")
-        }
-        self.init(state: parts[0], data: data, written: .string(text))
+        let fields =
+            parts.count > 1 ? parts[1].split(at: ",", maxSplits: RequestLimits.fields) : []
+        self.init(
+            name: parts[0],
+            try FieldWords(fields, in: "pattern \(text.quoted)"),
+            written: .string(text)
+        )
     }
 
     /// A pattern as it stands in a request: a string, or `{"state":"name","data":{…}}`.
@@ -85,7 +100,7 @@ public struct Pattern: Hashable, Sendable {
             guard let data = (value["data"] ?? .object([])).members else {
                 throw WireError(.badData, "data of a pattern must be an object")
             }
-            self.init(state: state, data: data, written: value)
+            self.init(name: state, FieldWords(values: data), written: value)
         case .null, .bool, .number, .array:
             throw WireError(
                 .badRequest,
@@ -101,38 +116,6 @@ public struct Pattern: Hashable, Sendable {
             "there are \(count) patterns in \(place); there may be \(RequestLimits.patterns)"
         )
     }
-
-    /// `key=value` items; a value that is JSON is that value, else a string.
-    static func members(
-        _ items: [String],
-        in place: String
-    ) throws(WireError) -> [JSONMember] {
-        guard items.count <= RequestLimits.fields else {
-            throw WireError(
-                .limit,
-                "there are more than \(RequestLimits.fields) fields in \(place)"
-            )
-        }
-        var members: [JSONMember] = []
-        var keys: Set<Spelling> = []
-        for item in items {
-            let parts = item.split(at: "=", maxSplits: 1)
-            guard parts.count == 2, !parts[0].isEmpty else {
-                throw WireError(
-                    .badRequest,
-                    "\(item.quoted) in \(place) should be key=value"
-                )
-            }
-            let key = parts[0]
-            guard keys.insert(Spelling(key)).inserted else {
-                throw WireError(.badRequest, "\(key.quoted) stands twice in \(place)")
-            }
-            members.append(
-                JSONMember(key, JSONValue(typed: parts[1]))
-            )
-        }
-        return members
-    }
 }
 
 extension Pattern: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
@@ -147,7 +130,7 @@ extension Pattern: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
 
 extension String {
     /// By scalars: a separator stays one even if the next scalar combines with it.
-    fileprivate func split(
+    func split(
         at separator: Unicode.Scalar,
         maxSplits: Int = .max
     ) -> [String] {

@@ -111,6 +111,25 @@ struct RequestKeys {
         return value
     }
 
+    /// What is given as `data`; null says that there is none.
+    var data: JSONValue? { self[.data] == .null ? nil : self[.data] }
+
+    /// Fields as words, none of them in `data` too.
+    func words() throws(WireError) -> [JSONMember] {
+        guard let value = self[.words] else { return [] }
+        guard let words = value.members, words.allSatisfy({ $0.value.string != nil }) else {
+            throw self.mismatch(.words, "an object of strings", value)
+        }
+        let given = Set((self.data?.members ?? []).map { Spelling($0.key) })
+        if let doubled = words.first(where: { given.contains(Spelling($0.key)) }) {
+            throw WireError(
+                .badRequest,
+                "\(doubled.key.quoted) stands in data and in words; give it once"
+            )
+        }
+        return words
+    }
+
     func pattern(_ key: RequestKey) throws(WireError) -> Pattern? {
         guard let value = self[key] else { return nil }
         return try Pattern(value)

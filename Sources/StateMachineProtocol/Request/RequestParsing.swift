@@ -145,20 +145,22 @@ extension Request.Call {
             guard let state = rest.first else {
                 throw WireError(.badRequest, "set needs a state: set STATE [key=value …]")
             }
-            self = .set(SetCall(state: state, data: try Self.data(rest.dropFirst(), of: .set)))
+            let fields = try FieldWords(Array(rest.dropFirst()), in: operation.rawValue)
+            self = .set(SetCall(state: state, data: fields.data, words: fields.words))
             return
         case .send:
             guard let event = rest.first else {
                 throw WireError(.badRequest, "send needs an event: send EVENT [key=value …]")
             }
-            self = .send(SendCall(event: event, data: try Self.data(rest.dropFirst(), of: .send)))
+            let fields = try FieldWords(Array(rest.dropFirst()), in: operation.rawValue)
+            self = .send(SendCall(event: event, data: fields.data, words: fields.words))
             return
         case .update:
             guard !rest.isEmpty else {
                 throw WireError(.badRequest, "update needs a field: update key=value …")
             }
-            let members = try Pattern.members(rest, in: "update")
-            self = .update(UpdateCall(data: .object(members)))
+            let fields = try FieldWords(rest, in: operation.rawValue)
+            self = .update(UpdateCall(data: fields.data, words: fields.words))
             return
         case .watch:
             let patterns = try Pattern.patterns(rest)
@@ -180,15 +182,9 @@ extension Request.Call {
     }
 }
 
-extension Request.Call {
-    /// What `key=value` words stand for; nil without any.
-    private static func data(
-        _ words: ArraySlice<String>,
-        of operation: Operation
-    ) throws(WireError) -> JSONValue? {
-        let members = try Pattern.members(Array(words), in: operation.rawValue)
-        return members.isEmpty ? nil : .object(members)
-    }
+extension FieldWords {
+    /// The values that are JSON on purpose; nil without any.
+    fileprivate var data: JSONValue? { self.values.isEmpty ? nil : .object(self.values) }
 }
 
 extension Pattern {

@@ -18,6 +18,7 @@ extension Request {
     /// - Parameters:
     ///   - state: the case's name.
     ///   - data: the associated values; nil leaves the key out.
+    ///   - words: further ones as people type them, in strings: what each means the field's type says.
     ///   - ifSeq: only if the machine is at this seq.
     ///   - ifState: only if the current state matches this pattern.
     ///   - ifStay: only in the stay that began with this seq.
@@ -27,6 +28,7 @@ extension Request {
     public static func set(
         _ state: String,
         data: [JSONMember]? = nil,
+        words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
         ifState: Pattern? = nil,
         ifStay: UInt64? = nil,
@@ -36,6 +38,7 @@ extension Request {
         let call = SetCall(
             state: state,
             data: data.map { .object($0) },
+            words: words,
             ifSeq: ifSeq,
             ifState: ifState,
             ifStay: ifStay,
@@ -50,6 +53,7 @@ extension Request {
     /// - Parameters:
     ///   - event: its name.
     ///   - data: what it carries; nil leaves the key out.
+    ///   - words: further fields as people type them, in strings: what each means the field's type says.
     ///   - ifSeq: only if the machine is at this seq.
     ///   - ifState: only if the current state matches this pattern.
     ///   - ifStay: only in the stay that began with this seq.
@@ -58,6 +62,7 @@ extension Request {
     public static func send(
         _ event: String,
         data: [JSONMember]? = nil,
+        words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
         ifState: Pattern? = nil,
         ifStay: UInt64? = nil,
@@ -66,6 +71,7 @@ extension Request {
         let call = SendCall(
             event: event,
             data: data.map { .object($0) },
+            words: words,
             ifSeq: ifSeq,
             ifState: ifState,
             ifStay: ifStay,
@@ -78,15 +84,18 @@ extension Request {
     ///
     /// - Parameters:
     ///   - data: the new values; null removes a field that may be absent.
+    ///   - words: further ones as people type them, in strings: what each means the field's type says.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func update(
         _ data: [JSONMember],
+        words: [JSONMember] = [],
         ifStay: UInt64? = nil,
         cause: String? = nil
     ) -> Request {
-        Request(.update(UpdateCall(data: .object(data), ifStay: ifStay, cause: cause)))
+        let call = UpdateCall(data: .object(data), words: words, ifStay: ifStay, cause: cause)
+        return Request(.update(call))
     }
 
     /// Asks for every change.

@@ -2,6 +2,8 @@
 package struct SendCall: Hashable, Sendable {
     package var event: String
     package var data: JSONValue?
+    /// Further fields of it, as words that the fields' types read.
+    package var words: [JSONMember]
     /// Only if the machine is at this seq.
     package var ifSeq: UInt64?
     /// Only if the current state matches.
@@ -13,6 +15,7 @@ package struct SendCall: Hashable, Sendable {
     package init(
         event: String,
         data: JSONValue? = nil,
+        words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
         ifState: Pattern? = nil,
         ifStay: UInt64? = nil,
@@ -20,6 +23,7 @@ package struct SendCall: Hashable, Sendable {
     ) {
         self.event = event
         self.data = data
+        self.words = words
         self.ifSeq = ifSeq
         self.ifState = ifState
         self.ifStay = ifStay
@@ -29,7 +33,8 @@ package struct SendCall: Hashable, Sendable {
     init(_ keys: RequestKeys) throws(WireError) {
         self.init(
             event: try keys.needed(.event, .send, keys.string(.event)),
-            data: keys[.data],
+            data: keys.data,
+            words: try keys.words(),
             ifSeq: try keys.count(.ifSeq),
             ifState: try keys.pattern(.ifState),
             ifStay: try keys.count(.ifStay),
@@ -40,6 +45,7 @@ package struct SendCall: Hashable, Sendable {
     func write(to members: inout RequestMembers) {
         members.add(.event, .string(self.event))
         members.add(.data, self.data)
+        members.add(.words, self.words.isEmpty ? nil : .object(self.words))
         members.add(.ifSeq, self.ifSeq)
         members.add(.ifState, self.ifState?.written)
         members.add(.ifStay, self.ifStay)

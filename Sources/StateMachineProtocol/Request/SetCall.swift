@@ -4,6 +4,8 @@
 package final class SetCall: Sendable {
     package let state: String
     package let data: JSONValue?
+    /// Further fields of it, as words that the fields' types read.
+    package let words: [JSONMember]
     /// Only if the machine is at this seq.
     package let ifSeq: UInt64?
     /// Only if the current state matches.
@@ -17,6 +19,7 @@ package final class SetCall: Sendable {
     package init(
         state: String,
         data: JSONValue? = nil,
+        words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
         ifState: Pattern? = nil,
         ifStay: UInt64? = nil,
@@ -25,6 +28,7 @@ package final class SetCall: Sendable {
     ) {
         self.state = state
         self.data = data
+        self.words = words
         self.ifSeq = ifSeq
         self.ifState = ifState
         self.ifStay = ifStay
@@ -35,7 +39,8 @@ package final class SetCall: Sendable {
     convenience init(_ keys: RequestKeys) throws(WireError) {
         self.init(
             state: try keys.needed(.state, .set, keys.string(.state)),
-            data: keys[.data],
+            data: keys.data,
+            words: try keys.words(),
             ifSeq: try keys.count(.ifSeq),
             ifState: try keys.pattern(.ifState),
             ifStay: try keys.count(.ifStay),
@@ -47,6 +52,7 @@ package final class SetCall: Sendable {
     func write(to members: inout RequestMembers) {
         members.add(.state, .string(self.state))
         members.add(.data, self.data)
+        members.add(.words, self.words.isEmpty ? nil : .object(self.words))
         members.add(.ifSeq, self.ifSeq)
         members.add(.ifState, self.ifState?.written)
         members.add(.ifStay, self.ifStay)
@@ -57,8 +63,8 @@ package final class SetCall: Sendable {
 
 extension SetCall: Hashable {
     package static func == (a: SetCall, b: SetCall) -> Bool {
-        a.state == b.state && a.data == b.data && a.ifSeq == b.ifSeq && a.ifState == b.ifState
-            && a.ifStay == b.ifStay && a.reenter == b.reenter && a.cause == b.cause
+        a.state == b.state && a.data == b.data && a.words == b.words && a.ifSeq == b.ifSeq
+            && a.ifState == b.ifState && a.ifStay == b.ifStay && a.reenter == b.reenter && a.cause == b.cause
     }
 
     package func hash(into hasher: inout Hasher) {

@@ -14,7 +14,7 @@ extension RecordedTransition.State {
     /// The first of the patterns that it matches.
     package func first(of patterns: [Pattern]) -> Pattern? {
         // Most patterns name another state, or nothing but a state.
-        let named = patterns.filter { $0.state == self.name }
+        let named = patterns.filter { $0.selects(self.name) }
         if let first = named.first, first.data.isEmpty { return first }
         guard !named.isEmpty, let data = JSONValue(parsing: self.data) else { return nil }
         return named.first { $0.matches(self.name, data) }

@@ -37,18 +37,32 @@ package struct StateSchema: Sendable {
         }
     }
 
+    /// Something that can be sent to the machine.
+    package struct Event: Hashable, Sendable {
+        package let name: String
+        package let fields: [StateField]
+
+        package init(_ name: String, fields: [StateField]) {
+            self.name = name
+            self.fields = fields
+        }
+    }
+
     package let cases: [Case]
+    package let events: [Event]
 
     /// What the type of a field has against a value: state, field by its own key, objection.
     private let objection: @Sendable (String, JSONMember) -> DecodingError?
 
     /// A schema of cases whose fields say all that their values have to be.
-    package init(_ cases: [Case]) {
+    package init(_ cases: [Case], events: [Event] = []) {
         self.cases = cases
+        self.events = events
         self.objection = { _, _ in nil }
     }
 
     package init<State: EnumState>(of type: State.Type) {
+        self.events = []
         self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
         self.cases = State.Name.allCases.map { name in
             let probes = StateProbe.probe(name.rawValue, of: State.self)
@@ -79,25 +93,33 @@ package struct StateSchema: Sendable {
         )
     }
 
-    /// Refuses a pattern that no state can ever match, as far as that can be told: of an object or
-    /// an array it may ask for a part, which has nothing to be decoded as.
-    package func check(_ pattern: Pattern) throws(WireError) {
-        let found = try self.case(pattern.state)
-        for member in pattern.data {
-            guard let field = try found.check(member), field.type.isScalar, member.value != .null
-            else {
-                continue
-            }
-            try found.checkMarks(of: member)
-            guard
-                let objection = self.objection(found.name, JSONMember(field.key, member.value))
-            else { continue }
-            throw WireError(.badData, objection.sentence(about: found.name))
-        }
+    /// The pattern with its words read as the fields are typed.
+    ///
+    /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match, as far as that can be
+    ///   told: of an object or an array it may ask for a part, which has nothing to be decoded as.
+    package func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {
+        let found = try self.case(pattern.name)
+        let resolved = pattern.typed(by: found.fields, areAll: found.isComplete)
+        for member in resolved.data { try self.check(member, in: found) }
+        return resolved
+    }
+
+    private func check(_ member: JSONMember, in found: Case) throws(WireError) {
+        guard let field = try found.check(member), field.type.isScalar, member.value != .null
+        else { return }
+        try found.checkMarks(of: member)
+        guard let objection = self.objection(found.name, JSONMember(field.key, member.value))
+        else { return }
+        throw WireError(.badData, objection.sentence(about: found.name))
     }
 }
 
 extension StateSchema.Case {
+    /// What is given to it, with words read as its fields are typed.
+    func members(of given: FieldWords) -> [JSONMember] {
+        given.members(typedBy: self.fields, areAll: self.isComplete)
+    }
+
     /// The field that `member` fills, if it can; nil if only decoding can tell.
     @discardableResult
     func check(_ member: JSONMember) throws(WireError) -> StateField? {

@@ -60,7 +60,7 @@ extension RecordedTransition.State {
     fileprivate var matching: (Pattern) -> Bool {
         var data: JSONValue??
         return { pattern in
-            guard pattern.state == self.name else { return false }
+            guard pattern.selects(self.name) else { return false }
             if pattern.data.isEmpty { return true }
             let value = data ?? JSONValue(parsing: self.data)
             data = .some(value)

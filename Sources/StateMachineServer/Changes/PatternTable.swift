@@ -21,7 +21,7 @@ struct PatternTable<Item> {
     mutating func update(_ pattern: Pattern, _ body: (inout Item?) -> Void) -> Bool {
         guard pattern.data.allSatisfy(\.value.isEqualOrNot) else { return false }
         let data = pattern.data.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-        let place = Place(state: pattern.state, data: data)
+        let place = Place(state: pattern.name, data: data)
         let fields = data.map { JSONValue.string($0.key) }
         var item = self.items.removeValue(forKey: place)
         let wasThere = item != nil

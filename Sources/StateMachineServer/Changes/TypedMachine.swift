@@ -299,7 +299,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         if let data = call.data, data.members == nil {
             throw WireError(.badData, "data of \(call.name) must be an object")
         }
-        if let pattern = call.pattern { try self.schema.check(pattern) }
         self.holdGroups()
         let event = TypedEvent(
             call,

@@ -19,7 +19,6 @@ struct HistoryAnswers {
 
     /// Queues an answer.
     func begin(_ call: HistoryCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
         var cursor = self.server.first - 1
         var resync: ServerLine.Resync?
         switch call.since.map({ self.server.resumePoint($0) }) {
@@ -141,7 +140,7 @@ struct HistoryAnswers {
 
     /// Ends an answer of the last process whose numbering is gone.
     func end(_ record: HandOverRecord.History) {
-        guard let run = HistoryRun(record) else { return }
+        guard let run = HistoryRun(record, of: self.server.machine.schema) else { return }
         run.endAnew()
         self.outbox.append(self.server.summary(of: run), replies: 1)
     }

@@ -317,21 +317,25 @@ final class Outbox {
     }
 
     /// Goes on with the answers of the last process, in their order; `watch` is the one at a place there.
-    func goOn(with record: HandOverRecord.Connection, watch: (Int) -> Watch?) {
+    func goOn(
+        with record: HandOverRecord.Connection,
+        of schema: StateSchema,
+        watch: (Int) -> Watch?
+    ) {
         for segment in record.outbox {
             var mark: Mark?
             switch segment.mark {
             case .start(let index): mark = watch(index).map { .start($0) }
             case .end(let index): mark = watch(index).map { .end($0) }
             case .history(let record):
-                let run = HistoryRun(record)
+                let run = HistoryRun(record, of: schema)
                 self.bytes += run?.request.count ?? 0
                 mark = run.map { .history($0) }
             case nil: break
             }
             self.append(Array(segment.bytes), replies: segment.replies, mark: mark)
         }
-        self.run = record.history.flatMap { HistoryRun($0) }
+        self.run = record.history.flatMap { HistoryRun($0, of: schema) }
         self.bytes += self.run?.request.count ?? 0
     }
 

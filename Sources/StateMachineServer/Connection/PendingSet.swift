@@ -171,8 +171,12 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
                 case .unhandled: return .unhandled
                 }
             case .update(let call):
-                let data = call.data.members ?? []
-                return .state(try self.typed(behaviour.updated(state, with: data)))
+                let data = self.coding.schema.data(
+                    call.data,
+                    words: call.words,
+                    ofState: state.name.rawValue
+                )
+                return .state(try self.typed(behaviour.updated(state, with: data?.members ?? [])))
             }
         } catch {
             return .rejected(error)

@@ -154,7 +154,7 @@ struct Requests {
             )
         }
         self.server.catchUp()
-        switch request.call {
+        switch try self.server.machine.schema.resolved(request.call) {
         case .get:
             ServerLine.writeReply(
                 to: &self.server.line,

@@ -52,7 +52,6 @@ final class Sets {
         guard !self.server.isClosing else { throw .shuttingDown }
         let state = try machine.state(call.state, data: call.data)
         try self.checkLength(of: state, lineLength: lineLength)
-        if let pattern = call.ifState { try machine.schema.check(pattern) }
         return state
     }
 

@@ -31,7 +31,6 @@ final class Subscriptions {
     // MARK: - Requests
 
     func begin(_ call: WatchCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        for pattern in call.only ?? [] { try self.server.machine.schema.check(pattern) }
         guard call.beatMs ?? .max >= ServerLimits.beatMs else {
             throw WireError(
                 .badRequest,
@@ -189,6 +188,7 @@ final class Subscriptions {
         let watches = record.watches.map { watch in
             Watch(
                 watch,
+                of: self.server.machine.schema,
                 head: self.server.ring.head,
                 declarations: self.server.declarations(knownBefore: watch.declaration)
             )
@@ -200,7 +200,7 @@ final class Subscriptions {
     /// Begins a watch of the last process anew: its numbering is gone.
     func beginAnew(_ watch: HandOverRecord.Watch) {
         guard !watch.isEnding else { return }
-        let (call, id) = watch.call ?? (WatchCall(), nil)
+        let (call, id) = watch.call(self.server.machine.schema) ?? (WatchCall(), nil)
         self.begin(
             Watch(
                 call,

@@ -152,7 +152,6 @@ final class Voters {
         _ patience: Patience,
         _ body: @escaping @Sendable (Question) -> Void
     ) throws(WireError) {
-        for pattern in patterns { try self.server.machine.schema.check(pattern) }
         voter.begin(
             self.server.machine.addVoter(
                 name,

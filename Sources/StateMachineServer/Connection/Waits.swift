@@ -40,7 +40,6 @@ final class Waits {
 
     /// Answers when a state matches, which may be one that has passed or the current one.
     func begin(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        for pattern in call.until + call.fail { try self.server.machine.schema.check(pattern) }
         try self.kept.checkRoom(
             "waits",
             self.waits.count,
@@ -168,7 +167,7 @@ final class Waits {
         var objection: WireError?
         for pattern in wait.call.until {
             do {
-                try schema.check(pattern)
+                _ = try schema.resolved(pattern)
                 return false
             } catch {
                 objection = objection ?? error
@@ -321,7 +320,7 @@ final class Waits {
                 replies: 1
             )
         case .failed(let pattern):
-            let message = "reached \(pattern.state), which counts as failure"
+            let message = "reached \(pattern.name), which counts as failure"
             self.refuse(wait, WireError(.failedState, message), report) { writer in
                 writer.json("matched", pattern.written)
             }

@@ -51,7 +51,9 @@ extension ConnectionParts {
         if self.server.isContinuing(handOver) {
             // The same numbering: watches go on at their cursors, and answers in their order.
             let watches = self.subscriptions.goOn(with: record)
-            self.outbox.goOn(with: record) { $0 < watches.count ? watches[$0] : nil }
+            self.outbox.goOn(with: record, of: self.server.machine.schema) {
+                $0 < watches.count ? watches[$0] : nil
+            }
         } else {
             self.beginAnew(after: record)
         }
@@ -84,7 +86,7 @@ extension ConnectionParts {
         do {
             guard let request = try Request.parse(Array(line)) else { return }
             do {
-                try body(request)
+                try body(request.resolved(by: self.server.machine.schema))
             } catch {
                 self.outbox.reply(ServerLine.refusal(id: request.id, error))
             }

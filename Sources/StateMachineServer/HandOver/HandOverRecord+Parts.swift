@@ -19,11 +19,17 @@ extension Watch {
     }
 
     /// The watch again, where it was; nil if the record makes no sense.
-    convenience init?(_ record: HandOverRecord.Watch, head: UInt64, declarations: Int) {
+    convenience init?(
+        _ record: HandOverRecord.Watch,
+        of schema: StateSchema,
+        head: UInt64,
+        declarations: Int
+    ) {
+        let asked = record.call(schema)
         guard record.cursor <= head, record.reported <= head,
-            record.request == nil || record.call != nil
+            record.request == nil || asked != nil
         else { return nil }
-        let (call, id) = record.call ?? (WatchCall(), nil)
+        let (call, id) = asked ?? (WatchCall(), nil)
         self.init(
             call,
             id: id,
@@ -40,9 +46,9 @@ extension Watch {
 
 extension HandOverRecord.Watch {
     /// What was asked for.
-    var call: (WatchCall, RequestID?)? {
+    func call(_ schema: StateSchema) -> (WatchCall, RequestID?)? {
         guard let line = self.request, let request = Request(again: line),
-            case .watch(let call) = request.call
+            case .watch(let call) = schema.resolvedAgain(request.call)
         else { return nil }
         return (call, request.id)
     }
@@ -78,8 +84,9 @@ extension HistoryRun {
     }
 
     /// The answer again, where it was; nil if the record makes no sense.
-    convenience init?(_ record: HandOverRecord.History) {
-        guard let request = Request(again: record.request), case .history(let call) = request.call,
+    convenience init?(_ record: HandOverRecord.History, of schema: StateSchema) {
+        guard let request = Request(again: record.request),
+            case .history(let call) = schema.resolvedAgain(request.call),
             record.cursor <= record.end, record.count <= call.most
         else { return nil }
         self.init(
@@ -91,6 +98,17 @@ extension HistoryRun {
             request: Array(record.request)
         )
         self.sent(Int(record.count))
+    }
+}
+
+extension StateSchema {
+    /// The same, of a request that was found good before; if it is not any more, its patterns match nothing.
+    fileprivate func resolvedAgain(_ call: Request.Call) -> Request.Call {
+        do {
+            return try self.resolved(call)
+        } catch {
+            return call
+        }
     }
 }
 

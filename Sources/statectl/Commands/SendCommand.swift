@@ -6,7 +6,7 @@ struct SendCommand: AsyncParsableCommand {
         commandName: "send",
         abstract: "Tell the machine of an event.",
         usage: """
-            statectl send EVENT [key=value …] [--if-seq N] [--if-state PATTERN] [--if-stay N] \
+            statectl send EVENT [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--if-stay N] \
             [--cause TEXT]
             """,
         discussion: """
@@ -23,19 +23,26 @@ struct SendCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("What it carries: key=value.", valueName: "key=value"))
     var values: [String] = []
 
+    @OptionGroup var typed: TypedValues
+
     @OptionGroup var conditions: Conditions
 
     @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
     var cause: String?
 
     func validate() throws {
-        _ = try TypedValues.data(self.values, for: self.event)
+        try self.typed.check(self.values, example: "send \(self.event)")
     }
 
     func run() async throws {
+        let fields = try self.typed.fields(
+            self.values,
+            example: "send \(self.event)"
+        )
         let request = Request.send(
             self.event,
-            data: try TypedValues.data(self.values, for: self.event),
+            data: fields?.values,
+            words: fields?.words ?? [],
             ifSeq: self.conditions.ifSeq,
             ifState: self.conditions.pattern,
             ifStay: self.conditions.ifStay,

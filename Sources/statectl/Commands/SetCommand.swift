@@ -6,7 +6,7 @@ struct SetCommand: AsyncParsableCommand {
         commandName: "set",
         abstract: "Set the state.",
         usage: """
-            statectl set STATE [key=value …] [--if-seq N] [--if-state PATTERN] [--if-stay N] \
+            statectl set STATE [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--if-stay N] \
             [--reenter] [--cause TEXT]
             """
     )
@@ -25,6 +25,8 @@ struct SetCommand: AsyncParsableCommand {
     )
     var values: [String] = []
 
+    @OptionGroup var typed: TypedValues
+
     @OptionGroup var conditions: Conditions
 
     @Flag(help: "Make a transition even if the state is the same.")
@@ -34,13 +36,18 @@ struct SetCommand: AsyncParsableCommand {
     var cause: String?
 
     func validate() throws {
-        _ = try TypedValues.data(self.values, for: self.state)
+        try self.typed.check(self.values, example: "set \(self.state)")
     }
 
     func run() async throws {
+        let fields = try self.typed.fields(
+            self.values,
+            example: "set \(self.state)"
+        )
         let request = Request.set(
             self.state,
-            data: try TypedValues.data(self.values, for: self.state),
+            data: fields?.values,
+            words: fields?.words ?? [],
             ifSeq: self.conditions.ifSeq,
             ifState: self.conditions.pattern,
             ifStay: self.conditions.ifStay,

@@ -10,8 +10,8 @@ struct Statectl: AsyncParsableCommand {
         commandName: "statectl",
         abstract: "Show, set and follow the state that a statemachine daemon holds.",
         discussion: """
-            A PATTERN is a state's name, or name:key=value,key=value. A value that is JSON is that \
-            value, else a string.
+            A PATTERN is a state's name, or name:key=value,key=value. What a value means the field's \
+            type says: of a text every value is the text. key:=JSON says JSON on purpose.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \

@@ -1,27 +1,53 @@
 import ArgumentParser
 import StateMachineClient
 
-/// Reads values as people type them.
-enum TypedValues {
-    /// The data that `key=value` words stand for; nil without any.
-    static func data(_ words: [String], for state: String) throws -> [JSONMember]? {
-        guard !words.isEmpty else { return nil }
-        var members: [JSONMember] = []
-        for word in words {
-            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, !parts[0].isEmpty else {
-                throw ValidationError(
-                    "\"\(word)\" is not key=value; a value without a label is written "
-                        + "value=…: statectl set \(state) value=\(parts.last ?? "")"
-                )
-            }
-            let key = String(parts[0])
-            guard !members.contains(where: { $0.key == key }) else {
-                throw ValidationError("\"\(key)\" is given twice; give each key once")
-            }
-            members.append(JSONMember(key, JSONValue(typed: parts[1])))
+/// Fields as they are typed after a command: words, or all of them as one object.
+struct TypedValues: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "All values as one JSON object; - reads it from standard input.",
+            valueName: "json"
+        )
+    )
+    var data: String?
+
+    /// What is typed: words keep their text, for the daemon knows what the fields' types are.
+    ///
+    /// - Parameters:
+    ///   - words: `key=value` or `key:=JSON`.
+    ///   - example: what a complaint about a word without a key shows as right.
+    /// - Returns: nil if nothing is given.
+    func fields(_ words: [String], example: String) throws -> FieldWords? {
+        guard let text = self.data else {
+            return words.isEmpty ? nil : try Self.fields(words, example: example)
         }
-        return members
+        let object = text == "-" ? try StandardInput.text(upTo: RequestLimits.lineBytes) : text
+        guard let members = JSONValue(parsing: object)?.members else {
+            throw ValidationError("--data is not a JSON object, like '{\"key\":\"value\"}'")
+        }
+        return FieldWords(values: members)
+    }
+
+    /// Complains of what can be told to be wrong before anything is read.
+    func check(_ words: [String], example: String) throws {
+        _ = try Self.fields(words, example: example)
+        guard self.data == nil || words.isEmpty else {
+            throw ValidationError("give the values as key=value or with --data, not both")
+        }
+    }
+
+    private static func fields(_ words: [String], example: String) throws -> FieldWords {
+        if let word = words.first(where: { !$0.dropFirst().contains("=") }) {
+            throw ValidationError(
+                "\"\(word)\" is not key=value; a value without a label is written "
+                    + "value=…: statectl \(example) value=\(word.drop { $0 == "=" })"
+            )
+        }
+        do {
+            return try FieldWords(words, in: "the command line")
+        } catch {
+            throw ValidationError(error.message)
+        }
     }
 }
 

@@ -5,16 +5,18 @@ struct UpdateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Change fields of the present state, and stay in it.",
-        usage: "statectl update key=value … [--if-stay N] [--cause TEXT]",
+        usage: "statectl update key=value … | --data JSON [--if-stay N] [--cause TEXT]",
         discussion: """
-            Deadlines and commands go on. key=null removes a field that may be absent.
+            Deadlines and commands go on. key:=null removes a field that may be absent.
             """
     )
 
     @OptionGroup var options: SharedOptions
 
     @Argument(help: ArgumentHelp("The new values: key=value.", valueName: "key=value"))
-    var values: [String]
+    var values: [String] = []
+
+    @OptionGroup var typed: TypedValues
 
     @Option(
         help: ArgumentHelp("Only in the stay that began with this number.", valueName: "n")
@@ -25,12 +27,17 @@ struct UpdateCommand: AsyncParsableCommand {
     var cause: String?
 
     func validate() throws {
-        _ = try TypedValues.data(self.values, for: "…")
+        guard !self.values.isEmpty || self.typed.data != nil else {
+            throw ValidationError("name the fields: statectl update key=value …")
+        }
+        try self.typed.check(self.values, example: "update")
     }
 
     func run() async throws {
+        let fields = try self.typed.fields(self.values, example: "update")
         let request = Request.update(
-            try TypedValues.data(self.values, for: "…") ?? [],
+            fields?.values ?? [],
+            words: fields?.words ?? [],
             ifStay: self.ifStay,
             cause: self.cause
         )

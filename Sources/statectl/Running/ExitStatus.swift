@@ -48,7 +48,8 @@ enum ExitStatus: Int32, Error {
 
     init(_ code: ErrorCode) {
         switch code {
-        case .unknownState, .badData, .badRequest, .badJSON, .unknownOperation: self = .usage
+        case .unknownState, .unknownEvent, .badData, .badRequest, .badJSON, .unknownOperation:
+            self = .usage
         case .forbidden: self = .notPermitted
         case .timeout: self = .timeout
         case .shuttingDown: self = .lost

@@ -1,0 +1,96 @@
+extension Request {
+    /// The same, with patterns and words read as the machine's fields are typed; see
+    /// ``StateSchema/resolved(_:)-(Request.Call)``.
+    package func resolved(by schema: StateSchema) throws(WireError) -> Request {
+        Request(id: self.id, try schema.resolved(self.call))
+    }
+}
+
+extension StateSchema {
+    /// What is asked for, with patterns and words read as the machine's fields are typed.
+    ///
+    /// The words of an `update` stay what they are: which fields it means is known at its turn.
+    ///
+    /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match.
+    package func resolved(_ call: Request.Call) throws(WireError) -> Request.Call {
+        switch call {
+        case .set(let call):
+            // Most have neither.
+            guard call.ifState != nil || !call.words.isEmpty else { return .set(call) }
+            return .set(
+                SetCall(
+                    state: call.state,
+                    data: self.data(call.data, words: call.words, ofState: call.state),
+                    ifSeq: call.ifSeq,
+                    ifState: try self.resolved(call.ifState),
+                    ifStay: call.ifStay,
+                    reenter: call.reenter,
+                    cause: call.cause
+                )
+            )
+        case .send(var call):
+            call.ifState = try self.resolved(call.ifState)
+            call.data = self.data(call.data, words: call.words, ofEvent: call.event)
+            call.words = []
+            return .send(call)
+        case .watch(var call):
+            call.only = try self.resolved(call.only)
+            return .watch(call)
+        case .wait(var call):
+            call.until = try self.resolved(call.until)
+            call.fail = try self.resolved(call.fail)
+            return .wait(call)
+        case .hold(var call):
+            call.before = try self.resolved(call.before)
+            return .hold(call)
+        case .guard(var call):
+            call.before = try self.resolved(call.before)
+            return .guard(call)
+        case .history(var call):
+            call.only = try self.resolved(call.only)
+            return .history(call)
+        case .get, .update, .unwatch, .release, .vote, .describe, .stats, .ping, .help:
+            return call
+        }
+    }
+
+    private func resolved(_ pattern: Pattern?) throws(WireError) -> Pattern? {
+        guard let pattern else { return nil }
+        return try self.resolved(pattern)
+    }
+
+    private func resolved(_ patterns: [Pattern]) throws(WireError) -> [Pattern] {
+        try patterns.map { (pattern) throws(WireError) in try self.resolved(pattern) }
+    }
+
+    private func resolved(_ patterns: [Pattern]?) throws(WireError) -> [Pattern]? {
+        guard let patterns else { return nil }
+        return try self.resolved(patterns) as [Pattern]
+    }
+
+    /// What is given a state of that name, with words read as its fields are typed; nil if nothing is.
+    package func data(
+        _ data: JSONValue?,
+        words: [JSONMember],
+        ofState name: String
+    ) -> JSONValue? {
+        // What is no state is refused where it is made.
+        guard let found = self.cases.first(where: { $0.name.isSpelled(name) }) else { return data }
+        return self.data(data, words) { found.members(of: $0) }
+    }
+
+    private func data(_ data: JSONValue?, words: [JSONMember], ofEvent name: String) -> JSONValue? {
+        guard let event = self.events.first(where: { $0.name.isSpelled(name) }) else { return data }
+        return self.data(data, words) { $0.members(typedBy: event.fields) }
+    }
+
+    private func data(
+        _ data: JSONValue?,
+        _ words: [JSONMember],
+        _ members: (FieldWords) -> [JSONMember]
+    ) -> JSONValue? {
+        // What is no object is refused where it is used.
+        guard !words.isEmpty, let values = (data ?? .object([])).members else { return data }
+        return .object(members(FieldWords(values: values, words: words)))
+    }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import SystemPackage
+
+/// Standard input, where a command reads what it is given there.
+enum StandardInput {
+    /// All of it, up to its end.
+    ///
+    /// - Parameter limit: bytes; more are refused.
+    static func text(upTo limit: Int) throws -> String {
+        var bytes: [UInt8] = []
+        while true {
+            let more = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
+                count = try FileDescriptor.standardInput.read(
+                    into: UnsafeMutableRawBufferPointer(buffer)
+                )
+            }
+            if more.isEmpty { break }
+            bytes += more
+            guard bytes.count <= limit else {
+                throw ValidationError("standard input is longer than \(limit) bytes")
+            }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ValidationError("standard input is not UTF-8")
+        }
+        return text
+    }
+}
