@@ -100,7 +100,8 @@ struct DeclaredWordTests {
             #expect(needed.error == "bad-data")
             let none = try await client.ask(#"{"op":"update","data":null}"#)
             #expect(none.string("message") == "update needs the key \"data\"")
-            #expect(try await client.ask(#"{"op":"send","event":"play","data":null}"#).ok == true)
+            let bare = try await client.ask(#"{"op":"send","event":"play","data":null}"#)
+            #expect(bare.string("message") == "\"play\" needs \"title\"")
         }
     }
 

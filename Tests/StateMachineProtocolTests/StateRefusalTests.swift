@@ -4,15 +4,23 @@ import Testing
 
 @Suite("A state that is not one is refused, with what would be right")
 struct StateRefusalTests {
-    @Test("an unknown name", arguments: ["raedy", "", "Ready", "ready ", "ready(true)"])
-    func unknownName(_ name: String) {
+    @Test(
+        "an unknown name",
+        arguments: [
+            ("raedy", "did you mean ready?"), ("Ready", "did you mean ready?"),
+            ("ready ", "did you mean ready?"), ("dataRetreival", "did you mean dataRetrieval?"),
+            ("", "known: ready, authentication, dataRetrieval"),
+            ("ready(true)", "known: ready, authentication, dataRetrieval"),
+        ]
+    )
+    func unknownName(_ name: String, _ remark: String) {
         let names = ["ready", "authentication", "dataRetrieval"]
         self.expectError(
             StateCoding<AppState>(),
             name,
             "{}",
             .unknownState,
-            "there is no state \"\(name)\"; known: ready, authentication, dataRetrieval",
+            "there is no state \"\(name)\"; \(remark)",
             known: names
         )
     }

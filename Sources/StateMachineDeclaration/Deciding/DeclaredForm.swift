@@ -10,16 +10,20 @@ package struct DeclaredForm: StateForm {
     package init(_ declaration: Declaration) {
         self.declared = declaration
         let names = declaration.stateNames
+        let cases = declaration.states.map { state in
+            StateSchema.Case(
+                state.name,
+                fields: state.fields.map(StateField.init),
+                successors: state.successors.map { names[$0] }
+            )
+        }
         self.schema = StateSchema(
-            declaration.states.map { state in
-                StateSchema.Case(
-                    state.name,
-                    fields: state.fields.map(StateField.init),
-                    successors: state.successors.map { names[$0] }
-                )
-            },
+            cases,
             events: declaration.events.map {
                 StateSchema.Event($0.name, fields: $0.fields.map(StateField.init))
+            },
+            groups: declaration.groups.map { group in
+                StateGroup(group.name, of: group.members.map { cases[$0] })
             }
         )
     }

@@ -23,21 +23,16 @@ package enum DeclaredRefusal: Error, Hashable, Sendable {
     package var sentence: String {
         switch self {
         case .unknownState(let name, let known):
-            "there is no state \(name.quoted)" + Self.remark(on: name, known)
+            "there is no state \(name.quoted)" + NearestName.remark(on: name, among: known)
         case .unknownEvent(let name, let known):
             known.isEmpty
                 ? "this machine has no events"
-                : "there is no event \(name.quoted)" + Self.remark(on: name, known)
+                : "there is no event \(name.quoted)" + NearestName.remark(on: name, among: known)
         case .badData(let sentence, _): sentence
         case .illegalTransition(let name, let from, let allowed):
             "\(name.quoted) may not be set from \(from.quoted); "
                 + (allowed.isEmpty
                     ? "nothing may" : "allowed: \(allowed.joined(separator: ", "))")
         }
-    }
-
-    private static func remark(on name: String, _ known: [String]) -> String {
-        if let nearest = NearestName.of(name, among: known) { return "; did you mean \(nearest)?" }
-        return known.count > NearestName.listed ? "" : "; known: \(known.joined(separator: ", "))"
     }
 }

@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// What has been found to be wrong while one file is read.
 ///
 /// A reference, for all that read parts of the file add to it; it never leaves the reading.
@@ -61,10 +63,9 @@ final class Problems {
     /// What to say of a name that is not among the known ones: the nearest, or all, or nothing.
     func suggestion(for name: String, among known: some Sequence<String>) -> String {
         guard self.errors < Self.suggestionLimit else { return "" }
-        let known = Array(known)
-        if let nearest = NearestName.of(name, among: known) { return "; did you mean \(nearest)?" }
-        guard !known.isEmpty, known.count <= NearestName.listed else { return "" }
-        return "; known: \(known.joined(separator: ", "))"
+        var names: Set<Spelling> = []
+        // What the file has twice is said where it stands.
+        return NearestName.remark(on: name, among: known.filter { names.insert(Spelling($0)).inserted })
     }
 
     private func add(

@@ -11,6 +11,8 @@ public struct Pattern: Hashable, Sendable {
     /// The pattern as its author wrote it, to be given back.
     public let written: JSONValue
     private let fields: FieldWords
+    /// The group that is meant; nil if it is a state, or nobody has looked.
+    private var group: StateGroup?
 
     /// The pattern that is written like that.
     ///
@@ -52,15 +54,25 @@ public struct Pattern: Hashable, Sendable {
         hasher.combine(self.fields)
     }
 
-    /// The same, with words read as those fields are typed.
-    func typed(by fields: [StateField], areAll: Bool) -> Pattern {
+    /// The same, with words read as those fields are typed, and of that group's states if it is of a group.
+    func typed(
+        by fields: [StateField],
+        areAll: Bool,
+        of group: StateGroup? = nil
+    ) -> Pattern {
         var pattern = self
+        pattern.group = group
         pattern.data = self.fields.members(typedBy: fields, areAll: areAll)
         return pattern
     }
 
     /// Whether it means states of that name.
-    package func selects(_ name: String) -> Bool { name.isSpelled(self.name) }
+    package func selects(_ name: String) -> Bool {
+        self.group?.has(name) ?? name.isSpelled(self.name)
+    }
+
+    /// Whether it means the states of a group.
+    package var isOfGroup: Bool { self.group != nil }
 
     /// Whether it means the state of that name with that `data`.
     package func matches(_ name: String, _ data: JSONValue) -> Bool {

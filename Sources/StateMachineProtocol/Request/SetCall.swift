@@ -64,7 +64,8 @@ package final class SetCall: Sendable {
 extension SetCall: Hashable {
     package static func == (a: SetCall, b: SetCall) -> Bool {
         a.state == b.state && a.data == b.data && a.words == b.words && a.ifSeq == b.ifSeq
-            && a.ifState == b.ifState && a.ifStay == b.ifStay && a.reenter == b.reenter && a.cause == b.cause
+            && a.ifState == b.ifState && a.ifStay == b.ifStay && a.reenter == b.reenter
+            && a.cause == b.cause
     }
 
     package func hash(into hasher: inout Hasher) {

@@ -50,19 +50,22 @@ package struct StateSchema: Sendable {
 
     package let cases: [Case]
     package let events: [Event]
+    package let groups: [StateGroup]
 
     /// What the type of a field has against a value: state, field by its own key, objection.
     private let objection: @Sendable (String, JSONMember) -> DecodingError?
 
     /// A schema of cases whose fields say all that their values have to be.
-    package init(_ cases: [Case], events: [Event] = []) {
+    package init(_ cases: [Case], events: [Event] = [], groups: [StateGroup] = []) {
         self.cases = cases
         self.events = events
+        self.groups = groups
         self.objection = { _, _ in nil }
     }
 
     package init<State: EnumState>(of type: State.Type) {
         self.events = []
+        self.groups = []
         self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
         self.cases = State.Name.allCases.map { name in
             let probes = StateProbe.probe(name.rawValue, of: State.self)
@@ -86,11 +89,24 @@ package struct StateSchema: Sendable {
     /// The case of that name.
     package func `case`(_ name: String) throws(WireError) -> Case {
         if let found = self.cases.first(where: { $0.name.isSpelled(name) }) { return found }
+        if let group = self.group(name) {
+            throw WireError(
+                .unknownState,
+                "\(name.quoted) is a group; name one of its states",
+                known: group.members
+            )
+        }
         throw WireError(
             .unknownState,
-            "there is no state \(name.quoted); known: \(self.names.joined(separator: ", "))",
+            "there is no state \(name.quoted)"
+                + NearestName.remark(on: name, among: self.names),
             known: self.names
         )
+    }
+
+    /// The group of that name.
+    private func group(_ name: String) -> StateGroup? {
+        self.groups.first { $0.name.isSpelled(name) }
     }
 
     /// The pattern with its words read as the fields are typed.
@@ -98,7 +114,16 @@ package struct StateSchema: Sendable {
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match, as far as that can be
     ///   told: of an object or an array it may ask for a part, which has nothing to be decoded as.
     package func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {
-        let found = try self.case(pattern.name)
+        if let group = self.group(pattern.name) { return try group.resolved(pattern) }
+        guard let found = self.cases.first(where: { $0.name.isSpelled(pattern.name) }) else {
+            let known = self.names + self.groups.map(\.name)
+            throw WireError(
+                .unknownState,
+                "there is no state \(self.groups.isEmpty ? "" : "or group ")\(pattern.name.quoted)"
+                    + NearestName.remark(on: pattern.name, among: known),
+                known: known
+            )
+        }
         let resolved = pattern.typed(by: found.fields, areAll: found.isComplete)
         for member in resolved.data { try self.check(member, in: found) }
         return resolved

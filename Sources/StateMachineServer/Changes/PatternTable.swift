@@ -4,8 +4,8 @@ import StateMachineProtocol
 /// for, however many patterns there are.
 ///
 /// A pattern is in it by its state's name and the values that it asks for, texts byte for byte as patterns
-/// compare them. One that asks for a number, which has many spellings, or for a part of an object or an array
-/// has no place here.
+/// compare them. One that asks for a number, which has many spellings, or for a part of an object or an array,
+/// and one that means a group have no place here.
 struct PatternTable<Item> {
     private struct Place: Hashable {
         let state: String
@@ -19,7 +19,7 @@ struct PatternTable<Item> {
     /// Changes what belongs to a pattern, which may be nothing; returns whether the pattern has a place.
     @discardableResult
     mutating func update(_ pattern: Pattern, _ body: (inout Item?) -> Void) -> Bool {
-        guard pattern.data.allSatisfy(\.value.isEqualOrNot) else { return false }
+        guard !pattern.isOfGroup, pattern.data.allSatisfy(\.value.isEqualOrNot) else { return false }
         let data = pattern.data.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         let place = Place(state: pattern.name, data: data)
         let fields = data.map { JSONValue.string($0.key) }

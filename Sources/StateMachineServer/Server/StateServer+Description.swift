@@ -38,6 +38,12 @@ extension StateServer {
                 }
                 let events = self.machine.events
                 if let events { writer.json("events", events) }
+                if !schema.groups.isEmpty {
+                    writer.json(
+                        "groups",
+                        .object(schema.groups.map { JSONMember($0.name, .strings($0.members)) })
+                    )
+                }
                 let operations = door.operations(withEvents: events != nil)
                 let errors = ErrorCode.allCases.filter { events != nil || $0 != .unknownEvent }
                 writer.json("operations", .strings(operations.map(\.rawValue)))

@@ -10,7 +10,7 @@ struct Statectl: AsyncParsableCommand {
         commandName: "statectl",
         abstract: "Show, set and follow the state that a statemachine daemon holds.",
         discussion: """
-            A PATTERN is a state's name, or name:key=value,key=value. What a value means the field's \
+            A PATTERN is the name of a state or a group, or name:key=value,key=value. What a value means the field's \
             type says: of a text every value is the text. key:=JSON says JSON on purpose.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \

@@ -9,6 +9,12 @@ struct DescriptionText {
     func text(_ reply: Line) -> String {
         var sections: [String] = []
         sections.append(self.section("states", self.table(self.states(reply))))
+        if let events = reply["events"]?.members, !events.isEmpty {
+            sections.append(self.section("events", self.table(events.map(Self.event))))
+        }
+        if let groups = reply["groups"]?.members, !groups.isEmpty {
+            sections.append(self.section("groups", self.table(groups.map(Self.group))))
+        }
         let others: [(String, JSONValue?)] = [
             ("operations", reply["operations"]),
             ("limits", reply["limits"]),
@@ -41,6 +47,17 @@ struct DescriptionText {
             }
             return (name.printable + arguments, remarks.joined(separator: "; "))
         }
+    }
+
+    private static func event(_ event: JSONMember) -> (String, String) {
+        let fields = Self.fields(event.value)
+        let arguments = fields.isEmpty ? "" : "(\(fields.joined(separator: ", ")))"
+        return (event.key.printable + arguments, "")
+    }
+
+    private static func group(_ group: JSONMember) -> (String, String) {
+        let names = (group.value.elements ?? []).map(\.shortText)
+        return (group.key.printable, names.joined(separator: ", "))
     }
 
     private static func fields(_ fields: JSONValue?) -> [String] {

@@ -1,0 +1,82 @@
+/// Finds the name that was probably meant.
+package enum NearestName {
+    /// Up to how many names are listed where none is near.
+    ///
+    /// 24: two lines of a terminal.
+    package static let listed = 24
+
+    /// Edits that make another word of any name.
+    ///
+    /// 6: comparing two names of 64 letters looks at a thousand pairs then, and three hundred names are compared
+    /// in a fraction of a millisecond.
+    private static let mostEdits = 6
+
+    /// What to say of a name that is not among the known ones: the nearest, or all, or nothing.
+    package static func remark(on name: String, among known: [String]) -> String {
+        if let nearest = self.of(name, among: known) { return "; did you mean \(nearest)?" }
+        guard !known.isEmpty, known.count <= self.listed else { return "" }
+        return "; known: \(known.joined(separator: ", "))"
+    }
+
+    /// The candidate that is fewest edits away from `name`, if they are few.
+    package static func of(_ name: String, among candidates: [String]) -> String? {
+        // Names have up to 64 characters; what is longer is no misspelt name.
+        guard name.utf8.count <= 80 else { return nil }
+        let letters = Self.letters(name)
+        guard letters.count > 1 else { return nil }
+        // A third of the letters wrong, and it is another word.
+        var allowed = min(max(1, letters.count / 3), Self.mostEdits)
+        var nearest: String?
+        for candidate in candidates where abs(candidate.utf8.count - letters.count) <= allowed {
+            guard let edits = Self.edits(from: letters, to: Self.letters(candidate), atMost: allowed)
+            else { continue }
+            nearest = candidate
+            guard edits > 0 else { break }
+            // Only what is nearer counts from here on.
+            allowed = edits - 1
+        }
+        return nearest
+    }
+
+    private static func letters(_ name: String) -> [UInt8] {
+        name.utf8.map { letter in
+            switch letter {
+            case UInt8(ascii: "_"): UInt8(ascii: "-")
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): letter | 0x20
+            default: letter
+            }
+        }
+    }
+
+    /// The Levenshtein distance, two letters that have changed places counting once; nil if it is more than
+    /// `limit`, beyond which no pair of letters is looked at.
+    private static func edits(from old: [UInt8], to new: [UInt8], atMost limit: Int) -> Int? {
+        let far = limit + 1
+        var earlier = [Int](repeating: far, count: new.count + 1)
+        var last = (0...new.count).map { min($0, far) }
+        var row = earlier
+        for (index, letter) in old.enumerated() {
+            let first = max(0, index - limit)
+            let end = min(new.count, index + limit + 1)
+            guard first < end || index < limit else { return nil }
+            row[0] = min(index + 1, far)
+            if first > 0 { row[first] = far }
+            var least = row[first]
+            for column in first..<max(first, end) {
+                let other = new[column]
+                var edits = last[column] + (letter == other ? 0 : 1)
+                edits = min(edits, row[column] + 1, last[column + 1] + 1, far)
+                if index > 0, column > 0, letter == new[column - 1], old[index - 1] == other {
+                    edits = min(edits, earlier[column - 1] + 1)
+                }
+                row[column + 1] = edits
+                least = min(least, edits)
+            }
+            if end < new.count { row[end + 1] = far }
+            // A change of places may still come of the row before.
+            guard least <= limit || (last.min() ?? far) <= limit else { return nil }
+            (earlier, last, row) = (last, row, earlier)
+        }
+        return last[new.count] <= limit ? last[new.count] : nil
+    }
+}
