@@ -36,10 +36,16 @@ public struct DeclarationReading: Sendable {
             return nil
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            problems.error(.start, "the file is not UTF-8")
+            let isUTF16 = bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
+            problems.error(
+                .start,
+                isUTF16 ? "the file is UTF-16; save it as UTF-8" : "the file is not UTF-8"
+            )
             return nil
         }
-        guard let root = YAMLTree.read(bytes, problems) else {
+        // A byte order mark says nothing in UTF-8, and some editors write it.
+        let isMarked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        guard let root = YAMLTree.read(isMarked ? Array(bytes[3...]) : bytes, problems) else {
             if !problems.hasErrors { problems.error(.start, "the file is empty") }
             return nil
         }

@@ -29,8 +29,16 @@ public struct DeclarationFile: Sendable {
     /// Reads a file.
     public init(path: String) throws(Unreadable) {
         self.path = path
+        if let kind = Self.kind(of: path) {
+            throw Unreadable(sentence: "\(path) is \(kind), not a file that declares a machine")
+        }
         do {
-            let file = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
+            // What takes the file's place in between does not keep us waiting either.
+            let file = try FileDescriptor.open(
+                FilePath(path),
+                .readOnly,
+                options: [.closeOnExec, .nonBlocking]
+            )
             self.bytes = try file.closeAfter { try Self.bytes(of: file) }
         } catch {
             throw Unreadable(sentence: "cannot read \(path): \(error)")
@@ -41,6 +49,20 @@ public struct DeclarationFile: Sendable {
     /// What it says, or what is wrong with it.
     public var reading: DeclarationReading {
         DeclarationReading(self.bytes, isWritableByOthers: self.isWritableByOthers)
+    }
+
+    /// What it is if it is no file; nil if it is one, or nothing.
+    private static func kind(of path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return nil
+        case S_IFDIR: return "a directory"
+        case S_IFIFO: return "a FIFO"
+        case S_IFSOCK: return "a socket"
+        case S_IFCHR, S_IFBLK: return "a device"
+        default: return "something else"
+        }
     }
 
     private static func bytes(of file: FileDescriptor) throws -> [UInt8] {

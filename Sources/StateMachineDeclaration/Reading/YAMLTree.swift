@@ -12,6 +12,17 @@ struct YAMLTree {
     /// 65,536: more than 256 states with 32 fields each take, and few enough to be held in a few megabytes.
     static let maxValues = 65_536
 
+    /// Keys in a map.
+    ///
+    /// 1024: four times as many as there may be states, so that there is a sentence on those; a file of nothing
+    /// but keys is not read to its end.
+    private static let maxKeys = 1024
+
+    /// Values in a list.
+    ///
+    /// 4096: more than a field has that lists what it can be.
+    private static let maxElements = 4096
+
     /// Up to how many keys are looked through one by one.
     ///
     /// 16: maps of a machine seldom have more.
@@ -70,6 +81,8 @@ struct YAMLTree {
     private var open: [Open] = []
     private var root: YAMLNode?
     private var values = 0
+    /// Whether nothing more is read.
+    private var isOver = false
 
     /// The one document of a text; nil if there is none, or its end was not reached.
     static func read(_ bytes: [UInt8], _ problems: Problems) -> YAMLNode? {
@@ -102,6 +115,7 @@ struct YAMLTree {
                 }
             case .scalar, .sequence, .mapping, .end, .alias:
                 guard self.take(event) else { return nil }
+                if self.isOver { return self.rootSoFar() }
             }
         }
     }
@@ -166,6 +180,9 @@ struct YAMLTree {
             return self.setKey(.refused)
         }
         let last = self.open.count - 1
+        guard self.open[last].entries.count < Self.maxKeys else {
+            return self.stop(position, "this map has more than \(Self.maxKeys) keys")
+        }
         if let first = self.open[last].place(of: scalar.text) {
             self.problems.error(
                 position,
@@ -174,6 +191,17 @@ struct YAMLTree {
             return self.setKey(.refused)
         }
         self.setKey(.read(scalar, position))
+    }
+
+    /// Reads no further than here; what was read is looked at.
+    private mutating func stop(_ position: FilePosition, _ sentence: String) {
+        self.isOver = true
+        self.problems.cut(position, "\(sentence) up to here; no machine has that many")
+    }
+
+    private mutating func rootSoFar() -> YAMLNode? {
+        while !self.open.isEmpty { self.close() }
+        return self.root
     }
 
     private mutating func setKey(_ key: Open.Key) { self.open[self.open.count - 1].key = key }
@@ -210,6 +238,9 @@ struct YAMLTree {
         let last = self.open.count - 1
         guard self.open[last].isMapping else {
             self.open[last].elements.append(node)
+            if self.open[last].elements.count > Self.maxElements, !self.isOver {
+                self.stop(position, "this list has more than \(Self.maxElements) values")
+            }
             return
         }
         if case .read(let key, let position) = self.open[last].key {

@@ -14,6 +14,7 @@ package struct FieldWords: Hashable, Sendable {
     /// - Parameters:
     ///   - texts: `key=value` or `key:=JSON`.
     ///   - place: where they stand, for what is said of a wrong one.
+    /// - Throws: `bad-request` or `limit`.
     package init(_ texts: [String], in place: String) throws(WireError) {
         guard texts.count <= RequestLimits.fields else {
             throw WireError(

@@ -5,7 +5,9 @@
 public struct Pattern: Hashable, Sendable {
     /// The name of a state or of a group.
     package let name: String
-    /// What the data must have; empty means any. Words are read by their look until
+    /// What the data must have; empty means any.
+    ///
+    /// Words are read by their look until
     /// ``StateSchema/resolved(_:)`` has read them as the fields are typed.
     package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.

@@ -17,6 +17,7 @@ struct TypedValues: ParsableArguments {
     ///   - words: `key=value` or `key:=JSON`.
     ///   - example: what a complaint about a word without a key shows as right.
     /// - Returns: nil if nothing is given.
+    /// - Throws: `ValidationError`, or why standard input cannot be read.
     func fields(_ words: [String], example: String) throws -> FieldWords? {
         guard let text = self.data else {
             return words.isEmpty ? nil : try Self.fields(words, example: example)

@@ -6,6 +6,8 @@ enum StandardInput {
     /// All of it, up to its end.
     ///
     /// - Parameter limit: bytes; more are refused.
+    /// - Returns: the text.
+    /// - Throws: `ValidationError`, or why it cannot be read.
     static func text(upTo limit: Int) throws -> String {
         var bytes: [UInt8] = []
         while true {
