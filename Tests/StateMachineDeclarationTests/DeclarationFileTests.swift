@@ -70,15 +70,15 @@ import Testing
         )
     }
 
-    @Test func aGroupThatIsThereTwiceIsKnownOnce() {
+    @Test func aNameThatIsThereTwiceIsKnownOnce() {
         let text = """
             start: a
             always: [zzz]
-            groups: {g: {states: [a]}, g: {states: [a]}}
+            groups: {a: {states: [a]}}
             states: {a: {}}
             """
         let errors = DeclarationReading(Array(text.utf8)).problems.map { $0.line(in: "f") }
-        #expect(errors.contains("f:2:10: there is no state or group \"zzz\"; known: a, g"))
+        #expect(errors.contains("f:2:10: there is no state or group \"zzz\"; known: a"))
     }
 
     @Test func instancesHaveFilesOfTheirOwn() {

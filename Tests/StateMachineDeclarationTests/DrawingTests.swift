@@ -82,6 +82,64 @@ import Testing
         )
     }
 
+    @Test func ofWhatADaemonDescribes() throws {
+        let description = try #require(
+            JSONValue(
+                parsing: #"""
+                    {"states":[
+                    {"state":"idle","fields":{}},
+                    {"state":"a\"b","fields":{"n":{"type":"integer","optional":true},"p":{"type":"string","values":["x","y"]}},
+                    "groups":["all"],"when":{"go":"idle","back":"again","look":"stay"},"after":{"ms":90000,"state":"idle"},
+                    "run":true,"moves":{"done":"idle","exit 2":"gone"},"final":true}],
+                    "initial":{"state":"idle","data":{}},"transitions":{"idle":["a\"b"],"a\"b":["idle","a\"b"]}}
+                    """#
+            )
+        )
+        let drawing = try #require(Drawing(description: description, present: #"a"b"#))
+        #expect(
+            drawing.text(as: .text) == #"""
+                idle  (start)
+                  set → a"b
+
+                a"b  (present; final; in all)
+                  n: integer?
+                  p: x|y
+                  runs a command
+                  look: stay
+                  go, after 1min30s, done → idle
+                  back → a"b
+                  set → any
+                """#
+        )
+        #expect(drawing.text(as: .dot).contains(#"s1 [label="a\"b", peripheries=2, penwidth=3];"#))
+        #expect(drawing.text(as: .mermaid).contains(#"state "a_b" as s1"#))
+        #expect(Drawing(description: ["states": []]) == nil)
+    }
+
+    /// What a daemon tells of a declared machine draws the same picture as its file.
+    @Test(arguments: ["kiosk", "ota", "worker"])
+    func theDescriptionHasAllArrows(name: String) throws {
+        let machine = try declaration(Fixture.text("machines/\(name).yaml"))
+        let form = DeclaredForm(machine)
+        let states = form.schema.cases.map { state in
+            JSONValue.object(
+                [JSONMember("state", .string(state.name))]
+                    + (form.behaviour?.description(of: state.name) ?? [])
+            )
+        }
+        let transitions = form.schema.cases.map {
+            JSONMember($0.name, .array($0.successors.map { .string($0) }))
+        }
+        let described = Drawing(
+            description: [
+                "states": .array(states), "transitions": .object(transitions),
+                "machine": .string(name),
+                "initial": ["state": .string(machine.initial.declared.name)],
+            ]
+        )
+        #expect(described?.text(as: .dot) == Drawing(machine).text(as: .dot))
+    }
+
     @Test func theSchemaKnowsEveryKey() throws {
         let schema = try #require(JSONValue(parsing: DeclarationSchema.text))
         let properties = try #require(schema["properties"]?.members)

@@ -82,6 +82,16 @@ package struct DeclaredBehaviour: StateBehaviour {
         let when = state.reactions.sorted { $0.key < $1.key }.map { event, reaction in
             JSONMember(self.declaration.events[event].name, .string(self.word(for: reaction)))
         }
+        let moves = self.declaration.edges(from: number).compactMap { edge -> JSONMember? in
+            switch edge.kind {
+            case .event, .after, .set: nil
+            case .done, .exit, .failed, .interrupted, .boot:
+                JSONMember(
+                    edge.kind.label,
+                    .string(self.declaration.states[edge.to].name)
+                )
+            }
+        }
         let after = state.after.map { after in
             JSONMember(
                 "after",
@@ -97,6 +107,8 @@ package struct DeclaredBehaviour: StateBehaviour {
             when.isEmpty ? nil : JSONMember("when", .object(when)),
             after,
             state.run == nil ? nil : JSONMember("run", .bool(true)),
+            moves.isEmpty ? nil : JSONMember("moves", .object(moves)),
+            state.isFinal ? JSONMember("final", .bool(true)) : nil,
         ].compactMap(\.self)
     }
 

@@ -1,16 +1,14 @@
-import StateMachineCore
-
 extension Drawing {
     /// A state diagram; states have numbers, for a name may have what Mermaid reads otherwise.
     var mermaid: String {
         var lines = ["stateDiagram-v2"]
-        for (number, state) in self.declaration.states.enumerated() {
-            lines.append("    state \"\(state.name)\" as s\(number)")
+        for (number, state) in self.states.enumerated() {
+            lines.append("    state \"\(state.name.harmless)\" as s\(number)")
         }
-        lines.append("    [*] --> s\(self.declaration.initial.number)")
-        for (number, state) in self.declaration.states.enumerated() {
-            for arrow in self.arrows(from: number) {
-                let label = arrow.labels.joined(separator: ", ")
+        lines.append("    [*] --> s\(self.initial)")
+        for (number, state) in self.states.enumerated() {
+            for arrow in state.arrows {
+                let label = arrow.labels.map(\.harmless).joined(separator: ", ")
                 lines.append("    s\(number) --> s\(arrow.to) : \(label)")
             }
             if state.isFinal { lines.append("    s\(number) --> [*]") }
@@ -20,5 +18,13 @@ extension Drawing {
             lines.append("    class s\(present) present")
         }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension String {
+    /// The text without what Mermaid gives a meaning, for which it has no escape; a daemon's states may have any
+    /// name.
+    fileprivate var harmless: String {
+        String(self.map { "\"<>;#:%".contains($0) ? "_" : $0 })
     }
 }

@@ -11,23 +11,34 @@ package struct Drawing: Sendable {
         case dot
     }
 
+    /// A state with what is said of it, and the ways out of it.
+    struct State: Sendable {
+        let name: String
+        let groups: [String]
+        let isFinal: Bool
+        /// What is in it and stays in it, each as a line of text.
+        let lines: [String]
+        let arrows: [Arrow]
+        /// Whether a client may set any state from it.
+        let isOpen: Bool
+    }
+
     /// An arrow with everything that leads that way.
-    struct Arrow {
-        let from: Int
+    struct Arrow: Sendable {
+        /// The number of a state.
         let to: Int
         let labels: [String]
         /// Only a client's `set` leads that way.
         let isSetOnly: Bool
     }
 
-    let declaration: Declaration
+    /// What the machine is called; nil if it has no name.
+    let title: String?
+    let states: [State]
+    /// The number of the one in which it begins.
+    let initial: Int
+    /// The number of the one that is marked; nil if none is.
     let present: Int?
-
-    /// A drawing of a machine; the state of the name `present` is marked.
-    package init(_ declaration: Declaration, present: String? = nil) {
-        self.declaration = declaration
-        self.present = present.flatMap { declaration.stateNumber($0) }
-    }
 
     /// The machine in that language; lines without a newline at the end.
     package func text(as format: Format) -> String {
@@ -38,29 +49,17 @@ package struct Drawing: Sendable {
         }
     }
 
-    /// The arrows out of a state, one for each state that they lead to.
-    func arrows(from number: Int) -> [Arrow] {
-        let isOpen =
-            self.declaration.states[number].successors.count == self.declaration.states.count
+    /// The ways out of a state, gathered: one arrow for each state that they lead to.
+    static func arrows(_ ways: [(label: String, to: Int)], sets: [Int]) -> [Arrow] {
         var labels: [Int: [String]] = [:]
         var order: [Int] = []
-        var sets: Set<Int> = []
-        for edge in self.declaration.edges(from: number) {
-            if edge.kind == .set {
-                guard !isOpen else { continue }
-                sets.insert(edge.to)
-            }
-            if labels[edge.to] == nil { order.append(edge.to) }
-            labels[edge.to, default: []].append(edge.kind.label)
+        for (label, to) in ways + sets.map({ ("set", $0) }) {
+            if labels[to] == nil { order.append(to) }
+            labels[to, default: []].append(label)
         }
+        let moved = Set(ways.map(\.to))
         return order.map { to in
-            let labels = labels[to] ?? []
-            return Arrow(
-                from: number,
-                to: to,
-                labels: labels,
-                isSetOnly: labels.count == 1 && sets.contains(to)
-            )
+            Arrow(to: to, labels: labels[to] ?? [], isSetOnly: !moved.contains(to))
         }
     }
 }

@@ -31,7 +31,8 @@ public struct Line: Hashable, Sendable {
     public let text: String
     /// What the line is.
     public let kind: Kind
-    private let value: JSONValue
+    /// All of it.
+    package let value: JSONValue
 
     /// The line of those bytes; nil if they are not a JSON object with a `type`.
     public init?(_ bytes: [UInt8]) {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import StateMachineClient
 import StateMachineDeclaration
 
 struct GraphCommand: AsyncParsableCommand {
@@ -12,21 +13,33 @@ struct GraphCommand: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "graph",
-        abstract: "Draw a declared machine.",
+        abstract: "Draw the daemon's machine, with the present state marked, or one that a file declares.",
         discussion: """
             As text, for Mermaid (which many pages show as a picture), for Graphviz, or as a picture \
-            by Graphviz. Exit codes: 0 drawn, 1 not, 78 the file has errors.
+            by Graphviz (svg, for which dot of the package graphviz is run). Exit codes: 0 drawn, 1 not, \
+            78 the file has errors.
             """
     )
 
-    @Argument(help: "The file that declares the machine.", completion: .file(extensions: ["yaml"]))
-    var file: String
+    @OptionGroup var options: SharedOptions
+
+    @Argument(
+        help: "The file that declares the machine; without it the daemon's machine is drawn.",
+        completion: .file(extensions: ["yaml"])
+    )
+    var file: String?
 
     @Option(help: "How it is drawn.")
     var format = Format.text
 
+    func validate() throws {
+        guard !self.options.json else {
+            throw ValidationError("graph draws; the lines themselves: statectl --json describe")
+        }
+    }
+
     func run() async throws {
-        let drawing = Drawing(try DeclaredMachine.declaration(self.file))
+        let drawing = try await self.drawing()
         let text =
             switch self.format {
             case .text: drawing.text(as: .text)
@@ -35,5 +48,20 @@ struct GraphCommand: AsyncParsableCommand {
             case .svg: try await Graphviz.picture(of: drawing.text(as: .dot))
             }
         try StandardOutput.offer(text)
+    }
+
+    private func drawing() async throws -> Drawing {
+        if let file = self.file { return Drawing(try DeclaredMachine.declaration(file)) }
+        let client = try self.options.client
+        let description = try await client.reply(to: .describe)
+        guard description.isOK == true else { try self.options.refuse(description) }
+        let present = try await client.reply(to: .get)
+        guard present.isOK == true else { try self.options.refuse(present) }
+        guard let drawing = Drawing(description: description.value, present: present.state?.name)
+        else {
+            StandardError.write("statectl: the daemon tells nothing of its states")
+            throw ExitStatus.no
+        }
+        return drawing
     }
 }
