@@ -126,6 +126,8 @@ let package = Package(
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                // SQLite itself, of the system: GRDB would be a third of the tool.
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),

@@ -100,7 +100,7 @@ import Testing
         let error = await #expect(throws: ValidationError.self) { try await root.run() }
         #expect(
             error?.message.contains(
-                "ping, history, stats, hold, release, guard, check, try, graph or schema"
+                "ping, history, stats, hold, release, guard, check, try, graph, replay or schema"
             ) == true
         )
     }

@@ -4,10 +4,11 @@ extension Declaration {
     /// A recorded state as one of this declaration: the state of the same name, else the one that was called
     /// so; its fields by name, by an old name, by default.
     ///
-    /// A value that no longer fits refuses: no default takes its place.
+    /// A value that no longer fits refuses: no default takes its place. `owner` is what sentences call the state.
     package func carried(
         _ name: String,
-        data: [JSONMember]
+        data: [JSONMember],
+        of owner: String = "the present state"
     ) throws(NotCarriedOver) -> DeclaredState {
         guard let number = self.number(ofOldState: name) else {
             throw NotCarriedOver(
@@ -23,13 +24,13 @@ extension Declaration {
                 guard !field.isOptional else { return nil }
                 throw NotCarriedOver(
                     sentence:
-                        "\(state.name.quoted) needs \(field.name.quoted), which the present state does not "
+                        "\(state.name.quoted) needs \(field.name.quoted), which \(owner) does not "
                         + "have; give it a default, or an old name with was"
                 )
             }
             if let objection = field.objection(to: member.value) {
                 throw NotCarriedOver(
-                    sentence: "the present state does not fit \(state.name.quoted): "
+                    sentence: "\(owner) does not fit \(state.name.quoted): "
                         + objection.sentence(about: member.key, member.value)
                 )
             }

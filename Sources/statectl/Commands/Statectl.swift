@@ -36,6 +36,7 @@ struct Statectl: AsyncParsableCommand {
             CheckCommand.self,
             TryCommand.self,
             GraphCommand.self,
+            ReplayCommand.self,
             SchemaCommand.self,
         ]
     )
@@ -45,7 +46,7 @@ struct Statectl: AsyncParsableCommand {
     func run() async throws {
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "stats, hold, release, guard, check, try, graph or schema"
+                + "stats, hold, release, guard, check, try, graph, replay or schema"
         )
     }
 

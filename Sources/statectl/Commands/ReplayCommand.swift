@@ -1,0 +1,61 @@
+import ArgumentParser
+import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
+
+struct ReplayCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Tell which changes of the past a file would not allow.",
+        discussion: """
+            Reads the changes that a daemon has recorded, and writes nothing; the daemon may run. States are \
+            carried over as at a start with the file, by old names too. A record does not tell a set from an event: \
+            what a client has made is allowed if either leads there. Exit codes: 0 all would be allowed, 1 some \
+            would not, 2 the database cannot be read, 78 the file has errors.
+            """
+    )
+
+    @Argument(help: "The file that declares the machine.", completion: .file(extensions: ["yaml"]))
+    var file: String
+
+    @Argument(
+        help: "The database, as /var/lib/statemachine/statemachine.sqlite.",
+        completion: .file(extensions: ["sqlite"])
+    )
+    var database: String
+
+    func run() throws {
+        let declaration = try DeclaredMachine.declaration(self.file)
+        var count = 0
+        var refused = 0
+        do {
+            let recorded = try RecordedChanges(self.database)
+            while case let changes = try recorded.next(), !changes.isEmpty {
+                for change in changes {
+                    count += 1
+                    guard let objection = declaration.objection(to: change) else { continue }
+                    refused += 1
+                    try StandardOutput.write("\(Self.text(change)): \(objection.printable)")
+                }
+            }
+        } catch let error as RecordedChanges.Unreadable {
+            StandardError.write("statectl: \(error.sentence.printable)")
+            throw ExitStatus.usage
+        }
+        let changes = "\(count) \(count == 1 ? "change" : "changes")"
+        try StandardOutput.offer(
+            refused == 0
+                ? "\(changes), all of which would be allowed"
+                : "\(refused) of \(changes) would not be allowed"
+        )
+        if refused > 0 { throw ExitStatus.no }
+    }
+
+    /// `#17  menu → playing(title: "x")`.
+    private static func text(_ change: RecordedTransition) -> String {
+        let states = [change.old, change.new].compactMap(\.self).map { state in
+            NamedState(state.name, JSONValue(parsing: state.data)?.members ?? []).text
+        }
+        return "#\(change.seq)  \(states.joined(separator: " → "))"
+    }
+}
