@@ -31,7 +31,7 @@ extension RuntimeDirectory {
 
     /// Whether a door can be seen; a directory that may not be looked into counts, so that the
     /// answer is "not permitted" and not "not there".
-    private var hasSocket: Bool {
+    var hasSocket: Bool {
         Door.allCases.contains { door in
             var status = stat()
             return stat(self.socketPath(of: door), &status) == 0 || errno == EACCES

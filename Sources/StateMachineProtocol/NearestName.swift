@@ -28,7 +28,8 @@ package enum NearestName {
         var allowed = min(max(1, letters.count / 3), Self.mostEdits)
         var nearest: String?
         for candidate in candidates where abs(candidate.utf8.count - letters.count) <= allowed {
-            guard let edits = Self.edits(from: letters, to: Self.letters(candidate), atMost: allowed)
+            guard
+                let edits = Self.edits(from: letters, to: Self.letters(candidate), atMost: allowed)
             else { continue }
             nearest = candidate
             guard edits > 0 else { break }

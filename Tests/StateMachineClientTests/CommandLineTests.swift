@@ -53,7 +53,10 @@ import Testing
         ["guard", "--before", "a", "--on-timeout", "ask", "--", "true"],
         ["release"],
         ["release", "-1"],
+        ["graph", "--json"],
+        ["machines", "-m", "left"],
         ["get", "--runtime-directory", ""],
+        ["get", "--runtime-directory", "/d", "-m", "left"],
     ])
     func whatCannotBeMeantIsAUsageError(arguments: [String]) {
         let error = #expect(throws: (any Error).self) { try Statectl.parseAsRoot(arguments) }
@@ -100,7 +103,7 @@ import Testing
         let error = await #expect(throws: ValidationError.self) { try await root.run() }
         #expect(
             error?.message.contains(
-                "ping, history, stats, hold, release, guard, check, try, graph, replay or schema"
+                "ping, history, stats, machines, hold, release, guard, check, try, graph, replay or schema"
             ) == true
         )
     }

@@ -32,7 +32,10 @@ import Testing
     func whatIsNoFileIsToldAsWhatItIs() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "declaration-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: directory,
+            withIntermediateDirectories: true
+        )
         defer { try? FileManager.default.removeItem(atPath: directory) }
         // Nobody writes into it: whoever just opens it waits for ever.
         let fifo = "\(directory)/fifo"

@@ -38,7 +38,8 @@ extension Declaration {
         guard !isAllowed else { return nil }
         let allowed = old.declared.successors.map { self.states[$0].name }
         return "\(to) may not be set from \(from), and no event leads there; "
-            + (allowed.isEmpty ? "nothing may be set" : "allowed: \(allowed.joined(separator: ", "))")
+            + (allowed.isEmpty
+                ? "nothing may be set" : "allowed: \(allowed.joined(separator: ", "))")
     }
 
     private func carried(

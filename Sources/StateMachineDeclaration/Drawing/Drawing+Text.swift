@@ -5,7 +5,9 @@ extension Drawing {
             if number == self.present { remarks.append("present") }
             if number == self.initial { remarks.append("start") }
             if state.isFinal { remarks.append("final") }
-            if !state.groups.isEmpty { remarks.append("in \(state.groups.joined(separator: ", "))") }
+            if !state.groups.isEmpty {
+                remarks.append("in \(state.groups.joined(separator: ", "))")
+            }
             let title =
                 remarks.isEmpty ? state.name : "\(state.name)  (\(remarks.joined(separator: "; ")))"
             let arrows = state.arrows.map { arrow in

@@ -65,7 +65,10 @@ final class Problems {
         guard self.errors < Self.suggestionLimit else { return "" }
         var names: Set<Spelling> = []
         // What the file has twice is said where it stands.
-        return NearestName.remark(on: name, among: known.filter { names.insert(Spelling($0)).inserted })
+        return NearestName.remark(
+            on: name,
+            among: known.filter { names.insert(Spelling($0)).inserted }
+        )
     }
 
     private func add(

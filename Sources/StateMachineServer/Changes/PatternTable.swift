@@ -19,7 +19,9 @@ struct PatternTable<Item> {
     /// Changes what belongs to a pattern, which may be nothing; returns whether the pattern has a place.
     @discardableResult
     mutating func update(_ pattern: Pattern, _ body: (inout Item?) -> Void) -> Bool {
-        guard !pattern.isOfGroup, pattern.data.allSatisfy(\.value.isEqualOrNot) else { return false }
+        guard !pattern.isOfGroup, pattern.data.allSatisfy(\.value.isEqualOrNot) else {
+            return false
+        }
         let data = pattern.data.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         let place = Place(state: pattern.name, data: data)
         let fields = data.map { JSONValue.string($0.key) }

@@ -8,7 +8,7 @@ struct Conditions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Only if the current state matches.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var ifState: String?
 

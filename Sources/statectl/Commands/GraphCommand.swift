@@ -13,7 +13,8 @@ struct GraphCommand: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "graph",
-        abstract: "Draw the daemon's machine, with the present state marked, or one that a file declares.",
+        abstract:
+            "Draw the daemon's machine, with the present state marked, or one that a file declares.",
         discussion: """
             As text, for Mermaid (which many pages show as a picture), for Graphviz, or as a picture \
             by Graphviz (svg, for which dot of the package graphviz is run). Exit codes: 0 drawn, 1 not, \

@@ -23,7 +23,7 @@ struct GuardCommand: AsyncParsableCommand {
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp("States to be asked about.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var before: [String] = []
 

@@ -11,7 +11,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var patterns: [String] = []
 

@@ -22,7 +22,7 @@ struct HoldCommand: AsyncParsableCommand {
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp("States that are not to be entered.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var before: [String] = []
 

@@ -12,7 +12,7 @@ struct IsCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp("States to compare with.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var patterns: [String]
 

@@ -20,7 +20,10 @@ struct SendCommand: AsyncParsableCommand {
     @Argument(help: "The event's name.", completion: .events)
     var event: String
 
-    @Argument(help: ArgumentHelp("What it carries: key=value.", valueName: "key=value"))
+    @Argument(
+        help: ArgumentHelp("What it carries: key=value.", valueName: "key=value"),
+        completion: .valuesOfEvent
+    )
     var values: [String] = []
 
     @OptionGroup var typed: TypedValues

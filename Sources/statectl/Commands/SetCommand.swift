@@ -21,7 +21,7 @@ struct SetCommand: AsyncParsableCommand {
             "Its values: key=value; one without a label is value=….",
             valueName: "key=value"
         ),
-        completion: .values
+        completion: .valuesOfState
     )
     var values: [String] = []
 

@@ -18,6 +18,17 @@ struct SharedOptions: ParsableArguments {
     )
     var runtimeDirectory: String?
 
+    @Option(
+        name: [.short, .long],
+        help: ArgumentHelp(
+            "Which machine, where there are several: the name of its instance.",
+            discussion: "Of the system, else of this user; statectl machines lists them.",
+            valueName: "name"
+        ),
+        completion: .instances
+    )
+    var machine: String?
+
     @Flag(help: "Print the protocol's lines as they are.")
     var json = false
 
@@ -27,6 +38,9 @@ struct SharedOptions: ParsableArguments {
     func validate() throws {
         guard self.runtimeDirectory != "" else {
             throw ValidationError("--runtime-directory is empty; name the directory")
+        }
+        guard self.runtimeDirectory == nil || self.machine == nil else {
+            throw ValidationError("--machine and --runtime-directory exclude each other; give one")
         }
     }
 }
@@ -52,8 +66,9 @@ enum ColorChoice: String, CaseIterable, ExpressibleByArgument {
 extension SharedOptions {
     var client: Client {
         get throws {
-            guard let path = self.runtimeDirectory else { return Client(try .discover()) }
-            return Client(RuntimeDirectory(path))
+            if let path = self.runtimeDirectory { return Client(RuntimeDirectory(path)) }
+            if let name = self.machine { return Client(try Instance.directory(of: name)) }
+            return Client(try .discover())
         }
     }
 

@@ -6,29 +6,75 @@ enum StateCompletion {
     /// A press of a key does not wait longer than this for a daemon that does not answer.
     private static let patience = Duration.seconds(1)
 
-    /// What `describe` of the daemon that the words are meant for answers; nil without an answer.
-    private static func description(for words: [String]) async -> Line? {
-        do {
-            let directory = try Self.directory(in: words) ?? .discover()
-            return try await Client(directory).reply(to: .describe, within: Self.patience)
-        } catch {
-            // There is nobody to tell: the shell shows candidates and nothing else.
-            return nil
-        }
-    }
-
-    private static func states(for words: [String]) async -> [JSONValue] {
-        await self.description(for: words)?["states"]?.elements ?? []
-    }
-
     static func names(_ words: [String]) async -> [String] {
         await self.states(for: words).compactMap { $0["state"]?.string }.filter(self.isHarmless)
     }
 
     /// The names of what may be sent.
     static func events(_ words: [String]) async -> [String] {
-        await self.description(for: words)?["events"]?.members?.map(\.key).filter(self.isHarmless)
-            ?? []
+        (await self.answer(to: .describe, for: words)?["events"]?.members ?? []).map(\.key)
+            .filter(self.isHarmless)
+    }
+
+    static func instances() -> [String] {
+        Instance.all().compactMap(\.name).filter(self.isHarmless)
+    }
+
+    /// Names of states and groups, and behind one and a colon its fields and their values.
+    static func patterns(_ words: [String], at index: Int) async -> [String] {
+        let description = await self.answer(to: .describe, for: words)
+        let states = description?["states"]?.elements ?? []
+        let groups = description?["groups"]?.members ?? []
+        let word = PieceOfWord(words, at: index)
+        let parts = word.text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else {
+            let names = states.compactMap { $0["state"]?.string } + groups.map(\.key)
+            return names.filter(self.isHarmless)
+        }
+        // Of a group the fields of its first state, of which some may not be shared.
+        let group = groups.first { $0.key == parts[0] }
+        let name = group?.value.elements?.first?.string ?? String(parts[0])
+        let fields = states.first { $0["state"]?.string == name }?["fields"]
+        return self.values(of: fields, in: word.following(parts[0].utf8.count + 1))
+    }
+
+    /// What the state may carry that is named before.
+    static func valuesOfState(_ words: [String], at index: Int) async -> [String] {
+        let states = await self.states(for: words)
+        let state = states.first { words.contains($0["state"]?.string ?? "") }
+        return self.values(of: state?["fields"], in: PieceOfWord(words, at: index))
+    }
+
+    /// What the event may carry that is named before.
+    static func valuesOfEvent(_ words: [String], at index: Int) async -> [String] {
+        let events = await self.answer(to: .describe, for: words)?["events"]?.members ?? []
+        let event = events.first { words.contains($0.key) }
+        return self.values(of: event?.value, in: PieceOfWord(words, at: index))
+    }
+
+    /// What the present state may carry.
+    static func valuesOfPresent(_ words: [String], at index: Int) async -> [String] {
+        let present = await self.answer(to: .get, for: words)?.state?.name
+        let state = await self.states(for: words).first { $0["state"]?.string == present }
+        return self.values(of: state?["fields"], in: PieceOfWord(words, at: index))
+    }
+
+    // MARK: - Candidates
+
+    /// `key=value` for the fields that take only some values, `key=` for the others.
+    private static func values(of fields: JSONValue?, in word: PieceOfWord) -> [String] {
+        (fields?.members ?? []).flatMap { field in
+            let values = self.texts(of: field.value)
+            let label = "\(field.key)="
+            return values.isEmpty ? [label] : values.map { label + $0 }
+        }
+        .compactMap { word.rest(of: $0) }
+        .filter(self.isHarmless)
+    }
+
+    private static func texts(of field: JSONValue) -> [String] {
+        if field["type"]?.string == "boolean" { return ["true", "false"] }
+        return (field["values"]?.elements ?? []).map { $0.string ?? $0.shortText }
     }
 
     /// Whether a shell takes a word for nothing but a word, whatever it does with it: a daemon may say
@@ -48,40 +94,43 @@ enum StateCompletion {
             }
     }
 
-    /// `key=value` for the fields that take only some values, `key=` for the others.
-    ///
-    /// bash takes `=` for the end of a word: behind one the values stand alone.
-    static func values(_ words: [String], at index: Int) async -> [String] {
-        let states = await self.states(for: words)
-        guard
-            let fields = states.first(where: { words.contains($0["state"]?.string ?? "") })?[
-                "fields"
-            ]
-        else { return [] }
-        let before = words.indices.contains(index - 1) ? words[index - 1] : ""
-        let name = before == "=" && index >= 2 ? words[index - 2] : nil
-        return (fields.members ?? []).filter { name == nil || $0.key == name }.flatMap { field in
-            let values = Self.texts(of: field.value)
-            let label = name == nil ? "\(field.key)=" : ""
-            return values.isEmpty && name == nil ? [label] : values.map { label + $0 }
-        }
-        .filter(self.isHarmless)
+    // MARK: - The daemon
+
+    private static func states(for words: [String]) async -> [JSONValue] {
+        await self.answer(to: .describe, for: words)?["states"]?.elements ?? []
     }
 
-    private static func texts(of field: JSONValue) -> [String] {
-        if field["type"]?.string == "boolean" { return ["true", "false"] }
-        return (field["values"]?.elements ?? []).map(\.shortText)
-    }
-
-    private static func directory(in words: [String]) -> RuntimeDirectory? {
-        let flag = "--runtime-directory"
-        guard let index = words.firstIndex(where: { $0 == flag || $0.hasPrefix("\(flag)=") }) else {
+    /// What the daemon that the words are meant for answers; nil without an answer.
+    private static func answer(to request: Request, for words: [String]) async -> Line? {
+        do {
+            let directory = try Self.directory(in: words)
+            return try await Client(directory).reply(to: request, within: Self.patience)
+        } catch {
+            // There is nobody to tell: the shell shows candidates and nothing else.
             return nil
         }
-        // One word, or three to bash, or two.
-        let rest = ([String(words[index].dropFirst(flag.count))] + words[(index + 1)...])
-            .first { !$0.isEmpty && $0 != "=" }
-        return rest.map { RuntimeDirectory($0.hasPrefix("=") ? String($0.dropFirst()) : $0) }
+    }
+
+    private static func directory(in words: [String]) throws -> RuntimeDirectory {
+        if let path = self.value(of: ["--runtime-directory"], in: words) {
+            return RuntimeDirectory(path)
+        }
+        if let name = self.value(of: ["--machine", "-m"], in: words) {
+            return try Instance.directory(of: name)
+        }
+        return try .discover()
+    }
+
+    private static func value(of flags: [String], in words: [String]) -> String? {
+        for flag in flags {
+            guard let index = words.firstIndex(where: { $0 == flag || $0.hasPrefix("\(flag)=") })
+            else { continue }
+            // One word, or three to bash, or two.
+            let rest = ([String(words[index].dropFirst(flag.count))] + words[(index + 1)...])
+                .first { !$0.isEmpty && $0 != "=" }
+            return rest.map { $0.hasPrefix("=") ? String($0.dropFirst()) : $0 }
+        }
+        return nil
     }
 }
 
@@ -91,13 +140,33 @@ extension CompletionKind {
         .custom { words, _, _ in await StateCompletion.names(words) }
     }
 
+    /// The names of states and groups, with fields and their values.
+    static var patterns: CompletionKind {
+        .custom { words, index, _ in await StateCompletion.patterns(words, at: index) }
+    }
+
     /// The names of events.
     static var events: CompletionKind {
         .custom { words, _, _ in await StateCompletion.events(words) }
     }
 
+    /// The names of instances.
+    static var instances: CompletionKind {
+        .custom { _, _, _ in StateCompletion.instances() }
+    }
+
     /// What the state that is named before may carry.
-    static var values: CompletionKind {
-        .custom { words, index, _ in await StateCompletion.values(words, at: index) }
+    static var valuesOfState: CompletionKind {
+        .custom { words, index, _ in await StateCompletion.valuesOfState(words, at: index) }
+    }
+
+    /// What the event that is named before may carry.
+    static var valuesOfEvent: CompletionKind {
+        .custom { words, index, _ in await StateCompletion.valuesOfEvent(words, at: index) }
+    }
+
+    /// What the present state may carry.
+    static var valuesOfPresent: CompletionKind {
+        .custom { words, index, _ in await StateCompletion.valuesOfPresent(words, at: index) }
     }
 }

@@ -13,7 +13,10 @@ struct UpdateCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(help: ArgumentHelp("The new values: key=value.", valueName: "key=value"))
+    @Argument(
+        help: ArgumentHelp("The new values: key=value.", valueName: "key=value"),
+        completion: .valuesOfPresent
+    )
     var values: [String] = []
 
     @OptionGroup var typed: TypedValues

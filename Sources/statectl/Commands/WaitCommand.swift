@@ -13,14 +13,14 @@ struct WaitCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp("States to wait for.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var patterns: [String] = []
 
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp("States that end the wait with exit code 1.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var fail: [String] = []
 

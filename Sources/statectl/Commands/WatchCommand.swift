@@ -25,7 +25,7 @@ struct WatchCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var patterns: [String] = []
 
@@ -58,7 +58,7 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp("End, with exit code 0, once in this state.", valueName: "pattern"),
-        completion: .states
+        completion: .patterns
     )
     var until: [String] = []
 

@@ -1,0 +1,70 @@
+import Glibc
+public import StateMachineProtocol
+
+/// A place where a daemon's doors are, and what the daemon is called there.
+public struct Instance: Hashable, Sendable {
+    /// Nil for the only one of the system, or of the user.
+    public let name: String?
+    /// Where its doors are.
+    public let directory: RuntimeDirectory
+
+    /// All that can be seen: those of the system and then this user's, each the one without a name first.
+    ///
+    /// A daemon may have gone and have left its sockets.
+    public static func all() -> [Instance] {
+        self.all { name in getenv(name).map { String(cString: $0) } }
+    }
+
+    static func all(environment: (String) -> String?) -> [Instance] {
+        self.all(in: self.bases(environment))
+    }
+
+    static func all(in bases: [RuntimeDirectory]) -> [Instance] {
+        bases.flatMap { base in
+            let named = Self.names(in: base.path).sorted().map { name in
+                Instance(name: name, directory: RuntimeDirectory("\(base.path)/\(name)"))
+            }
+            return ([Instance(name: nil, directory: base)] + named)
+                .filter(\.directory.hasSocket)
+        }
+    }
+
+    /// The directory of the instance of that name: the system's, else this user's.
+    ///
+    /// - Throws: ``ClientError/notFound(tried:)`` if neither has a door.
+    public static func directory(of name: String) throws(ClientError) -> RuntimeDirectory {
+        try self.directory(of: name) { name in getenv(name).map { String(cString: $0) } }
+    }
+
+    static func directory(
+        of name: String,
+        environment: (String) -> String?
+    ) throws(ClientError) -> RuntimeDirectory {
+        let candidates = self.bases(environment).map { RuntimeDirectory("\($0.path)/\(name)") }
+        // A name is no path.
+        if self.isName(name), let found = candidates.first(where: \.hasSocket) { return found }
+        throw .notFound(tried: candidates.map { $0.socketPath(of: .events) })
+    }
+
+    private static func bases(_ environment: (String) -> String?) -> [RuntimeDirectory] {
+        [.system] + [RuntimeDirectory.ofUser(environment)].compactMap(\.self)
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
+    }
+
+    /// What is in a directory; nothing if it may not be looked into.
+    private static func names(in path: String) -> [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if self.isName(name) { names.append(name) }
+        }
+        return names
+    }
+}

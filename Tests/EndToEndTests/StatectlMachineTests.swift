@@ -1,0 +1,134 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// What statectl makes of whole machines: the daemon's own, all there are, and those of the past.
+@Suite(.timeLimit(.minutes(5)))
+struct StatectlMachineTests {
+    private static func machine(_ name: String) -> String {
+        URL(filePath: #filePath).appending(path: "../../../contrib/machines/\(name).yaml")
+            .standardized.path
+    }
+
+    private func statectl(
+        _ arguments: [String],
+        environment: [Environment.Key: String?] = [:]
+    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
+        try await BuiltProduct.statectl.run(arguments, environment: environment)
+    }
+
+    @Test(arguments: ["mermaid", "dot"])
+    func theLiveMachineIsDrawnAsItsFileIs(format: String) async throws {
+        let file = Self.machine("lamp")
+        try await DaemonProcess.run("--machine", file) { daemon in
+            _ = try await daemon.ask(\.control, "send move")
+            let live = try await daemon.statectl("graph", "--format", format)
+            #expect(live.status == .exited(0), "\(live.errors)")
+            let drawn = try await daemon.statectl("graph", file, "--format", format)
+            let lines = live.output.split(separator: "\n")
+            let others = drawn.output.split(separator: "\n")
+            // They differ in nothing but the mark.
+            let odd = lines.filter { !others.contains($0) }.map { $0.drop { $0 == " " } }
+            #expect(
+                odd
+                    == (format == "dot"
+                        ? [#"s1 [label="dim", penwidth=3];"#]
+                        : ["classDef present stroke-width:4px", "class s1 present"])
+            )
+        }
+    }
+
+    @Test func aMachineThatIsNotDeclaredIsDrawnToo() async throws {
+        try await DaemonProcess.run { daemon in
+            let drawn = try await daemon.statectl("graph")
+            #expect(drawn.status == .exited(0), "\(drawn.errors)")
+            #expect(
+                drawn.output.hasPrefix("ready  (present; start)\n  value: boolean\n  set → any\n")
+            )
+        }
+    }
+
+    @Test func machinesAreListedAndFoundByName() async throws {
+        try await withTemporaryDirectory { directory in
+            let base = "\(directory)/statemachine"
+            try FileManager.default.createDirectory(atPath: base, withIntermediateDirectories: true)
+            // The tests' daemons stand in `run`, which is the instance's name then.
+            let ended = try await DaemonProcess.run(
+                in: base,
+                arguments: ["--machine", Self.machine("lamp")]
+            ) { daemon in
+                let environment: [Environment.Key: String?] = [
+                    "XDG_RUNTIME_DIR": directory, "RUNTIME_DIRECTORY": nil,
+                ]
+                let listed = try await statectl(["machines", "--json"], environment: environment)
+                #expect(listed.status == .exited(0), "\(listed.errors)")
+                let line = listed.output.split(separator: "\n").first {
+                    $0.contains(#""directory":"\#(daemon.directory)""#)
+                }
+                #expect(line?.contains(#""instance":"run""#) == true, "\(listed.output)")
+                #expect(
+                    line?.contains(#""machine":"lamp","state":"dark","data":{},"seq":0"#) == true
+                )
+                let text = try await statectl(["machines"], environment: environment)
+                #expect(text.output.contains("run   lamp   dark   "), "\(text.output)")
+                let got = try await statectl(["-m", "run", "get"], environment: environment)
+                #expect(got.output.hasPrefix("dark"), "\(got.errors)")
+                let other = try await statectl(
+                    ["get", "--machine", "nix"],
+                    environment: environment
+                )
+                #expect(other.status == .exited(69))
+            }
+            #expect(ended.status == .exited(0))
+        }
+    }
+
+    @Test func theFutureFileJudgesThePast() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let newer = "\(directory)/new.yaml"
+            try """
+            start: dark
+            to: []
+            events: {press: {}, move: {}}
+            states:
+              dark: {when: {press: light}}
+              dim: {fields: {level: {type: integer, max: 50, default: 10}}, when: {press: light}, to: [dark]}
+              light: {was: bright, when: {press: dark}}
+            """.write(toFile: newer, atomically: true, encoding: .utf8)
+            let arguments = ["--machine", Self.machine("lamp"), "--state-directory", state]
+            let database = "\(state)/statemachine.sqlite"
+            let ended = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+                for line in [
+                    "send press", "send press", "set dim level=80", "set dark", "send move",
+                    "set dark",
+                ] {
+                    #expect(try await daemon.ask(\.control, line).ok == true)
+                }
+                // Its daemon goes on meanwhile.
+                let running = try await statectl(["replay", newer, database])
+                #expect(running.status == .exited(1), "\(running.errors)")
+                #expect(
+                    running.output == """
+                        #3  dark → dim(level: 80): the recorded state does not fit "dim": level=80: at most 50
+                        #5  dark → dim(level: 20): "dim" may not be set from "dark", and no event leads there; nothing may be set
+                        2 of 7 changes would not be allowed
+
+                        """
+                )
+            }
+            #expect(ended.status == .exited(0))
+            // Nothing appears beside what was closed.
+            let before = try FileManager.default.contentsOfDirectory(atPath: state).sorted()
+            let old = try await statectl(["replay", Self.machine("lamp"), database])
+            #expect(old.output == "7 changes, all of which would be allowed\n")
+            #expect(old.status == .exited(0), "\(old.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: state).sorted() == before)
+            for wrong in ["\(directory)/none", newer, state] {
+                let refused = try await statectl(["replay", newer, wrong])
+                #expect(refused.status == .exited(2), "\(refused.errors)")
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import StateMachineClient
+import Testing
+
+@testable import StateMachineClient
+
+@Suite struct InstanceTests {
+    /// Runs the body with two directories in which doors stand, as plain files: they are only looked for.
+    private func withDoors(
+        _ doors: [String],
+        _ body: (_ system: String, _ user: String) throws -> Void
+    ) throws {
+        let root = FileManager.default.temporaryDirectory
+            .appending(path: "instances-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: root) }
+        for door in doors {
+            let file = root.appending(path: door)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(),
+                withIntermediateDirectories: true
+            )
+            try Data().write(to: file)
+        }
+        try body(root.appending(path: "system").path, root.appending(path: "user").path)
+    }
+
+    @Test func allWithADoorAreFoundInOrder() throws {
+        let doors = [
+            "system/events.sock", "system/right/control.sock", "system/left/events.sock",
+            "system/empty/other", "user/left/events.sock",
+        ]
+        try self.withDoors(doors) { system, user in
+            let found = Instance.all(in: [RuntimeDirectory(system), RuntimeDirectory(user)])
+            #expect(found.map(\.name) == [nil, "left", "right", "left"])
+            #expect(
+                found.map(\.directory.path)
+                    == [system, "\(system)/left", "\(system)/right", "\(user)/left"]
+            )
+        }
+    }
+
+    @Test func ofTwoOfANameTheFirstDirectorysIsMeant() throws {
+        try self.withDoors(["run/statemachine/left/events.sock"]) { system, _ in
+            let run = URL(filePath: system).deletingLastPathComponent().appending(path: "run").path
+            let environment = ["XDG_RUNTIME_DIR": run]
+            let found = try Instance.directory(of: "left") { environment[$0] }
+            #expect(found.path == "\(run)/statemachine/left")
+            for name in ["right", "", "..", "../statemachine/left", "."] {
+                #expect(throws: ClientError.self) {
+                    try Instance.directory(of: name) { environment[$0] }
+                }
+            }
+        }
+    }
+}
