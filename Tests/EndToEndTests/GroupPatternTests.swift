@@ -102,4 +102,33 @@ struct GroupPatternTests {
             #expect(text.contains("job(id: string, image: string)"), "\(text)")
         }
     }
+
+    /// The states of a group are those that it has, whatever it had when the pattern was given.
+    @Test func aNewFilesGroupsCount() async throws {
+        try await withReloadedMachine(Self.worker) { machine, daemon in
+            let watch = try daemon.connect(\.control)
+            try watch.send(#"{"op":"watch","only":["working"]}"#)
+            _ = try await watch.next()
+            let wait = try daemon.connect(\.control)
+            try wait.send(#"{"op":"wait","until":["working"]}"#)
+            #expect(try await wait.ask("ping").ok == true)
+            let holder = try daemon.connect(\.control)
+            let held = try await holder.ask(#"{"op":"hold","before":["working"]}"#)
+            let hold = try #require(held.int("hold"))
+            try await machine.reload(
+                daemon,
+                Self.worker.replacing("building, uploading]", with: "uploading, reporting]")
+            )
+            #expect(try await watch.next().type == "declared")
+            let client = try daemon.connect(\.control)
+            #expect(try await client.ask("set reporting id=1 verdict=red").error == "denied")
+            #expect(try await client.ask("set building id=1 image=i").ok == true)
+            #expect(try await holder.ask("release \(hold)").ok == true)
+            #expect(try await client.ask("set reporting id=2 verdict=red").ok == true)
+            let changed = try await watch.next()
+            #expect(changed.seq == 2 && changed.state == "reporting")
+            #expect(try await wait.next().state == "reporting")
+            #expect(try await machine.end(daemon) == 0)
+        }
+    }
 }

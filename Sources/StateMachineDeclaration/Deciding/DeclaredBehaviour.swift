@@ -43,6 +43,14 @@ package struct DeclaredBehaviour: StateBehaviour {
         }
     }
 
+    package func fields(of state: DeclaredState) -> [StateField] {
+        state.declared.fields.map(StateField.init)
+    }
+
+    package func isMember(_ state: DeclaredState, ofGroup name: String) -> Bool {
+        state.declaration.groups(of: state.number).contains { $0.name.isSpelled(name) }
+    }
+
     package func declaration(of state: DeclaredState) -> RecordedDeclaration {
         state.declaration.recorded
     }

@@ -65,7 +65,7 @@ package struct DeclaredForm: StateForm {
 }
 
 extension StateField {
-    fileprivate init(_ field: DeclaredField) {
+    init(_ field: DeclaredField) {
         self.init(
             field.name,
             type: field.type,

@@ -59,7 +59,7 @@ package struct FieldWords: Hashable, Sendable {
     ///
     /// One that there is no field for stays a string; if the fields are not all that there are, it is JSON if it
     /// looks like that.
-    func members(typedBy fields: [StateField], areAll: Bool = true) -> [JSONMember] {
+    package func members(typedBy fields: [StateField], areAll: Bool = true) -> [JSONMember] {
         self.values
             + self.words.map { word in
                 guard let text = word.value.string else { return word }

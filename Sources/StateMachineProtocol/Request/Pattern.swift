@@ -78,8 +78,12 @@ public struct Pattern: Hashable, Sendable {
 
     /// Whether it means the state of that name with that `data`.
     package func matches(_ name: String, _ data: JSONValue) -> Bool {
-        self.selects(name)
-            && (self.data.isEmpty || JSONValue.object(self.data).isContained(in: data))
+        self.selects(name) && self.asksFor(data)
+    }
+
+    /// Whether `data` has all that it asks for.
+    func asksFor(_ data: JSONValue) -> Bool {
+        self.data.isEmpty || JSONValue.object(self.data).isContained(in: data)
     }
 
     /// A name, or `name:key=value,key=value`.

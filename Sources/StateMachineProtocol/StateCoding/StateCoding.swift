@@ -84,8 +84,11 @@ public struct StateCoding<State: MachineState>: Sendable {
     package func matches(_ pattern: Pattern, _ state: State) -> Bool {
         let name = state.name.rawValue
         // Most patterns name another state, or nothing but a state.
-        let isNamed = pattern.selects(name)
+        let isNamed =
+            pattern.isOfGroup
+            ? self.behaviour?.isMember(state, ofGroup: pattern.name) ?? false
+            : pattern.selects(name)
         guard isNamed, !pattern.data.isEmpty else { return isNamed }
-        return pattern.matches(name, self.data(of: state))
+        return pattern.asksFor(self.data(of: state))
     }
 }

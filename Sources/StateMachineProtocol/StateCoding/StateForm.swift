@@ -102,6 +102,12 @@ package protocol StateBehaviour<State>: Sendable {
     /// What time does to a state; nil if nothing.
     func deadline(of state: State) -> Deadline<State>?
 
+    /// What a state may carry, for words to be read by.
+    func fields(of state: State) -> [StateField]
+
+    /// Whether a state is in the group of that name.
+    func isMember(_ state: State, ofGroup name: String) -> Bool
+
     /// What declares a state.
     func declaration(of state: State) -> RecordedDeclaration
 

@@ -54,6 +54,27 @@ extension StateSchema {
         }
     }
 
+    /// The same, of a request that was found good before; if it is not any more, its patterns stay as they were, and
+    /// match nothing of what is gone.
+    package func resolvedAgain(_ call: Request.Call) -> Request.Call {
+        do {
+            return try self.resolved(call)
+        } catch {
+            return call
+        }
+    }
+
+    /// Each of these patterns that is good, as it is now.
+    package func resolvedAgain(_ patterns: [Pattern]) -> [Pattern] {
+        patterns.map { pattern in
+            do {
+                return try self.resolved(pattern)
+            } catch {
+                return pattern
+            }
+        }
+    }
+
     private func resolved(_ pattern: Pattern?) throws(WireError) -> Pattern? {
         guard let pattern else { return nil }
         return try self.resolved(pattern)

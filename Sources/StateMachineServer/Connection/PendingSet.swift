@@ -171,12 +171,9 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
                 case .unhandled: return .unhandled
                 }
             case .update(let call):
-                let data = self.coding.schema.data(
-                    call.data,
-                    words: call.words,
-                    ofState: state.name.rawValue
-                )
-                return .state(try self.typed(behaviour.updated(state, with: data?.members ?? [])))
+                let given = FieldWords(values: call.data?.members ?? [], words: call.words)
+                let data = given.members(typedBy: behaviour.fields(of: state))
+                return .state(try self.typed(behaviour.updated(state, with: data)))
             }
         } catch {
             return .rejected(error)

@@ -6,7 +6,7 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 final class PendingWait {
     let id: RequestID?
-    let call: WaitCall
+    private(set) var call: WaitCall
     /// The line that asked for it.
     let request: [UInt8]
     /// Set if its cursor could not be used; it was judged from the current state on.
@@ -44,6 +44,13 @@ final class PendingWait {
     func ended(by entered: EncodedSnapshot) {
         self.entered = entered
         self.owner.hasEnded()
+    }
+
+    /// The states are declared anew, and with them the groups and fields that patterns name; not while changes are
+    /// held against it.
+    func redeclared(by schema: StateSchema) {
+        self.call.until = schema.resolvedAgain(self.call.until)
+        self.call.fail = schema.resolvedAgain(self.call.fail)
     }
 
     /// The time does not end it from here on.

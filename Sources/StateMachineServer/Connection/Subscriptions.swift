@@ -166,6 +166,11 @@ final class Subscriptions {
         self.watches = []
     }
 
+    /// The states are declared anew.
+    func redeclared() {
+        for watch in self.watches { watch.redeclared(by: self.server.machine.schema) }
+    }
+
     // MARK: - From one process to the next
 
     /// Where a watch stands in what ``handOver(to:)`` leaves.

@@ -101,6 +101,12 @@ final class Voters {
         self.server.voters[voter.number] = self
     }
 
+    /// The states are declared anew: what the machine asks holds and guards about it tells by itself.
+    func redeclared() {
+        let schema = self.server.machine.schema
+        for hold in self.holds { hold.blocked = schema.resolvedAgain(hold.blocked) }
+    }
+
     func release(_ number: UInt64, id: RequestID?) throws(WireError) {
         guard let owner = self.server.voters[number] else {
             throw WireError(.notFound, "there is no hold or guard \(number)")

@@ -158,7 +158,14 @@ final class Waits {
     /// Those that changes of before may end yet are ended when none has.
     func endImpossible() {
         for wait in self.waits where wait.entered == nil && !wait.isSearching {
-            if self.endIfImpossible(wait) { self.turn.want() }
+            if self.endIfImpossible(wait) {
+                self.turn.want()
+            } else {
+                // It lies by what its patterns were.
+                self.server.waits.remove(wait)
+                wait.redeclared(by: self.server.machine.schema)
+                self.server.waits.add(wait)
+            }
         }
     }
 

@@ -17,7 +17,7 @@ final class Watch {
     }
 
     let id: RequestID?
-    let only: [Pattern]?
+    private(set) var only: [Pattern]?
     let mode: WatchMode
     /// Whether connecting began it; then the client's end-of-file ends it.
     let isImplicit: Bool
@@ -141,6 +141,11 @@ final class Watch {
 
     /// It has been sent a line that names its cursor.
     func beatWent() { self.reported = self.cursor }
+
+    /// The states are declared anew, and with them the groups and fields that patterns name.
+    func redeclared(by schema: StateSchema) {
+        self.only = self.only.map { schema.resolvedAgain($0) }
+    }
 
     /// It has been told of the next declaration, in a line that names its cursor.
     func declaredWent() {

@@ -101,17 +101,6 @@ extension HistoryRun {
     }
 }
 
-extension StateSchema {
-    /// The same, of a request that was found good before; if it is not any more, its patterns match nothing.
-    fileprivate func resolvedAgain(_ call: Request.Call) -> Request.Call {
-        do {
-            return try self.resolved(call)
-        } catch {
-            return call
-        }
-    }
-}
-
 extension Request {
     /// A request that was found good before; nil if it is not.
     fileprivate init?(again line: Data) {

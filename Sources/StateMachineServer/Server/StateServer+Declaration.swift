@@ -23,7 +23,11 @@ extension StateServer {
         self.prepared.forget()
         self.decodedStates = DecodedStates()
         self.showAgain(snapshot)
-        for connection in self.connections { connection.parts.waits.endImpossible() }
+        for connection in self.connections {
+            connection.parts.subscriptions.redeclared()
+            connection.parts.voters.redeclared()
+            connection.parts.waits.endImpossible()
+        }
         self.scheduleFlush()
     }
 
