@@ -192,8 +192,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) {
         self.holdGroups()
         let typed = self.typed(state)
-        if let behaviour = self.coding.behaviour {
-            return self.lineUp(typed, behaviour, call, cause, id, by, sets)
+        guard self.coding.behaviour == nil else {
+            return self.lineUpDeclared(typed, call, cause, id, by, sets)
         }
         let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: sets)
         sets.list(set)
@@ -224,9 +224,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     /// The same of states that a file declares, which may be another file at the set's turn.
-    private func lineUp(
+    private func lineUpDeclared(
         _ typed: TypedState<State>,
-        _ behaviour: any StateBehaviour<State>,
         _ call: SetCall?,
         _ cause: String?,
         _ id: RequestID?,
@@ -234,10 +233,9 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ sets: Sets
     ) {
         let set = DeclaredSet(
+            self,
             typed,
             call,
-            self.coding,
-            behaviour,
             id: id,
             isOrdered: !self.hasVoters,
             of: sets

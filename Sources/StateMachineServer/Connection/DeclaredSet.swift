@@ -17,23 +17,20 @@ final class DeclaredSet<State: MachineState>: PendingSet, @unchecked Sendable {
 
     private let typed: TypedState<State>
     private let call: SetCall?
-    private let coding: StateCoding<State>
-    private let behaviour: any StateBehaviour<State>
+    private let machine: TypedMachine<State>
     @exclusivity(unchecked) private(set) var found: Found
 
     init(
+        _ machine: TypedMachine<State>,
         _ state: TypedState<State>,
         _ call: SetCall?,
-        _ coding: StateCoding<State>,
-        _ behaviour: any StateBehaviour<State>,
         id: RequestID?,
         isOrdered: Bool,
         of owner: Sets
     ) {
         self.typed = state
         self.call = call
-        self.coding = coding
-        self.behaviour = behaviour
+        self.machine = machine
         self.found = .state(state)
         super.init(.state(state, call), id: id, isOrdered: isOrdered, of: owner)
     }
@@ -42,7 +39,7 @@ final class DeclaredSet<State: MachineState>: PendingSet, @unchecked Sendable {
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
         guard self.turnCame() else { return false }
         guard let call = self.call else { return true }
-        return self.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
+        return self.machine.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
     }
 
     /// The state that it leads to from there; nil if nothing is to change.
@@ -55,8 +52,9 @@ final class DeclaredSet<State: MachineState>: PendingSet, @unchecked Sendable {
     private func find(from present: State) -> Found {
         var typed = self.typed
         do {
-            if let state = try self.behaviour.restated(self.typed.state, in: present) {
-                typed = TypedState(state, self.coding)
+            let coding = self.machine.coding
+            if let state = try coding.behaviour?.restated(self.typed.state, in: present) {
+                typed = TypedState(state, coding)
                 try typed.checkLength()
             }
         } catch {
