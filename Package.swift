@@ -137,6 +137,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
+                "StateMachineCore",
                 .product(name: "Subprocess", package: "swift-subprocess"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -175,8 +176,10 @@ let package = Package(
             name: "StateMachineServerTests",
             dependencies: [
                 "StateMachineCore",
-                "StateMachineServer",
+                "StateMachineDeclaration",
+                "StateMachineHistory",
                 "StateMachineProtocol",
+                "StateMachineServer",
                 "Systemd",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
@@ -190,6 +193,7 @@ let package = Package(
             name: "StateMachineHistoryTests",
             dependencies: [
                 "StateMachineCore",
+                "StateMachineDeclaration",
                 "StateMachineHistory",
                 "StateMachineProtocol",
                 "TestSupport",

@@ -2,11 +2,11 @@ import Glibc
 
 /// Which start of the machine this is.
 enum BootID {
-    /// The kernel's word for it; where `/proc/sys` is hidden, what the unit hands on in
-    /// `$BOOT_ID` (`%b` in a unit); nil if neither is there.
+    /// What the unit hands on in `$BOOT_ID` (`%b` in a unit), for `/proc/sys` may be hidden; else the kernel's
+    /// word for it; nil if neither is there.
     static var current: String? {
-        self.read("/proc/sys/kernel/random/boot_id")
-            ?? getenv("BOOT_ID").map { Self.normalized(String(cString: $0)) }
+        getenv("BOOT_ID").flatMap { Self.normalized(String(cString: $0)) }
+            ?? self.read("/proc/sys/kernel/random/boot_id")
     }
 
     private static func read(_ path: String) -> String? {
@@ -18,8 +18,9 @@ enum BootID {
         return self.normalized(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// systemd writes it without the hyphens.
-    private static func normalized(_ text: String) -> String {
-        text.filter(\.isHexDigit).lowercased()
+    /// systemd writes it without the hyphens; nil if nothing is left.
+    private static func normalized(_ text: String) -> String? {
+        let digits = text.filter(\.isHexDigit).lowercased()
+        return digits.isEmpty ? nil : digits
     }
 }

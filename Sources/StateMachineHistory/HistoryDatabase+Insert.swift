@@ -13,6 +13,10 @@ extension HistoryDatabase {
         let at: WallTime
         let cause: String?
         let by: Peer?
+        /// The seq that began the stay; nil if that is its own.
+        var stay: UInt64?
+        /// What is due in the state, as it is written.
+        var due: String?
     }
 
     /// Adds the row; within a transaction, which is to be rolled back if this throws.
@@ -26,7 +30,9 @@ extension HistoryDatabase {
             new: new.text,
             at: transition.at,
             cause: transition.cause,
-            by: transition.by
+            by: transition.by,
+            stay: transition.stay == transition.seq ? nil : transition.stay,
+            due: transition.due
         )
         try withExtendedLifetime((old, new)) { try self.insert([row], db) }
     }
@@ -36,8 +42,9 @@ extension HistoryDatabase {
         // Where they lie: an array's elements are copied to be looked at.
         try rows.withUnsafeBufferPointer { rows in
             let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
-            try self.insert(rows[..<several], Self.rowsAtOnce, by: Self.severalRows, db)
-            try self.insert(rows[several...], 1, by: Self.oneRow, db)
+            let insertions = self.hasStays ? Self.withStays : Self.withoutStays
+            try self.insert(rows[..<several], Self.rowsAtOnce, by: insertions.ofSeveral, db)
+            try self.insert(rows[several...], 1, by: insertions.ofOne, db)
         }
     }
 
@@ -47,13 +54,30 @@ extension HistoryDatabase {
     /// no more.
     private static let rowsAtOnce = 16
 
-    private static let oneRow = insertion(of: 1)
-    private static let severalRows = insertion(of: rowsAtOnce)
+    /// The statements that add rows, one or several at once.
+    private struct Insertions {
+        let ofOne: String
+        let ofSeveral: String
 
-    private static func insertion(of rows: Int) -> String {
-        let values = Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows)
-        return "INSERT INTO change VALUES \(values.joined(separator: ", "))"
+        init(columns: String) {
+            let count = columns.split(separator: ",").count
+            let row = "(\(Array(repeating: "?", count: count).joined(separator: ", ")))"
+            func insertion(_ rows: Int) -> String {
+                let values = Array(repeating: row, count: rows).joined(separator: ", ")
+                return "INSERT INTO change (\(columns)) VALUES \(values)"
+            }
+            self.ofOne = insertion(1)
+            self.ofSeveral = insertion(HistoryDatabase.rowsAtOnce)
+        }
     }
+
+    /// What a machine without stays has nothing for is not bound.
+    private static let withoutStays = Insertions(
+        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause"
+    )
+    private static let withStays = Insertions(
+        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, stay, due"
+    )
 
     /// Adds the rows with a statement that adds `count`, of which they are a multiple.
     private func insert(
@@ -74,13 +98,16 @@ extension HistoryDatabase {
                 sqlite3_last_insert_rowid(db.sqliteConnection) + 1 == first
                 && last - first + 1 == count
             for index in 0..<count {
-                let column = CInt(index * 9)
+                let column = CInt(index * (self.hasStays ? 11 : 9))
                 if follows {
                     sqlite3_bind_null(statement, column + 1)
                 } else {
                     sqlite3_bind_int64(statement, column + 1, Int64(rows[start + index].seq))
                 }
                 Self.bind(rows[start + index], statement, column)
+                if self.hasStays {
+                    Self.bindStay(of: rows[start + index], statement, column + 9)
+                }
             }
             let result = sqlite3_step(statement)
             guard result == SQLITE_DONE else {
@@ -118,6 +145,20 @@ extension HistoryDatabase {
             sqlite3_bind_null(statement, column + 8)
         }
         Self.bind(row.cause, statement, column + 9)
+    }
+
+    /// Binds what a machine with stays has beside that to the columns after that one.
+    private static func bindStay(
+        of row: NewRow,
+        _ statement: OpaquePointer,
+        _ column: CInt
+    ) {
+        if let stay = row.stay {
+            sqlite3_bind_int64(statement, column + 1, Int64(stay))
+        } else {
+            sqlite3_bind_null(statement, column + 1)
+        }
+        Self.bind(row.due, statement, column + 2)
     }
 
     /// SQLite takes a copy.

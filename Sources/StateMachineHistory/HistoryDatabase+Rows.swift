@@ -11,26 +11,32 @@ extension HistoryDatabase {
     /// By name: a table of another program's may have fewer, or in another order.
     private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
 
+    /// Those and what a machine with stays has; until it was migrated a database does not have that.
+    private var columns: String {
+        guard self.hasStays else { return Self.columns }
+        return Self.columns + (self.isMigrated ? ", stay, due" : ", NULL, NULL")
+    }
+
     func newest(_ db: Database) throws -> RecordedTransition? {
         // Not `fetchOne`, in whose copy of the row a text ends with U+0000.
         try Row.fetchCursor(
             db,
-            sql: "SELECT \(Self.columns) FROM change ORDER BY seq DESC LIMIT 1"
+            sql: "SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1"
         )
-        .map { try RecordedTransition($0) }.next()
+        .map { try RecordedTransition($0, hasStays: self.hasStays) }.next()
     }
 
     /// The next few transitions after `seq`.
     func read(after seq: UInt64) throws -> [RecordedTransition] {
         try self.pool.read { db in
             let statement = try db.cachedStatement(
-                sql: "SELECT \(Self.columns) FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
+                sql: "SELECT \(self.columns) FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
             )
             let rows = try Row.fetchCursor(statement, arguments: [seq, Self.chunk.rows])
             var transitions: [RecordedTransition] = []
             var bytes = 0
             while bytes < Self.chunk.bytes, let row = try rows.next() {
-                let transition = try RecordedTransition(row)
+                let transition = try RecordedTransition(row, hasStays: self.hasStays)
                 bytes += transition.weight
                 transitions.append(transition)
             }
@@ -41,23 +47,26 @@ extension HistoryDatabase {
 
 extension RecordedTransition {
     /// - Throws: `HistoryError` if somebody else has written into the row what no transition has.
-    fileprivate init(_ row: Row) throws {
+    fileprivate init(_ row: Row, hasStays: Bool) throws {
         let old = try row.text(4)
         let (uid, pid): (UInt32?, Int32?) = (try row.value(6), try row.value(7))
+        let seq: UInt64 = try row.present(0)
         self.init(
-            seq: try row.present(0),
+            seq: seq,
             old: try old.map { State(name: $0, data: try row.presentText(5)) },
             new: State(name: try row.presentText(2), data: try row.presentText(3)),
             at: WallTime(microseconds: try row.present(1)),
             cause: try row.text(8),
-            by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0) } }
+            by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0) } },
+            stay: hasStays ? try row.value(9) ?? seq : nil,
+            due: hasStays ? try row.text(10) : nil
         )
     }
 
     /// About how many bytes its line has.
     fileprivate var weight: Int {
         200 + self.new.data.utf8.count + (self.old?.data.utf8.count ?? 0)
-            + (self.cause?.utf8.count ?? 0)
+            + (self.cause?.utf8.count ?? 0) + (self.due?.utf8.count ?? 0)
     }
 }
 

@@ -7,7 +7,7 @@ import Synchronization
 /// It is opened by the first call that can: a disk without room keeps nobody from asking how it stands.
 ///
 /// `@unchecked Sendable`: `isSettled`, `isSynchronous` and `beginning` are touched by the writing calls
-/// only, all of which are made on one queue; `opened` is guarded by its lock.
+/// only, all of which are made on one queue; `opened` is guarded by its lock, and `migrated` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
     /// Where the last run ended.
     struct Past {
@@ -21,6 +21,10 @@ final class HistoryDatabase: @unchecked Sendable {
         let oldest: UInt64?
         /// What declared the newest state; nil if a program had it in it.
         let declaration: LastDeclaration?
+        /// The start of the machine in which it was written; nil if that is not known.
+        let boot: String?
+        /// Since when the stay counts that was noted last; nil if none was.
+        let stay: NotedStay?
 
         /// Whether this is not what was there when that was noted, nor what came of it.
         func isBehind(_ last: StateDirectory.Numbering) -> Bool {
@@ -36,14 +40,19 @@ final class HistoryDatabase: @unchecked Sendable {
         let epoch: String
         /// What declares its state.
         let declaration: RecordedDeclaration?
+        /// Since when the present stay counts; nil to leave what is noted.
+        let stay: StayStart?
     }
 
     let directory: StateDirectory
+    /// Whether the machine has stays.
+    let hasStays: Bool
     private let durability: HistoryOptions.Durability
-    private let boot: String?
+    let boot: String?
     /// Seconds to wait for another program that has the database locked.
     let patience: Double
     private let opened = Mutex<DatabasePool?>(nil)
+    private let migrated = Atomic(false)
     let logLength = LogLength()
     /// SQLite's own size for a new database.
     let pageBytes = 4096
@@ -54,13 +63,18 @@ final class HistoryDatabase: @unchecked Sendable {
 
     var path: String { self.directory.database }
 
+    /// Whether the tables are those of this version.
+    var isMigrated: Bool { self.migrated.load(ordering: .acquiring) }
+
     init(
         in directory: StateDirectory,
+        hasStays: Bool,
         durability: HistoryOptions.Durability,
         boot: String?,
         patience: Double
     ) {
         self.directory = directory
+        self.hasStays = hasStays
         self.durability = durability
         self.boot = boot
         self.patience = patience
@@ -106,17 +120,28 @@ final class HistoryDatabase: @unchecked Sendable {
                     + "start that one, or move the file away to begin anew"
             )
         }
+        self.migrated.store(try db.tableExists("stay"), ordering: .releasing)
         guard try db.tableExists("change"), let newest = try self.newest(db) else {
-            return Past(epoch: nil, isWhole: true, newest: nil, oldest: nil, declaration: nil)
+            return Past(
+                epoch: nil,
+                isWhole: true,
+                newest: nil,
+                oldest: nil,
+                declaration: nil,
+                boot: nil,
+                stay: nil
+            )
         }
         let oldest = try UInt64.fetchOne(db, sql: "SELECT min(seq) FROM change WHERE seq > 0")
-        let (epoch, isWhole) = try self.numbering(db)
+        let (epoch, isWhole, boot) = try self.numbering(db)
         return Past(
             epoch: epoch,
             isWhole: isWhole,
             newest: newest,
             oldest: oldest,
-            declaration: try self.lastDeclaration(db)
+            declaration: try self.lastDeclaration(db),
+            boot: boot,
+            stay: self.isMigrated ? try NotedStay.read(db) : nil
         )
     }
 
@@ -128,16 +153,18 @@ final class HistoryDatabase: @unchecked Sendable {
         return try DatabaseQueue(path: self.path, configuration: configuration).read(body)
     }
 
-    /// The numbering of the last run, and whether its end cannot have been lost.
-    private func numbering(_ db: Database) throws -> (epoch: String?, isWhole: Bool) {
+    /// The numbering of the last run, whether its end cannot have been lost, and the start of the machine.
+    private func numbering(
+        _ db: Database
+    ) throws -> (epoch: String?, isWhole: Bool, boot: String?) {
         let sql = "SELECT epoch, boot, durability, settled FROM meta WHERE id = 1"
-        guard let meta = try Row.fetchOne(db, sql: sql) else { return (nil, true) }
+        guard let meta = try Row.fetchOne(db, sql: sql) else { return (nil, true, nil) }
         let boot: String? = meta["boot"]
         let durability: String = meta["durability"]
         let isWhole =
             meta["settled"] || durability == HistoryOptions.Durability.disk.rawValue
             || (boot != nil && boot == self.boot)
-        return (meta["epoch"], isWhole)
+        return (meta["epoch"], isWhole, boot)
     }
 
     /// Brings the schema up to date and notes what this run stands on: now, or, if that fails, before
@@ -156,6 +183,7 @@ final class HistoryDatabase: @unchecked Sendable {
         let (newest, epoch) = (beginning.newest, beginning.epoch)
         let pool = try self.pool
         try Schema.migrator.migrate(pool)
+        self.migrated.store(true, ordering: .releasing)
         try self.transaction(pool, isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.execute(sql: "DELETE FROM change WHERE seq = ?", arguments: [newest.seq])
@@ -168,6 +196,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 sql: "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
                 arguments: [epoch, self.boot, self.durability.rawValue]
             )
+            if let stay = beginning.stay { try self.note(stay, db) }
         }
         self.directory.note(.init(epoch: epoch, seq: newest.seq))
         self.beginning = nil
@@ -175,19 +204,22 @@ final class HistoryDatabase: @unchecked Sendable {
 
     // MARK: - Changes
 
-    /// Commits all of them or none, and what declares them if that is to be written.
-    func append(_ rows: [NewRow], declaring declaration: NewDeclaration? = nil) throws {
-        func insert(_ db: Database) throws {
+    /// Commits all of them or none, with since when the last stay counts that they begin, if they begin one, and
+    /// what declares them if that is to be written.
+    func append(
+        _ rows: [NewRow],
+        _ stay: StayStart? = nil,
+        declaring declaration: NewDeclaration? = nil
+    ) throws {
+        func add(to db: Database) throws {
             try self.insert(rows, db)
+            if let stay { try self.note(stay, db) }
             if let declaration { try self.insert(declaration, db) }
         }
-        guard self.isSettled else {
-            try self.write { db in try insert(db) }
-            return
-        }
+        guard self.isSettled else { return try self.write(add) }
         // From here on a crash of the machine may cost something, which the next start has to know.
         try self.writeDurably { db in
-            try insert(db)
+            try add(to: db)
             try db.execute(sql: "UPDATE meta SET settled = 0")
         }
         self.isSettled = false
@@ -236,7 +268,7 @@ final class HistoryDatabase: @unchecked Sendable {
 
     // MARK: - Transactions
 
-    private func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
         try self.writeBeginning()
         return try self.transaction(self.pool, isDurable: self.durability == .disk, body)
     }

@@ -14,23 +14,29 @@ struct HistoryOpening<State: MachineState> {
     let loss: HistoryLoss?
     /// Why the disk takes nothing; nil if it does.
     let trouble: String?
+    /// Since when stays count; nil of a machine that has none.
+    let starts: StayStarts?
+    /// Whether the machine was started anew since the last run, and its stay has not ended since.
+    let isFirstInBoot: Bool
 
     init(
         in path: String,
         coding: StateCoding<State>,
         options: HistoryOptions,
         boot: String?,
+        clock: any StayClock,
         patience: Double
     ) throws {
         let directory = try StateDirectory(path)
         func open(after loss: HistoryLoss?) throws -> Self {
             let database = HistoryDatabase(
                 in: directory,
+                hasStays: coding.behaviour != nil,
                 durability: options.durability,
                 boot: boot,
                 patience: patience
             )
-            return try Self(database, coding, after: loss)
+            return try Self(database, coding, clock, after: loss)
         }
         func openAnew() throws -> Self {
             let aside = try directory.setDatabaseAside(at: WallTime.now.fileName)
@@ -49,9 +55,11 @@ struct HistoryOpening<State: MachineState> {
     private init(
         _ database: HistoryDatabase,
         _ coding: StateCoding<State>,
+        _ clock: any StayClock,
         after loss: HistoryLoss?
     ) throws {
         let past = try database.past()
+        var newest: RecordedTransition
         self.database = database
         if let last = past.newest {
             let isRestored = database.directory.last.map { past.isBehind($0) } ?? false
@@ -62,7 +70,8 @@ struct HistoryOpening<State: MachineState> {
                 coding,
                 in: database.path
             )
-            (self.state, self.newest) = (restoration.state, restoration.newest)
+            self.state = restoration.state
+            newest = restoration.newest
             // If the program writes this state in another form than the one before it did, the same
             // seq would mean other bytes.
             let goesOn = restoration.isAsFound && past.isWhole && !isRestored
@@ -71,29 +80,52 @@ struct HistoryOpening<State: MachineState> {
             let wasThere = database.directory.last != nil
             self.loss = loss ?? (wasThere ? .missing(database: database.path) : nil)
             self.state = coding.initial
-            self.newest = RecordedTransition(
+            newest = RecordedTransition(
                 seq: 0,
                 old: nil,
                 new: coding.recorded(self.state),
-                at: .now
+                at: .now,
+                stay: coding.behaviour == nil ? nil : 0
             )
             self.epoch = Epoch.random().description
         }
         // What is about to be written counts; what all began with does not.
-        let newest = self.newest.seq
-        let isNew = past.newest.map { $0.seq < newest } ?? false
-        self.oldest = past.oldest ?? (isNew ? newest : newest + 1)
+        let isNew = past.newest.map { $0.seq < newest.seq } ?? false
+        self.oldest = past.oldest ?? (isNew ? newest.seq : newest.seq + 1)
+        let stay = StayRestoration(of: newest, after: past, in: database.boot, at: clock.moment)
+        self.isFirstInBoot = stay.isFirstInBoot
+        self.starts = coding.behaviour.map { _ in StayStarts(stay.start, clock: clock) }
+        if isNew { newest = newest.with(due: coding.due(in: self.state, since: stay.start)?.text) }
+        self.newest = newest
+        // What a new start of the machine does to the stay is done first: till then it is one of the last.
+        let isLeft = stay.isFirstInBoot && coding.behaviour?.boot(of: self.state) != nil
         do {
             try database.begin(
                 with: HistoryDatabase.Beginning(
                     newest: self.newest,
                     epoch: self.epoch,
-                    declaration: coding.declaration
+                    declaration: coding.declaration,
+                    stay: self.starts == nil || isLeft ? nil : stay.start
                 )
             )
             self.trouble = nil
         } catch let error as DatabaseError where error.isOfTheDisk {
             self.trouble = database.sentence(for: error)
         }
+    }
+}
+
+extension RecordedTransition {
+    fileprivate func with(due: String?) -> RecordedTransition {
+        RecordedTransition(
+            seq: self.seq,
+            old: self.old,
+            new: self.new,
+            at: self.at,
+            cause: self.cause,
+            by: self.by,
+            stay: self.stay,
+            due: due
+        )
     }
 }

@@ -59,7 +59,8 @@ struct Restoration<State: MachineState> {
                 old: last.new,
                 new: recorded,
                 at: .now,
-                cause: own.cause
+                cause: own.cause,
+                stay: stays ? last.stay : last.seq + 1
             )
         }
     }
@@ -101,7 +102,9 @@ extension RecordedTransition {
             new: new,
             at: self.at,
             cause: self.cause,
-            by: self.by
+            by: self.by,
+            stay: self.stay,
+            due: self.due
         )
     }
 }

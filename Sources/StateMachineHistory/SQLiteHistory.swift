@@ -9,9 +9,11 @@ import Synchronization
 /// Groups are committed one after the other on a thread of its own; reading happens on another one and
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
-/// `@unchecked Sendable`. `newest`, `declaration`, `troubles`, `tell`, `isPruning`, `pruning`, `spin` and `seen` are
-/// touched on `commits` only; `oldestKept` is atomic; the rest does not change.
-public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unchecked Sendable {
+/// `@unchecked Sendable`. `form`, `declaration`, `unwritten`, `troubles`, `tell`, `isPruning`, `pruning` and
+/// `spin` are touched on `commits` only; `oldestKept` is atomic; the rest does not change.
+public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHistory,
+    @unchecked Sendable
+{
     /// Where the machine stood when the last run ended; where it begins if there was none.
     public let snapshot: Snapshot<State>
 
@@ -33,15 +35,16 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     private let days: any DispatchSourceTimer
     private let coding: StateCoding<State>
     private let oldestKept: Atomic<UInt64>
+    /// Since when stays count; nil of a machine that has none.
+    package let starts: StayStarts?
+    package let isFirstInBoot: Bool
 
-    /// The newest transition that is in the database; its state begins the next one's row.
-    private var newest: (seq: UInt64, state: WrittenState)
+    /// How transitions are written down.
+    private var form: WrittenForm<State>
     /// What declares the newest state and is in the database, or to be written with the next transition.
     private var declaration: RecordedDeclaration?
     /// The one that is to be written.
     private var unwritten: HistoryDatabase.NewDeclaration?
-    /// States that have been written, so that one that comes again is not encoded again.
-    private var seen = RememberedStates<State, WrittenState>()
     /// Why work fails that does.
     private var troubles: [HistoryWork: String] = [:]
     private var tell: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
@@ -70,13 +73,15 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     package convenience init(
         directory: String,
         coding: StateCoding<State>,
-        options: HistoryOptions
+        options: HistoryOptions,
+        clock: any StayClock = KernelClock()
     ) throws {
         try self.init(
             directory: directory,
             coding: coding,
             options: options,
-            boot: BootID.current
+            boot: BootID.current,
+            clock: clock
         )
     }
 
@@ -92,6 +97,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         coding: StateCoding<State>,
         options: HistoryOptions,
         boot: String?,
+        clock: any StayClock = KernelClock(),
         day: Double = 86_400,
         patience: Double = 2,
         longLog: Int = 64 << 20
@@ -101,6 +107,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
             coding: coding,
             options: options,
             boot: boot,
+            clock: clock,
             patience: patience
         )
         self.coding = coding
@@ -112,7 +119,9 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         self.loss = opening.loss
         self.troubles[.commits] = opening.trouble
         self.epoch = opening.epoch
-        self.newest = (opening.newest.seq, WrittenState(opening.newest.new))
+        self.form = WrittenForm(coding, opening.starts, after: opening.newest)
+        self.starts = opening.starts
+        self.isFirstInBoot = opening.isFirstInBoot
         self.oldestKept = Atomic(opening.oldest)
         self.commits = NotificationThread(name: "sm-history")
         self.reads = DispatchQueue(label: "statemachine.history.reads")
@@ -120,7 +129,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         self.snapshot = Snapshot(
             seq: opening.newest.seq,
             state: opening.state,
-            at: opening.newest.at
+            at: opening.newest.at,
+            stay: opening.newest.stay
         )
         self.commits.enqueue { self.prune() }
         self.days.schedule(wallDeadline: .now() + day, repeating: day, leeway: .seconds(60))
@@ -169,40 +179,34 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     }
 
     private func append(_ group: [Transition<State>]) -> String? {
-        var seq = self.newest.seq
-        var text = self.newest.state.text
-        // What the rows' texts lie in.
-        var states = [self.newest.state]
-        states.reserveCapacity(group.count + 1)
-        func keep(_ state: State) -> WrittenState.Text {
-            let written = self.written(state)
-            states.append(written)
-            return written.text
-        }
-        let rows = group.map { transition -> HistoryDatabase.NewRow in
-            // What was written of the last one is what this one leaves.
-            let old = seq + 1 == transition.seq ? text : keep(transition.old)
-            (seq, text) = (transition.seq, keep(transition.new))
-            return HistoryDatabase.NewRow(
-                seq: seq,
-                old: old,
-                new: text,
-                at: transition.at,
-                cause: transition.cause,
-                by: transition.by
-            )
-        }
+        let written = self.form.written(group)
+        let declaration = self.newDeclaration(of: group)
         do {
-            let declaration = self.newDeclaration(of: group)
-            try withExtendedLifetime(states) {
-                try self.database.append(rows, declaring: declaration)
+            try withExtendedLifetime(written.states) {
+                try self.database.append(written.rows, written.stay, declaring: declaration)
             }
-            if let declaration { self.wrote(declaration) }
         } catch {
+            self.starts?.drop(after: self.form.newest.seq)
             return self.database.sentence(for: error)
         }
-        self.newest = (seq, states[states.count - 1])
+        if let declaration { self.wrote(declaration) }
+        self.form.newest = (group[group.count - 1].seq, written.states[written.states.count - 1])
         return nil
+    }
+
+    /// Notes since when a stay counts; see `StayHistory`.
+    package func keep(
+        _ start: StayStart,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        self.commits.enqueue {
+            do {
+                try self.database.keep(start)
+                done(nil)
+            } catch {
+                done(self.database.sentence(for: error))
+            }
+        }
     }
 
     /// What declares the group's states, if that is not in the database.
@@ -241,18 +245,11 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
         }
     }
 
-    private func written(_ state: State) -> WrittenState {
-        self.seen.form(of: state) { state in
-            let written = WrittenState(self.coding.recorded(state))
-            return (written, written.text.data.count)
-        }
-    }
-
     /// Has everything on the disk; see `TransitionHistory`.
     public func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.commits.enqueue {
             do {
-                try self.database.settle(at: .init(epoch: self.epoch, seq: self.newest.seq))
+                try self.database.settle(at: .init(epoch: self.epoch, seq: self.form.newest.seq))
                 done(nil)
             } catch {
                 done(self.database.sentence(for: error))
@@ -335,7 +332,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, @unche
     }
 
     private func nextPruning() throws -> UInt64? {
-        let (oldest, newest, now) = (self.oldest, self.newest.seq, WallTime.now)
+        let (oldest, newest, now) = (self.oldest, self.form.newest.seq, WallTime.now)
         switch self.pruning.next(oldest: oldest, newest: newest, now: now) {
         case .nothing: return nil
         case .remove(let end): return end

@@ -35,6 +35,31 @@ enum Schema {
                     """
             )
         }
+        // Stays: of each row, and since when the newest counts.
+        migrator.registerMigration("2") { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE change ADD COLUMN stay INTEGER;
+                    ALTER TABLE change ADD COLUMN due TEXT;
+                    CREATE TABLE stay (
+                        id INTEGER PRIMARY KEY CHECK (id = 1),
+                        seq INTEGER NOT NULL,
+                        boot TEXT,
+                        uptime INTEGER NOT NULL,
+                        wall INTEGER NOT NULL,
+                        origin INTEGER
+                    ) STRICT;
+                    DROP VIEW history;
+                    CREATE VIEW history AS
+                        SELECT
+                            seq,
+                            strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                                || printf('.%06dZ', at % 1000000) AS time,
+                            state, data, fromState, fromData, uid, pid, cause, stay, due
+                        FROM change ORDER BY seq;
+                    """
+            )
+        }
         // What declared the states, and from which change on; none of states that a program has in it.
         migrator.registerMigration("3") { db in
             try db.execute(

@@ -59,9 +59,6 @@ struct DeclaredMachine {
         if declaration.hasCommands {
             warnings.append("\(path): its commands are not run; nothing here runs commands")
         }
-        if declaration.states.contains(where: { $0.boot != nil }) {
-            warnings.append("\(path): \"boot\" is not heeded; the state goes on as it was")
-        }
         self.warnings = warnings
     }
 }

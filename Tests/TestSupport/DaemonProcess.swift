@@ -28,21 +28,31 @@ package struct DaemonProcess: Sendable {
 
     /// Starts the built daemon in `directory`, waits for READY=1, runs `body`, and ends the daemon with
     /// SIGTERM if `body` has not.
+    ///
+    /// `wrapper` is a program that is started instead, with the daemon's command after these words, and
+    /// becomes the daemon.
     package static func run(
         in directory: String,
         arguments: [String] = [],
+        environment: [Environment.Key: String?] = [:],
+        through wrapper: [String] = [],
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws -> Ended {
         let notify = try NotifySocket(in: directory)
         let runtime = "\(directory)/run"
+        let own: [Environment.Key: String?] = [
+            "NOTIFY_SOCKET": notify.path,
+            // What is sent to an event loop that has ended ends the process, and is not just printed.
+            "SWIFTNIO_STRICT": "1",
+        ]
+        let daemon = try BuiltProduct.statemachine.path
+        let arguments = ["--runtime-directory", runtime] + arguments
         let result = try await Subprocess.run(
-            .path(FilePath(BuiltProduct.statemachine.path)),
-            arguments: Arguments(["--runtime-directory", runtime] + arguments),
-            environment: .inherit.updating([
-                "NOTIFY_SOCKET": notify.path,
-                // What is sent to an event loop that has ended ends the process, and is not just printed.
-                "SWIFTNIO_STRICT": "1",
-            ]),
+            wrapper.first.map { .name($0) } ?? .path(FilePath(daemon)),
+            arguments: Arguments(
+                wrapper.isEmpty ? arguments : wrapper.dropFirst() + [daemon] + arguments
+            ),
+            environment: .inherit.updating(own.merging(environment) { $1 }),
             input: .none,
             output: .discarded,
             error: .discarded

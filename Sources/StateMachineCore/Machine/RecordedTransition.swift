@@ -28,6 +28,10 @@ public struct RecordedTransition: Hashable, Sendable {
     public let cause: String?
     /// Who set it from outside the process; nil for the process itself.
     public let by: Peer?
+    /// The seq that began the stay in the state; nil of a machine that has no stays.
+    public let stay: UInt64?
+    /// What time was to do to the state, and when: the text of a JSON object; nil if nothing.
+    public let due: String?
 
     /// A transition with all that is to be written down of it.
     public init(
@@ -36,7 +40,9 @@ public struct RecordedTransition: Hashable, Sendable {
         new: State,
         at: WallTime,
         cause: String? = nil,
-        by: Peer? = nil
+        by: Peer? = nil,
+        stay: UInt64? = nil,
+        due: String? = nil
     ) {
         self.seq = seq
         self.old = old
@@ -44,5 +50,7 @@ public struct RecordedTransition: Hashable, Sendable {
         self.at = at
         self.cause = cause
         self.by = by
+        self.stay = stay
+        self.due = due
     }
 }

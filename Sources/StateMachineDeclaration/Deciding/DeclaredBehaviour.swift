@@ -39,8 +39,20 @@ package struct DeclaredBehaviour: StateBehaviour {
 
     package func deadline(of state: DeclaredState) -> Deadline<DeclaredState>? {
         state.declaration.deadline(of: state).map { delay, move in
-            Deadline(delay: delay, next: move.state, cause: move.cause)
+            Deadline(delay: delay, .init(to: move.state, cause: move.cause))
         }
+    }
+
+    package func boot(of state: DeclaredState) -> MachineMove<DeclaredState>? {
+        state.declaration.boot(of: state).map { .init(to: $0.state, cause: $0.cause) }
+    }
+
+    package func isDeclared(_ event: String) -> Bool {
+        self.declaration.eventNumber(event) != nil
+    }
+
+    package func allowance(of state: DeclaredState) -> (moves: Int, time: Duration) {
+        (state.declaration.breaker.most, state.declaration.breaker.time)
     }
 
     package func fields(of state: DeclaredState) -> [StateField] {

@@ -28,19 +28,15 @@ package enum ServerLine {
             self.stay = stay
         }
 
-        /// The same with the milliseconds that are left from there until what is due.
-        package func counting(to now: WallTime) -> Report {
-            guard let stay = self.stay, let due = stay.due else { return self }
-            let left = max(0, due.at.microseconds - now.microseconds) / 1000
+        /// The same with the milliseconds that are left until what is due; nil if nothing is.
+        package func counting(_ leftMs: Int64?) -> Report {
+            guard let stay = self.stay, let due = stay.due, let leftMs else { return self }
             return Report(
                 seq: self.seq,
                 fragment: self.fragment,
                 at: self.at,
                 epoch: self.epoch,
-                stay: Stay(
-                    seq: stay.seq,
-                    due: Due(fragment: due.fragment, at: due.at, leftMs: left)
-                )
+                stay: Stay(seq: stay.seq, due: due.counting(leftMs))
             )
         }
     }
@@ -60,17 +56,46 @@ package enum ServerLine {
         }
     }
 
-    /// What time will do: the fragment of the state that will be entered, and when.
+    /// What time will do: the state that will be entered, and when.
     package struct Due: Sendable {
-        package let fragment: [UInt8]
-        package let at: WallTime
-        /// How long until then; nil unless somebody has asked.
-        let leftMs: Int64?
+        /// What is between the braces.
+        let members: [UInt8]
 
-        package init(fragment: [UInt8], at: WallTime, leftMs: Int64? = nil) {
-            self.fragment = fragment
-            self.at = at
-            self.leftMs = leftMs
+        /// - Parameters:
+        ///   - fragment: what ``StateCoding/fragment(of:)`` makes of the state.
+        ///   - at: when.
+        package init(fragment: [UInt8], at: WallTime) {
+            var writer = LineWriter()
+            writer.raw(fragment)
+            writer.time(.at, at)
+            self.members = writer.bytes
+        }
+
+        /// As it was written down; nil if that is no object.
+        package init?(recorded text: String) {
+            guard text.utf8.first == UInt8(ascii: "{"), text.utf8.last == UInt8(ascii: "}") else {
+                return nil
+            }
+            self.members = Array(text.utf8.dropFirst().dropLast())
+        }
+
+        /// The object, to be written down.
+        package var text: String {
+            var writer = LineWriter()
+            writer.text("{")
+            writer.raw(self.members)
+            writer.text("}")
+            return String(decoding: writer.bytes, as: UTF8.self)
+        }
+
+        private init(_ members: [UInt8]) { self.members = members }
+
+        /// The same with what is left until then.
+        fileprivate func counting(_ leftMs: Int64) -> Due {
+            var writer = LineWriter()
+            writer.raw(self.members)
+            writer.number(.leftMs, leftMs)
+            return Due(writer.bytes)
         }
     }
 
@@ -347,13 +372,7 @@ extension LineWriter {
     }
 
     /// What time will do, and when.
-    fileprivate mutating func due(_ due: ServerLine.Due) {
-        var writer = LineWriter()
-        writer.raw(due.fragment)
-        writer.time(.at, due.at)
-        if let left = due.leftMs { writer.number(.leftMs, left) }
-        self.object(.due, writer.bytes)
-    }
+    fileprivate mutating func due(_ due: ServerLine.Due) { self.object(.due, due.members) }
 
     /// `seq`, `state` and `data`.
     mutating func place(of report: ServerLine.Report) {

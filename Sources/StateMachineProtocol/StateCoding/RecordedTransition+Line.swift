@@ -24,7 +24,15 @@ extension RecordedTransition.State {
 extension RecordedTransition {
     /// How the machine looked when it had been made.
     package func report(in epoch: Epoch) -> ServerLine.Report {
-        ServerLine.Report(seq: self.seq, fragment: self.new.fragment, at: self.at, epoch: epoch)
+        ServerLine.Report(
+            seq: self.seq,
+            fragment: self.new.fragment,
+            at: self.at,
+            epoch: epoch,
+            stay: self.stay.map { stay in
+                ServerLine.Stay(seq: stay, due: self.due.flatMap(ServerLine.Due.init(recorded:)))
+            }
+        )
     }
 
     /// Its line for a watch without id, as ``ServerLine/change(_:from:by:cause:)`` has it.

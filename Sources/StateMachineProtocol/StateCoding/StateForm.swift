@@ -99,8 +99,17 @@ package protocol StateBehaviour<State>: Sendable {
     /// - Throws: `bad-data`.
     func updated(_ state: State, with data: [JSONMember]) throws(WireError) -> State
 
+    /// Whether there is such an event.
+    func isDeclared(_ event: String) -> Bool
+
     /// What time does to a state; nil if nothing.
     func deadline(of state: State) -> Deadline<State>?
+
+    /// What the first start does after the machine was started anew; nil: the state goes on.
+    func boot(of state: State) -> MachineMove<State>?
+
+    /// How many moves of its own a machine in that state may make in what time, while nobody asks for anything.
+    func allowance(of state: State) -> (moves: Int, time: Duration)
 
     /// What a state may carry, for words to be read by.
     func fields(of state: State) -> [StateField]
@@ -130,18 +139,27 @@ package enum Reaction<State: MachineState>: Sendable {
     case unhandled
 }
 
-/// What time does to a state.
-package struct Deadline<State: MachineState>: Sendable {
-    /// From the beginning of the stay.
-    package let delay: Duration
-    /// What is entered then.
+/// What a machine does by itself.
+package struct MachineMove<State: MachineState>: Sendable {
+    /// What is entered.
     package let next: State
     /// Why, as the change says.
     package let cause: String
 
-    package init(delay: Duration, next: State, cause: String) {
-        self.delay = delay
+    package init(to next: State, cause: String) {
         self.next = next
         self.cause = cause
+    }
+}
+
+/// What time does to a state.
+package struct Deadline<State: MachineState>: Sendable {
+    /// From the beginning of the stay.
+    package let delay: Duration
+    package let move: MachineMove<State>
+
+    package init(delay: Duration, _ move: MachineMove<State>) {
+        self.delay = delay
+        self.move = move
     }
 }

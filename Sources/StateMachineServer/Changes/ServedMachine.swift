@@ -28,14 +28,28 @@ protocol ServedMachine: AnyObject, Sendable {
     /// Hands over, now, everything that has been committed.
     func catchUp()
 
-    /// Lets time do to it what is declared, from now on: all who may have a say are here.
-    func beginMoving()
+    /// Has it make the move that is declared for a new start of the machine, if this is the first run since.
+    ///
+    /// - Parameter done: called on the event loop when it was made, or could not be, and before this returns if
+    ///   there is none.
+    func boot(_ done: @escaping () -> Void)
+
+    /// Lets it make moves of its own from now on: all who may have a say are here.
+    ///
+    /// - Parameter tell: told when moves are withheld, and with nil when they are not any more.
+    func beginMoving(telling tell: @escaping (Suspension?) -> Void)
 
     /// Lets it make no move of its own any more.
     func stopMoving()
 
     /// A hold or a guard has gone: what it denied is tried again.
     func voterWent()
+
+    /// Makes moves of its own that were withheld, for somebody asks for something.
+    func liftSuspension()
+
+    /// The milliseconds until the deadline of the present stay; nil if there is none.
+    var leftMs: Int64? { get }
 
     /// Hands over nothing any more.
     func stop()

@@ -63,12 +63,11 @@ extension TypedMachine {
         guard let stays = self.stays else {
             return EncodedSnapshot(seq: transition.seq, state: state, at: transition.at)
         }
-        stays.committed(transition)
         return EncodedSnapshot(
             seq: transition.seq,
             state: state,
             at: transition.at,
-            stay: stays.stay(at: transition.snapshot)
+            stay: stays.stay(after: transition)
         )
     }
 }

@@ -18,15 +18,10 @@ extension TypedMachine {
         _ coding: StateCoding<State>,
         done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
     ) {
-        let stays = self.stays
         self.machine.recast(
             cause: coding.declaration?.cause,
             in: self.decisions,
-            { snapshot in
-                // A deadline that has been proposed is one of the old declaration.
-                stays?.willRenew()
-                return coding.recast(snapshot.state)
-            },
+            { coding.recast($0.state) },
             completion: { outcome in
                 switch outcome {
                 case .same(let snapshot):

@@ -16,6 +16,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// How states are asked for and described: what is in force now.
     private(set) var current: StateCoding<State>
     let decisions: LoopInbox
+    /// Measures stays where no history does.
+    private let clock: any StayClock
     /// With a log nothing is decided at once.
     private let hasLog: Bool
     private(set) var receptionist: Receptionist<State>?
@@ -43,11 +45,13 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     init(
         _ machine: StateMachine<State>,
         coding: StateCoding<State>,
+        clock: any StayClock = KernelClock(),
         on loop: any EventLoop
     ) {
         self.machine = machine
         self.coding = coding
         self.current = coding
+        self.clock = clock
         self.loop = loop
         self.decisions = LoopInbox(loop)
         self.hasLog = machine.hasLog
@@ -74,7 +78,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             // from then on, at twice the cost wherever it is used.
             afterBurst: {
                 self.server?.scheduleFlush()
-                self.stays?.arm()
+                self.stays?.moves.arm()
             },
             task: { self.handOver($0) }
         )
@@ -84,6 +88,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
                 of: self.machine,
                 from: receptionist.start,
                 behaviour,
+                clock: self.clock,
                 on: self.loop,
                 in: self.decisions,
                 fragment: { self.encoded($0).fragment }
@@ -94,11 +99,29 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     func catchUp() { self.receptionist?.catchUp() }
 
-    func beginMoving() { self.stays?.begin() }
+    func boot(_ done: @escaping () -> Void) {
+        guard let moves = self.stays?.moves else { return done() }
+        moves.boot {
+            self.catchUp()
+            done()
+        }
+    }
+
+    func beginMoving(telling tell: @escaping (Suspension?) -> Void) {
+        self.stays?.begin(
+            catchingUp: { self.catchUp() },
+            correcting: { self.server?.renewed($0) },
+            telling: tell
+        )
+    }
 
     func stopMoving() { self.stays?.stop() }
 
-    func voterWent() { self.stays?.voterWent() }
+    func voterWent() { self.stays?.moves.voterWent() }
+
+    func liftSuspension() { self.stays?.moves.lift() }
+
+    var leftMs: Int64? { self.stays?.leftMs }
 
     func stop() {
         self.receptionist?.close()
@@ -135,6 +158,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ cause: String?,
         _ by: Peer
     ) -> SetOutcome? {
+        self.stays?.moves.lift()
         let typed = self.typed(state)
         let move = Move(
             to: typed.state,
@@ -190,6 +214,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ by: Peer,
         _ sets: Sets
     ) {
+        self.stays?.moves.lift()
         self.holdGroups()
         let typed = self.typed(state)
         guard self.coding.behaviour == nil else {
@@ -297,13 +322,22 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         if let data = call.data, data.members == nil {
             throw WireError(.badData, "data of \(call.name) must be an object")
         }
+        switch call {
+        case .update: self.stays?.moves.lift()
+        case .send(let call) where self.current.behaviour?.isDeclared(call.event) == true:
+            self.stays?.moves.lift()
+        // What is no event of the machine's asks for nothing.
+        case .send: break
+        }
         self.holdGroups()
         let event = TypedEvent(
             call,
             self.coding,
             id: id,
             isOrdered: !self.hasVoters,
-            renewing: { [stays] in stays?.willRenew() },
+            renewing: { [starts = self.stays?.starts] in
+                starts?.renew($0.stay, after: $0.seq)
+            },
             of: sets
         )
         sets.list(event)
@@ -339,7 +373,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case (.success(.unchanged(let snapshot)), .unhandled):
             return .unchanged(self.encoded(snapshot), isHandled: false)
         case (.success(.unchanged(let snapshot)), .handled(renewing: true)):
-            self.stays?.renew(snapshot.stay)
+            self.stays?.renewed(snapshot.stay)
             let renewed = self.encoded(snapshot)
             if let stay = renewed.stay { self.server?.renewed(stay) }
             return .unchanged(renewed)

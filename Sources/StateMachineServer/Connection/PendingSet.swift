@@ -121,8 +121,8 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
 
     private let coding: StateCoding<State>
     private let call: EventCall
-    /// Called at its turn if the deadline is to begin anew.
-    private let willRenew: @Sendable () -> Void
+    /// Called at its turn, with where it finds the machine, if the deadline is to begin anew.
+    private let willRenew: @Sendable (Snapshot<State>) -> Void
     @exclusivity(unchecked) private(set) var found = Found.unhandled
 
     init(
@@ -130,7 +130,7 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
         _ coding: StateCoding<State>,
         id: RequestID?,
         isOrdered: Bool,
-        renewing willRenew: @escaping @Sendable () -> Void,
+        renewing willRenew: @escaping @Sendable (Snapshot<State>) -> Void,
         of owner: Sets
     ) {
         self.call = call
@@ -151,13 +151,14 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
 
     /// The state that it leads to from there; nil if nothing is to change.
     func state(from snapshot: Snapshot<State>) -> State? {
-        self.found = self.find(from: snapshot.state)
+        self.found = self.find(from: snapshot)
         guard case .state(let typed) = self.found else { return nil }
         return typed.state
     }
 
-    private func find(from state: State) -> Found {
+    private func find(from snapshot: Snapshot<State>) -> Found {
         guard let behaviour = self.coding.behaviour else { return .unhandled }
+        let state = snapshot.state
         do {
             switch self.call {
             case .send(let call):
@@ -165,7 +166,7 @@ final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
                 switch try behaviour.reaction(to: call.event, data: data, in: state) {
                 case .enter(let next): return .state(try self.typed(next))
                 case .stay:
-                    self.willRenew()
+                    self.willRenew(snapshot)
                     return .handled(renewing: true)
                 case .ignore: return .handled(renewing: false)
                 case .unhandled: return .unhandled

@@ -159,7 +159,7 @@ struct Requests {
             ServerLine.writeReply(
                 to: &self.server.line,
                 id: request.id,
-                report: self.server.report.counting(to: .now)
+                report: self.server.report.counting(self.server.machine.leftMs)
             )
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):

@@ -12,6 +12,7 @@ import UnixSignals
 struct DaemonRun<State: MachineState>: Sendable {
     let machine: StateMachine<State>
     let coding: StateCoding<State>
+    let clock: any StayClock
     let configuration: DaemonConfiguration
     let logger: Logger
     let redeclare: (@Sendable () throws -> Redeclaration<State>)?
@@ -21,6 +22,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     init(
         machine: StateMachine<State>,
         coding: StateCoding<State>,
+        clock: any StayClock,
         configuration: DaemonConfiguration,
         logger: Logger,
         redeclare: (@Sendable () throws -> Redeclaration<State>)?,
@@ -28,6 +30,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     ) {
         self.machine = machine
         self.coding = coding
+        self.clock = clock
         self.configuration = configuration
         self.logger = logger
         self.redeclare = redeclare
@@ -84,7 +87,12 @@ struct DaemonRun<State: MachineState>: Sendable {
     ) async throws {
         let loop = group.next()
         let bell = try await PollBell.make(on: group)
-        let served = TypedMachine(self.machine, coding: self.coding, on: loop)
+        let served = TypedMachine(
+            self.machine,
+            coding: self.coding,
+            clock: self.clock,
+            on: loop
+        )
         let server = try await loop.submit {
             StateServer(
                 machine: served,
@@ -124,6 +132,8 @@ struct DaemonRun<State: MachineState>: Sendable {
         let notifier = self.manager.notifier
         let loop = server.loop
         try await loop.submit { server.log(to: TransitionLogger(self.logger)) }.get()
+        // Nobody is here yet: what a new start of the machine does nobody has a say in.
+        try await self.boot(server)
         try await self.take(taken, to: server, on: group)
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {
@@ -137,10 +147,14 @@ struct DaemonRun<State: MachineState>: Sendable {
         let status = StatusReporter(notifier: notifier, logger: self.logger)
         try await loop.submit {
             server.show(to: status)
-            server.machine.beginMoving()
+            server.machine.beginMoving { [logger] suspension in
+                logger.log(suspension)
+                status.suspended(suspension)
+            }
         }.get()
-        self.machine.history?.onTrouble { work, why in
-            self.log(why, of: work)
+        // Not by way of `self`, which has the machine, and that the history: none of them would ever go.
+        self.machine.history?.onTrouble { [logger] work, why in
+            logger.log(why, of: work)
             if work == .commits { status.troubled(by: why) }
         }
         self.logger.notice(
@@ -165,24 +179,12 @@ struct DaemonRun<State: MachineState>: Sendable {
         if end == .succession { throw SuccessionNeeded() }
     }
 
-    private func log(_ trouble: String?, of work: HistoryWork) {
-        switch (work, trouble) {
-        case (.commits, let why?):
-            self.logger.error("changes are refused", metadata: ["error": "\(why)"])
-        case (.commits, nil): self.logger.notice("changes are accepted again")
-        case (.pruning, let why?):
-            self.logger.warning(
-                "old changes cannot be removed, trying again later",
-                metadata: ["error": "\(why)"]
-            )
-        case (.pruning, nil): self.logger.notice("old changes are removed again")
-        case (.tidying, let why?):
-            self.logger.warning(
-                "the history takes more and more of the disk, going on",
-                metadata: ["error": "\(why)"]
-            )
-        case (.tidying, nil): self.logger.notice("the history takes no more than it needs again")
-        }
+    private func boot(_ server: StateServer) async throws {
+        try await server.loop.flatSubmit {
+            let promise = server.loop.makePromise(of: Void.self)
+            server.machine.boot { promise.succeed() }
+            return promise.futureResult
+        }.get()
     }
 
     private func log(trouble failure: HistoryFailure?) {

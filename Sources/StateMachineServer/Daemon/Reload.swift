@@ -38,6 +38,7 @@ struct Reload<State: MachineState>: Sendable {
                 needsSuccessor = true
             }
             self.status.reloadRefused(nil)
+            try await self.server.loop.submit { self.server.machine.liftSuspension() }.get()
         } catch let refusal as ReloadRefusal {
             self.refused(refusal.problems)
         } catch {

@@ -12,6 +12,7 @@ import UnixSignals
 public struct StateMachineDaemon<State: MachineState>: Service {
     private let machine: StateMachine<State>
     private let coding: StateCoding<State>
+    private let clock: any StayClock
     private let configuration: DaemonConfiguration
     private let logger: Logger
     private let redeclare: (@Sendable () throws -> Redeclaration<State>)?
@@ -43,12 +44,15 @@ public struct StateMachineDaemon<State: MachineState>: Service {
 
     /// A daemon for a machine whose states have that form.
     ///
+    /// `clock` measures the stays of a machine without a history; the others' history has one.
+    ///
     /// `redeclare` is called on SIGHUP, before the limits are read: it reads what declares the machine, which
     /// is put in force if it is another. What it throws is logged, line by line if it is a ``ReloadRefusal``, and
     /// everything stays as it was. Runs on no particular thread.
     package init(
         machine: StateMachine<State>,
         coding: StateCoding<State>,
+        clock: any StayClock = KernelClock(),
         configuration: DaemonConfiguration,
         logger: Logger,
         redeclare: (@Sendable () throws -> Redeclaration<State>)? = nil,
@@ -56,6 +60,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ) {
         self.machine = machine
         self.coding = coding
+        self.clock = clock
         self.configuration = configuration
         self.logger = logger
         self.redeclare = redeclare
@@ -98,6 +103,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
         try await DaemonRun(
             machine: self.machine,
             coding: self.coding,
+            clock: self.clock,
             configuration: self.configuration,
             logger: self.logger,
             redeclare: self.redeclare,

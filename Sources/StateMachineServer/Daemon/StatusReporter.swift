@@ -31,6 +31,8 @@ final class StatusReporter: Sendable {
         var trouble: String?
         /// Why the last reload was refused.
         var refusal: String?
+        /// Why the machine makes no moves of its own.
+        var suspension: Suspension?
         var reported: String?
         /// Whether a line is under way, or was a moment ago.
         var isBusy = false
@@ -56,7 +58,9 @@ final class StatusReporter: Sendable {
                 self.refusal.map {
                     "; the reload was refused: \($0.cut(to: Self.lengths.trouble))"
                 } ?? ""
-            return "\(state), seq \(newest.seq), \(watches)\(trouble)\(refusal)"
+            let suspension =
+                self.suspension.map { "; own moves are suspended: there were \($0)" } ?? ""
+            return "\(state), seq \(newest.seq), \(watches)\(trouble)\(suspension)\(refusal)"
         }
     }
 
@@ -76,6 +80,9 @@ final class StatusReporter: Sendable {
 
     /// Reports why a reload was refused, or, with nil, that the last one was not.
     func reloadRefused(_ why: String?) { self.change { $0.refusal = why } }
+
+    /// Reports that the machine makes no moves of its own, or, with nil, that it does again.
+    func suspended(_ suspension: Suspension?) { self.change { $0.suspension = suspension } }
 
     private func change(_ body: (inout Facts) -> Void) {
         let isToReport = self.facts.withLockedValue { facts in

@@ -1,0 +1,267 @@
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+
+/// The moves that a machine makes by itself: each is made when it is due, and tried again for as long as the
+/// stay lasts.
+///
+/// `@unchecked Sendable`: its variables are touched on `loop` only.
+final class OwnMoves<State: MachineState>: @unchecked Sendable {
+    private let machine: StateMachine<State>
+    private let behaviour: any StateBehaviour<State>
+    private let starts: StayStarts
+    private let loop: any EventLoop
+    private let place: any CompletionPlace
+
+    /// Where the machine was when it was last handed over.
+    private var snapshot: Snapshot<State>
+    /// The stay that the new start of the machine is to end; nil if none.
+    private var interrupted: UInt64?
+    private var pending: Pending?
+    /// Of the last that was pending.
+    private var number: UInt64 = 0
+    private var timer: (any StayTimer)?
+    private var isMoving = false
+    private var breaker = MoveBreaker()
+    /// Told when moves are withheld, and with nil when they are not any more.
+    private var tell: (Suspension?) -> Void = { _ in }
+    /// Called when the move of a new start of the machine was made, or could not be.
+    private var onBoot: (() -> Void)?
+
+    private enum Reason {
+        case boot
+        case deadline
+    }
+
+    /// A move that is waited for, or has come and was not allowed.
+    private struct Pending {
+        let number: UInt64
+        let reason: Reason
+        let start: StayStart
+        /// When it is tried next, by the uptime in microseconds.
+        var at: Int64
+        /// How long to wait before it is tried once more.
+        var pause = Duration.seconds(1)
+        /// Whether it has come, and is to be tried again.
+        var isOverdue = false
+        /// Whether it is being tried, or was made.
+        var isTried = false
+    }
+
+    /// The longest pause between two tries of a move that is denied, or that the disk refuses.
+    private static var longestPause: Duration { .seconds(60) }
+
+    init(
+        of machine: StateMachine<State>,
+        from snapshot: Snapshot<State>,
+        _ behaviour: any StateBehaviour<State>,
+        _ starts: StayStarts,
+        isFirstInBoot: Bool,
+        on loop: any EventLoop,
+        in place: any CompletionPlace
+    ) {
+        self.machine = machine
+        self.snapshot = snapshot
+        self.behaviour = behaviour
+        self.starts = starts
+        self.loop = loop
+        self.place = place
+        self.interrupted =
+            isFirstInBoot && behaviour.boot(of: snapshot.state) != nil ? snapshot.stay : nil
+    }
+
+    /// Whether that stay is one of the last start of the machine, and is to end for that.
+    func isInterrupted(_ stay: UInt64) -> Bool { self.interrupted == stay }
+
+    // MARK: - What happens
+
+    /// Makes the move of a new start of the machine, if there is one, before anybody is there.
+    ///
+    /// - Parameter done: called when it was made, or could not be; it is tried again then.
+    func boot(_ done: @escaping () -> Void) {
+        guard let stay = self.interrupted, let start = self.starts.newest(of: stay) else {
+            return done()
+        }
+        self.onBoot = done
+        self.expect(.boot, start, at: 0)
+        self.tryIt()
+    }
+
+    /// Whoever may have a say is here.
+    ///
+    /// - Parameter tell: told when moves are withheld, and with nil when they are not any more.
+    func begin(telling tell: @escaping (Suspension?) -> Void) {
+        self.tell = tell
+        self.isMoving = true
+        self.pending = nil
+        self.arm()
+    }
+
+    func stop() {
+        self.isMoving = false
+        self.pending = nil
+        self.timer?.stop()
+        self.timer = nil
+        self.tell = { _ in }
+    }
+
+    /// The machine has been handed over so far.
+    func passed(_ snapshot: Snapshot<State>) { self.snapshot = snapshot }
+
+    /// A hold or a guard has gone: what was denied may be allowed now.
+    func voterWent() {
+        self.pending?.pause = .seconds(1)
+        self.tryAgain()
+    }
+
+    /// Somebody asks for something: moves are not withheld any more.
+    func lift() {
+        guard self.breaker.lift() else { return }
+        self.tell(nil)
+        self.tryAgain()
+    }
+
+    private func tryAgain() {
+        guard self.pending?.isOverdue == true else { return }
+        self.pending?.at = self.now.uptime
+        // Not before all that goes with it has happened.
+        self.loop.assumeIsolated().execute { self.rang() }
+    }
+
+    // MARK: - Waiting
+
+    private var now: StayMoment { self.starts.clock.moment }
+
+    /// Forgets what is pending, and waits for what the present stay has by now.
+    func armAnew() {
+        if self.pending.take() != nil { self.timer?.stop() }
+        self.arm()
+    }
+
+    /// Waits for what the present stay has, and for nothing else.
+    func arm() {
+        guard self.isMoving else { return }
+        let snapshot = self.snapshot
+        let start =
+            self.starts.newest(of: snapshot.stay)
+            ?? self.starts.start(of: snapshot.stay, at: snapshot.seq, snapshot.at)
+        let reason = self.interrupted == snapshot.stay ? Reason.boot : .deadline
+        if let pending, pending.start == start, pending.reason == reason { return }
+        let wasPending = self.pending.take() != nil
+        switch reason {
+        case .boot: self.expect(.boot, start, at: self.now.uptime)
+        case .deadline:
+            guard let deadline = self.behaviour.deadline(of: snapshot.state) else {
+                if wasPending { self.timer?.stop() }
+                return
+            }
+            let delay = deadline.delay.wholeMicroseconds
+            self.expect(.deadline, start, at: start.moment.uptime &+ delay)
+        }
+        self.wait()
+    }
+
+    private func expect(_ reason: Reason, _ start: StayStart, at uptime: Int64) {
+        self.number += 1
+        self.pending = Pending(number: self.number, reason: reason, start: start, at: uptime)
+    }
+
+    private func wait() {
+        guard let pending = self.pending else { return }
+        let left = Duration.microseconds(pending.at &- self.now.uptime)
+        guard left > .zero else { return self.loop.assumeIsolated().execute { self.rang() } }
+        if self.timer == nil {
+            self.timer = self.starts.clock.timer { [place] in place.run { self.rang() } }
+        }
+        if let timer {
+            timer.set(after: left)
+        } else {
+            // Without one of the kernel's: late by what the machine sleeps.
+            self.loop.assumeIsolated().scheduleTask(in: TimeAmount(left)) { self.rang() }
+        }
+    }
+
+    /// A moment has come, perhaps one that is not waited for any more.
+    private func rang() {
+        guard self.isMoving, let pending = self.pending, !pending.isTried else { return }
+        if pending.at > self.now.uptime { self.wait() } else { self.tryIt() }
+    }
+
+    // MARK: - Moving
+
+    private func tryIt() {
+        guard let pending = self.pending else { return }
+        let wasWithheld = self.breaker.isOpen
+        let (most, time) = self.behaviour.allowance(of: self.snapshot.state)
+        guard self.breaker.permits(most, within: time, at: self.now) else {
+            self.pending?.isOverdue = true
+            if !wasWithheld { self.tell(Suspension(moves: most, time: time)) }
+            self.onBoot.take()?()
+            return
+        }
+        let (start, starts, behaviour) = (pending.start, self.starts, self.behaviour)
+        let made = self.move(for: pending.reason)
+        let delay = behaviour.deadline(of: self.snapshot.state)?.delay
+        let move = Move<State>(
+            to: .made { made($0.state)?.next },
+            // What declares the state may be another at the move's turn, and time have something else in store.
+            if: .holds {
+                $0.stay == start.stay && starts.newest(of: start.stay) == start
+                    && behaviour.deadline(of: $0.state)?.delay == delay
+            },
+            as: .enter,
+            cause: made(self.snapshot.state)?.cause
+        )
+        self.pending?.isTried = true
+        self.machine.propose(move, isTimed: true, in: self.place) { result in
+            self.tried(pending.number, result)
+        }
+    }
+
+    /// What is to be entered from a state; pure.
+    private func move(for reason: Reason) -> @Sendable (State) -> MachineMove<State>? {
+        let behaviour = self.behaviour
+        return switch reason {
+        case .boot: { behaviour.boot(of: $0) }
+        case .deadline: { behaviour.deadline(of: $0)?.move }
+        }
+    }
+
+    private func tried(
+        _ number: UInt64,
+        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>
+    ) {
+        if case .success(.committed) = result { self.breaker.moved(at: self.now) }
+        defer { self.onBoot.take()?() }
+        guard self.pending?.number == number else { return }
+        switch result {
+        case .success, .failure(.illegal): break
+        case .failure(.conflict):
+            // Left, or to begin anew.
+            self.pending?.isTried = false
+            self.arm()
+        case .failure(.denied), .failure(.stale), .failure(.notCommitted),
+            .failure(.overloaded), .failure(.wouldWait), .failure(.withdrawn):
+            self.retry()
+        }
+    }
+
+    /// Tries once more after a pause that grows, for as long as the stay lasts.
+    private func retry() {
+        guard let pause = self.pending?.pause else { return }
+        self.pending?.isTried = false
+        self.pending?.isOverdue = true
+        self.pending?.at = self.now.uptime &+ pause.wholeMicroseconds
+        self.pending?.pause = min(pause * 2, Self.longestPause)
+        self.wait()
+    }
+}
+
+/// Why a machine makes no moves of its own: so many were made in so much time, and nobody has asked for
+/// anything meanwhile.
+struct Suspension: Hashable, Sendable, CustomStringConvertible {
+    let moves: Int
+    let time: Duration
+
+    var description: String { "\(self.moves) within \(self.time)" }
+}

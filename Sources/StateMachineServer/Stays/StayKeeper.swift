@@ -1,0 +1,72 @@
+import NIOCore
+import StateMachineCore
+
+/// Has it noted in the history when a deadline begins anew, within a second and once for however many times.
+///
+/// `@unchecked Sendable`: its variables are touched on the event loop only.
+final class StayKeeper: @unchecked Sendable {
+    /// How long the first waits for others.
+    ///
+    /// 500 ms: what the disk takes is left of a second. Picked.
+    private static var pause: Duration { .milliseconds(500) }
+
+    /// The longest pause between two tries while the disk refuses.
+    private static var longestPause: Duration { .seconds(60) }
+
+    private let history: any StayHistory
+    private let starts: StayStarts
+    private let place: any CompletionPlace
+    private var timer: (any StayTimer)?
+    /// The stay to be noted; nil: what there is to be noted is.
+    private var stay: UInt64?
+    private var pause = StayKeeper.pause
+
+    init(_ history: any StayHistory, _ starts: StayStarts, in place: any CompletionPlace) {
+        self.history = history
+        self.starts = starts
+        self.place = place
+    }
+
+    /// The stay counts from another moment now.
+    func changed(_ stay: UInt64) {
+        let isWaiting = self.stay != nil
+        self.stay = stay
+        if !isWaiting { self.wait() }
+    }
+
+    /// Notes at once what is to be noted, and nothing any more.
+    func stop() {
+        self.timer?.stop()
+        self.timer = nil
+        self.keep { _ in }
+    }
+
+    private func wait() {
+        if self.timer == nil {
+            self.timer = self.starts.clock.timer { [place] in place.run { self.rang() } }
+        }
+        // Where there is no timer left it is noted each time.
+        if let timer { timer.set(after: self.pause) } else { self.rang() }
+    }
+
+    private func rang() {
+        guard let stay = self.stay else { return }
+        self.keep { [place] failure in place.run { self.kept(stay, failure) } }
+    }
+
+    private func keep(_ done: @escaping @Sendable (String?) -> Void) {
+        guard let stay = self.stay.take(), let start = self.starts.newest(of: stay) else { return }
+        self.history.keep(start, done: done)
+    }
+
+    private func kept(_ stay: UInt64, _ failure: String?) {
+        guard failure != nil else {
+            self.pause = Self.pause
+            return
+        }
+        // The next one is tried, if it has not come yet.
+        guard self.stay == nil else { return }
+        self.pause = min(self.pause * 2, Self.longestPause)
+        self.changed(stay)
+    }
+}

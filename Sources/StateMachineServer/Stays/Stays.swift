@@ -1,0 +1,164 @@
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+
+/// The stays of a machine: since when each counts, and what lines show of it.
+///
+/// `@unchecked Sendable`: its variables are touched on the event loop only.
+final class Stays<State: MachineState>: @unchecked Sendable {
+    /// Since when they count; asked from anywhere.
+    let starts: StayStarts
+    /// What the machine does by itself.
+    let moves: OwnMoves<State>
+    private let behaviour: any StateBehaviour<State>
+    private let place: any CompletionPlace
+    private let fragment: (State) -> [UInt8]
+    private let keeper: StayKeeper?
+
+    /// Where the machine was when it was last handed over.
+    private var snapshot: Snapshot<State>
+    /// What tells that the wall's clock was set.
+    private var setting: (any Sendable)?
+    private var catchUp: () -> Void = {}
+    /// Given what lines show of the present stay when that is not what it was.
+    private var correct: (ServerLine.Stay) -> Void = { _ in }
+
+    /// - Parameters:
+    ///   - machine: the machine.
+    ///   - snapshot: where it is.
+    ///   - behaviour: what it does.
+    ///   - clock: measures the stays of a machine whose history does not.
+    ///   - loop: where all this happens.
+    ///   - place: where the machine answers, and timers ring.
+    ///   - fragment: a state as lines have it.
+    init(
+        of machine: StateMachine<State>,
+        from snapshot: Snapshot<State>,
+        _ behaviour: any StateBehaviour<State>,
+        clock: any StayClock,
+        on loop: any EventLoop,
+        in place: any CompletionPlace,
+        fragment: @escaping (State) -> [UInt8]
+    ) {
+        let history = machine.history as? any StayHistory
+        let start = StayStart(stay: snapshot.stay, moment: clock.moment)
+        self.starts = history?.starts ?? StayStarts(start, clock: clock)
+        self.snapshot = snapshot
+        self.behaviour = behaviour
+        self.place = place
+        self.fragment = fragment
+        self.keeper = history.map { [starts] in StayKeeper($0, starts, in: place) }
+        self.moves = OwnMoves(
+            of: machine,
+            from: snapshot,
+            behaviour,
+            self.starts,
+            isFirstInBoot: history?.isFirstInBoot ?? false,
+            on: loop,
+            in: place
+        )
+    }
+
+    // MARK: - What lines show
+
+    /// What the line of a change shows of the stay; the same that is written down with it.
+    func stay(after transition: Transition<State>) -> ServerLine.Stay {
+        let start = self.starts.start(of: transition.stay, at: transition.seq, transition.at)
+        return self.stay(in: transition.new, since: start)
+    }
+
+    /// What lines show now of the stay that the machine was in there.
+    func stay(at snapshot: Snapshot<State>) -> ServerLine.Stay {
+        let start =
+            self.starts.newest(of: snapshot.stay)
+            ?? self.starts.start(of: snapshot.stay, at: snapshot.seq, snapshot.at)
+        return self.stay(in: snapshot.state, since: start)
+    }
+
+    private func stay(in state: State, since start: StayStart) -> ServerLine.Stay {
+        let due = self.behaviour.deadline(of: state).map { deadline in
+            ServerLine.Due(
+                fragment: self.fragment(deadline.move.next),
+                at: start.wall(after: deadline.delay)
+            )
+        }
+        return ServerLine.Stay(seq: start.stay, due: due)
+    }
+
+    /// The milliseconds that are left until the present state's deadline; 0 if it has passed, nil if there is
+    /// none.
+    var leftMs: Int64? {
+        guard let deadline = self.behaviour.deadline(of: self.snapshot.state),
+            let start = self.starts.newest(of: self.snapshot.stay)
+        else { return nil }
+        let elapsed = start.elapsed(at: self.starts.clock.moment)
+        return max(0, deadline.delay.wholeMicroseconds - elapsed) / 1000
+    }
+
+    // MARK: - What happens
+
+    /// Begins to make moves; all who may have a say are here.
+    ///
+    /// - Parameters:
+    ///   - catchUp: has the machine handed over up to the present stay.
+    ///   - correct: given what lines show of the present stay when that is not what it was, for the wall's
+    ///     clock was set.
+    ///   - tell: told when moves are withheld, and with nil when they are not any more.
+    func begin(
+        catchingUp catchUp: @escaping () -> Void,
+        correcting correct: @escaping (ServerLine.Stay) -> Void,
+        telling tell: @escaping (Suspension?) -> Void
+    ) {
+        self.catchUp = catchUp
+        self.correct = correct
+        self.setting = self.starts.clock.onSetting { [place] in
+            place.run { self.clockWasSet() }
+        }
+        self.moves.begin(telling: tell)
+    }
+
+    func stop() {
+        self.setting = nil
+        self.catchUp = {}
+        self.correct = { _ in }
+        self.moves.stop()
+        self.keeper?.stop()
+    }
+
+    /// The machine has been handed over so far.
+    func passed(_ snapshot: Snapshot<State>) {
+        self.snapshot = snapshot
+        self.moves.passed(snapshot)
+    }
+
+    /// What declares the machine is another, and it is there: what is due is as that says, from the stay's
+    /// start.
+    func redeclared(_ snapshot: Snapshot<State>) {
+        if snapshot.seq == self.snapshot.seq { self.passed(snapshot) }
+        self.moves.armAnew()
+    }
+
+    /// The deadline of a stay has begun anew, at an event's turn.
+    func renewed(_ stay: UInt64) {
+        self.keep(stay)
+        self.moves.arm()
+    }
+
+    private func clockWasSet() {
+        // A stay that began before that, and is not here yet, counts from the clock as it was.
+        self.catchUp()
+        guard let start = self.starts.newest(of: self.snapshot.stay) else { return }
+        let adjusted = start.adjusted(to: self.starts.clock.moment)
+        guard adjusted != start else { return }
+        self.starts.correct(adjusted)
+        self.keep(adjusted.stay)
+        self.moves.arm()
+        self.correct(self.stay(in: self.snapshot.state, since: adjusted))
+    }
+
+    private func keep(_ stay: UInt64) {
+        // What it counts from would be of this start of the machine, and the next run would not know any more.
+        guard !self.moves.isInterrupted(stay) else { return }
+        self.keeper?.changed(stay)
+    }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// Deadlines of declared machines, with the clocks of the kernel, and daemons that are killed.
+@Suite(.timeLimit(.minutes(5)))
+struct DeadlineTests {
+    private static let lamp = """
+        start: dark
+        events: {press: {}, move: {}}
+        states:
+          dark: {when: {press: bright}}
+          bright:
+            fields: {level: {type: integer, default: 100}}
+            when: {move: stay, press: again}
+            after: {DELAY: dark}
+        """
+
+    /// A machine in a directory, which several daemons have one after the other.
+    private struct Lamp: Sendable {
+        let directory: String
+        let file: String
+
+        init(in directory: String, _ text: String) throws {
+            self.directory = directory
+            self.file = "\(directory)/machine.yaml"
+            try text.write(toFile: self.file, atomically: true, encoding: .utf8)
+        }
+
+        func run(
+            boot: String = "b007",
+            through wrapper: [String] = [],
+            _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
+        ) async throws {
+            _ = try await DaemonProcess.run(
+                in: self.directory,
+                arguments: [
+                    "--machine", self.file, "--state-directory", "\(self.directory)/state",
+                ],
+                environment: ["BOOT_ID": boot],
+                through: wrapper,
+                body
+            )
+        }
+    }
+
+    private func withLamp(
+        _ delay: String,
+        _ body: @escaping @Sendable (Lamp) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let text = Self.lamp.replacing("DELAY", with: delay)
+            try await body(try Lamp(in: directory, text))
+        }
+    }
+
+    @Test
+    func aDeadlineIsMetWithItsCauseAndByNobody() async throws {
+        try await self.withLamp("2s") { lamp in
+            try await lamp.run { daemon in
+                let watch = try daemon.connect(\.events)
+                _ = try await watch.next()
+                let begun = ContinuousClock.now
+                _ = try await daemon.ask(\.control, "send press")
+                #expect(try await watch.next().seq == 1)
+                let moved = try await watch.next()
+                #expect(ContinuousClock.now - begun >= .seconds(2))
+                #expect(moved.state == "dark" && moved.seq == 2)
+                #expect(moved.string("cause") == "after 2s")
+                #expect(!moved.has("by"))
+            }
+        }
+    }
+
+    @Test
+    func aKilledDaemonsDeadlineCountsFromItsBeginning() async throws {
+        try await self.withLamp("3s") { lamp in
+            let begun = ContinuousClock.now
+            try await lamp.run { daemon in
+                _ = try await daemon.ask(\.control, "send press")
+                try await Task.sleep(for: .seconds(1))
+                // The newest change is not the one that began the stay.
+                let updated = try await daemon.ask(\.control, "update level=50")
+                #expect(updated.int("stay") == 1)
+                try daemon.send(.kill)
+            }
+            try await lamp.run { daemon in
+                let watch = try daemon.connect(\.events)
+                let found = try await watch.next()
+                #expect(found.seq == 2 && found.int("stay") == 1)
+                // A second and more had passed.
+                #expect(
+                    try await daemon.ask(\.control, "get").item("due")?.int("leftMs") ?? 0 <= 2000
+                )
+                let moved = try await watch.next()
+                #expect(moved.state == "dark" && moved.seq == 3)
+                #expect(ContinuousClock.now - begun >= .seconds(3))
+            }
+        }
+    }
+
+    @Test
+    func aDeadlineThatPassedMeanwhileIsMetOnceAtTheStart() async throws {
+        try await self.withLamp("300ms") { lamp in
+            try await lamp.run { daemon in
+                _ = try await daemon.ask(\.control, "send press")
+                try daemon.send(.kill)
+            }
+            try await Task.sleep(for: .milliseconds(400))
+            try await lamp.run { daemon in
+                let wait = try daemon.connect(\.control)
+                let moved = try await wait.ask(#"{"op":"wait","until":["dark"]}"#)
+                #expect(moved.seq == 2)
+                #expect(try await daemon.ask(\.control, "get").seq == 2)
+            }
+        }
+    }
+
+    @Test
+    func aDeadlineThatBeganAnewIsKeptOverAKill() async throws {
+        try await self.withLamp("1h") { lamp in
+            let (told, tell) = AsyncStream.makeStream(of: String.self)
+            try await lamp.run { daemon in
+                let client = try daemon.connect(\.control)
+                let begun = try await client.ask("send press")
+                let stayed = try await client.ask("send move")
+                let due = try #require(stayed.item("due")?.string("at"))
+                #expect(due > begun.item("due")?.string("at") ?? "")
+                try await Task.sleep(for: .seconds(1))
+                tell.yield(due)
+                try daemon.send(.kill)
+            }
+            tell.finish()
+            let due = await told.first { _ in true }
+            try await lamp.run { daemon in
+                let got = try await daemon.ask(\.control, "get")
+                #expect(got.item("due")?.string("at") == due)
+                #expect(got.seq == 1 && got.int("stay") == 1)
+            }
+        }
+    }
+
+    @Test
+    func anotherBootIDIsABootOnce() async throws {
+        try await withTemporaryDirectory { directory in
+            let text = """
+                start: on
+                boot: again
+                states: {on: {after: {1h: on}}}
+                """
+            let lamp = try Lamp(in: directory, text)
+            for (boot, seq) in [("a1", 0), ("a1", 0), ("a2", 1), ("a2", 1), ("a3", 2)] {
+                try await lamp.run(boot: boot) { daemon in
+                    let got = try await daemon.ask(\.control, "get")
+                    #expect(got.seq == seq && got.int("stay") == seq)
+                    #expect(got.item("due")?.int("leftMs") ?? 0 > 3_590_000)
+                }
+            }
+        }
+    }
+
+    /// In a time namespace the uptime is an hour more than outside, as if the machine had slept.
+    private static let asleep = ["--time", "--boottime", "3600"]
+
+    @Test(
+        .enabled("needs root and a kernel with time namespaces") {
+            let tried = try? await runTool(.name("unshare"), Self.asleep + ["true"])
+            return tried?.status == .exited(0)
+        }
+    )
+    func timeInWhichTheMachineSleptCounts() async throws {
+        try await self.withLamp("30min") { lamp in
+            try await lamp.run { daemon in
+                _ = try await daemon.ask(\.control, "send press")
+                try daemon.send(.kill)
+            }
+            try await lamp.run(through: ["unshare"] + Self.asleep) { daemon in
+                let wait = try daemon.connect(\.control)
+                let moved = try await wait.ask(#"{"op":"wait","until":["dark"]}"#)
+                #expect(moved.seq == 2)
+            }
+        }
+    }
+
+    @Test
+    func tooManyMovesOfItsOwnAreInTheStatus() async throws {
+        try await withTemporaryDirectory { directory in
+            let text = """
+                start: tick
+                moves: {most: 5, in: 1min}
+                states:
+                  tick: {after: {10ms: tock}}
+                  tock: {after: {10ms: tick}}
+                """
+            let lamp = try Lamp(in: directory, text)
+            try await lamp.run { daemon in
+                try await daemon.notify.wait(containing: "own moves are suspended")
+                let got = try await daemon.ask(\.control, "get")
+                #expect(got.seq == 5 && got.item("due")?.int("leftMs") == 0)
+                // A reload lifts it, for five more.
+                try daemon.send(.terminalClosed)
+                let cursor = try #require(got.string("cursor"))
+                let watch = try daemon.connect(\.events)
+                try watch.send(#"{"op":"watch","since":"\#(cursor)"}"#)
+                while try await watch.next().seq != 10 {}
+            }
+        }
+    }
+}

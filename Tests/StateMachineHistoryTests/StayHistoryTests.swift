@@ -1,0 +1,168 @@
+import GRDB
+import StateMachineCore
+import StateMachineDeclaration
+import StateMachineHistory
+import StateMachineProtocol
+import TestSupport
+import Testing
+
+/// What a history keeps of stays, and how it comes by it.
+@Suite(.timeLimit(.minutes(5)))
+struct StayHistoryTests {
+    private static let lamp = """
+        start: dark
+        states:
+          dark: {}
+          bright:
+            fields: {level: {type: integer, default: 100}}
+            after: {1h: dark}
+        """
+
+    private typealias Lamp = SQLiteHistory<DeclaredState>
+
+    private func lamp(_ directory: String, boot: String = "1") throws -> Lamp {
+        try Lamp(directory: directory, coding: try self.coding(), options: .init(), boot: boot)
+    }
+
+    private func coding() throws -> StateCoding<DeclaredState> {
+        let reading = DeclarationReading(Array(Self.lamp.utf8))
+        return StateCoding(DeclaredForm(try #require(reading.declaration)))
+    }
+
+    /// The tables as version "1" of the schema made them, with two rows.
+    private static let old = """
+        CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+        INSERT INTO grdb_migrations VALUES ('1');
+        CREATE TABLE change (
+            seq INTEGER PRIMARY KEY,
+            at INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            data TEXT NOT NULL,
+            fromState TEXT,
+            fromData TEXT,
+            uid INTEGER,
+            pid INTEGER,
+            cause TEXT
+        ) STRICT;
+        CREATE TABLE meta (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            epoch TEXT NOT NULL,
+            boot TEXT,
+            durability TEXT NOT NULL,
+            settled INTEGER NOT NULL
+        ) STRICT;
+        CREATE VIEW history AS
+            SELECT
+                seq,
+                strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                    || printf('.%06dZ', at % 1000000) AS time,
+                state, data, fromState, fromData, uid, pid, cause
+            FROM change ORDER BY seq;
+        INSERT INTO change VALUES (0, 1000000, 'dark', '{}', NULL, NULL, NULL, NULL, NULL);
+        INSERT INTO change
+            VALUES (1, 2000000, 'bright', '{"level":7}', 'dark', '{}', 0, 5, 'why');
+        INSERT INTO meta VALUES (1, 'abc', '1', 'commit', 1);
+        PRAGMA journal_mode = WAL;
+        """
+
+    @Test
+    func anOlderDatabaseIsBroughtUpToDate() async throws {
+        try await withTemporaryDirectory { directory in
+            try other(directory, Self.old)
+            let history = try self.lamp(directory)
+            #expect(history.epoch == "abc" && history.loss == nil)
+            #expect(history.snapshot.seq == 1 && history.snapshot.stay == 1)
+            // What has passed since is known by the wall's clock alone.
+            let start = try #require(history.starts?.newest(of: 1))
+            #expect(start.origin == WallTime(microseconds: 2_000_000))
+            #expect(start.moment.wall == WallTime(microseconds: 2_000_000))
+            #expect(!history.isFirstInBoot)
+            let machine = history.makeMachine()
+            try await machine.assign(try self.coding().initial)
+            let past = try await history.all(after: 0)
+            #expect(past.map(\.seq) == [1, 2])
+            #expect(past[0].cause == "why" && past[0].by == Peer(uid: 0, pid: 5))
+            #expect(past[0].stay == 1 && past[0].due == nil)
+            let rows = try await DatabaseQueue(path: "\(directory)/statemachine.sqlite").read {
+                try String.fetchAll($0, sql: "SELECT seq || time || state FROM history")
+            }
+            #expect(rows[1] == "11970-01-01T00:00:02.000000Zbright")
+            #expect(rows.count == 3)
+            // And is found so by the next.
+            let again = try self.lamp(try leftovers(of: directory))
+            #expect(again.epoch == "abc" && again.snapshot.seq == 2)
+            let other = try self.lamp(try leftovers(of: directory), boot: "2")
+            #expect(other.isFirstInBoot)
+        }
+    }
+
+    @Test
+    func aRowHasItsStayAndWhatIsDue() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try self.lamp("\(directory)/a")
+            let coding = try self.coding()
+            let bright = try coding.state("bright", data: nil)
+            let dim = try coding.state("bright", data: JSONValue(parsing: #"{"level":9}"#))
+            let (now, dark) = (WallTime.now, coding.initial)
+            let entered = Transition(seq: 1, old: dark, new: bright, at: now)
+            let updated = Transition(seq: 2, old: bright, new: dim, at: .now, stay: 1)
+            #expect(await history.committed([entered, updated]) == nil)
+            let past = try await history.all(after: 0)
+            #expect(past.map(\.stay) == [1, 1])
+            let hour = WallTime(microseconds: now.microseconds + 3_600_000_000).rfc3339
+            let due = #"{"state":"dark","data":{},"at":"\#(hour)"}"#
+            #expect(past.map(\.due) == [due, due])
+            let again = try self.lamp(try leftovers(of: "\(directory)/a"))
+            #expect(again.snapshot.stay == 1 && again.snapshot.seq == 2)
+            #expect(
+                again.starts?.newest(of: 1)?.moment.uptime
+                    == history.starts?.newest(of: 1)?.moment.uptime
+            )
+            let left = Transition(seq: 3, old: dim, new: dark, at: .now)
+            #expect(await history.committed([left]) == nil)
+            let newest = try #require(try await history.all(after: 2).first)
+            #expect(newest.stay == 3 && newest.due == nil)
+        }
+    }
+
+    @Test
+    func aStayThatHasEndedIsNotNotedAnyMore() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try self.lamp("\(directory)/a")
+            let coding = try self.coding()
+            let bright = try coding.state("bright", data: nil)
+            let entered = Transition(seq: 1, old: coding.initial, new: bright, at: .now)
+            #expect(await history.committed([entered]) == nil)
+            let late = StayStart(stay: 0, moment: StayMoment(uptime: 0, wall: .now))
+            let failure = await withCheckedContinuation { continuation in
+                history.keep(late) { continuation.resume(returning: $0) }
+            }
+            #expect(failure == nil)
+            let noted = try await DatabaseQueue(path: "\(directory)/a/statemachine.sqlite").read {
+                try UInt64.fetchAll($0, sql: "SELECT seq FROM stay")
+            }
+            #expect(noted == [1])
+        }
+    }
+
+    /// What it costs machines that no file declares.
+    @Test
+    func aMachineWithoutStaysKeepsNothingOfThem() async throws {
+        try await withTemporaryDirectory { directory in
+            let history = try History(directory: "\(directory)/a")
+            try await history.makeMachine().assign(.ready(true))
+            #expect(history.starts == nil)
+            let kept = try await DatabaseQueue(path: "\(directory)/a/statemachine.sqlite").read {
+                try Int.fetchOne(
+                    $0,
+                    sql: """
+                        SELECT (SELECT count(*) FROM stay)
+                            + (SELECT count(stay) + count(due) FROM change)
+                        """
+                )
+            }
+            #expect(kept == 0)
+            #expect(try await history.all(after: 0).first?.stay == nil)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Glibc
+import Logging
+import ServiceLifecycle
+import StateMachineCore
+import StateMachineDeclaration
+import StateMachineHistory
+import StateMachineProtocol
+import StateMachineServer
+import TestSupport
+
+/// One run of a declared machine's daemon inside the test, under clocks that the test lets go on.
+struct DeclaredDaemon {
+    let runtime: String
+    let clock: ManualStayClock
+
+    func connect() throws -> LineSocket {
+        try LineSocket(connectingTo: "\(self.runtime)/control.sock")
+    }
+
+    func ask(_ line: String) async throws -> JSONLine { try await self.connect().ask(line) }
+
+    /// Runs it until `body` ends.
+    ///
+    /// - Parameters:
+    ///   - machine: the file's text.
+    ///   - state: where its history is; nil: it has none.
+    ///   - boot: the start of the machine.
+    ///   - clock: its clocks.
+    ///   - body: what happens meanwhile.
+    /// - Throws: what `body` does, or why there is no daemon.
+    static func run(
+        _ machine: String,
+        state: String?,
+        boot: String = "1",
+        clock: ManualStayClock,
+        _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void
+    ) async throws {
+        let reading = DeclarationReading(Array(machine.utf8))
+        guard let declaration = reading.declaration else {
+            throw TestFailure("mistakes: \(reading.problems.map { $0.line(in: "machine") })")
+        }
+        let coding = StateCoding(DeclaredForm(declaration))
+        let start = Snapshot(seq: 0, state: coding.initial, at: .now)
+        if let state { try await Self.awaitRelease(of: state) }
+        let history = try state.map {
+            try SQLiteHistory(
+                directory: $0,
+                coding: coding,
+                options: HistoryOptions(),
+                boot: boot,
+                clock: clock
+            )
+        }
+        try await withTemporaryDirectory { directory in
+            let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
+            var logger = Logger(label: "test")
+            logger.logLevel = .critical
+            let daemon = StateMachineDaemon(
+                machine: history?.makeMachine() ?? StateMachine(resuming: start),
+                coding: coding,
+                clock: clock,
+                configuration: DaemonConfiguration(runtimeDirectory: directory),
+                logger: logger,
+                onReady: { isReady.finish() }
+            )
+            let group = ServiceGroup(services: [daemon], logger: logger)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await group.run() }
+                for await _ in ready {}
+                try await body(DeclaredDaemon(runtime: directory, clock: clock))
+                await group.triggerGracefulShutdown()
+                try await tasks.waitForAll()
+            }
+        }
+    }
+}
+
+extension DeclaredDaemon {
+    /// Waits until the last run has let go of its history; what ends it has other ends on other threads.
+    private static func awaitRelease(of state: String) async throws {
+        try await blocking {
+            let lock = open("\(state)/statemachine.lock", O_RDWR | O_CLOEXEC)
+            // There was no run.
+            guard lock >= 0 else { return }
+            flock(lock, LOCK_EX)
+            close(lock)
+        }
+    }
+}
+
+/// A copy of a directory as it stands now: what a crash of the process at this moment leaves.
+func leftovers(of directory: String) throws -> String {
+    let copy = "\(directory)-\(UInt32.random(in: 0...UInt32.max))"
+    try FileManager.default.copyItem(atPath: directory, toPath: copy)
+    return copy
+}
+
+extension JSONLine {
+    /// How long until what is due, as the answer to `get` has it.
+    var leftMs: Int? { self.item("due")?.int("leftMs") }
+}

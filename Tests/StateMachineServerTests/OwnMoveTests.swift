@@ -1,0 +1,170 @@
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// What declared machines do by themselves beside meeting deadlines, under clocks of the test's.
+@Suite(.timeLimit(.minutes(5)))
+struct OwnMoveTests {
+    private static let kiosk = """
+        start: menu
+        boot: starting
+        events: {go: {}}
+        states:
+          starting: {when: {go: menu}}
+          menu: {when: {go: playing}}
+          playing:
+            fields: {title: {type: string, default: none}}
+            boot: again
+            when: {go: menu}
+        """
+
+    @Test
+    func aNewStartOfTheMachineMovesItOnce() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let clock = ManualStayClock()
+            func run(
+                _ boot: String,
+                _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void
+            ) async throws {
+                try await DeclaredDaemon.run(
+                    Self.kiosk,
+                    state: state,
+                    boot: boot,
+                    clock: clock,
+                    body
+                )
+            }
+            // The first start of all is none.
+            try await run("1") { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.seq == 0)
+            }
+            try await run("1") { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.seq == 0)
+            }
+            try await run("2") { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.state == "starting" && got.seq == 1 && got.int("stay") == 1)
+                let history = try daemon.connect()
+                let line = try await history.ask("history")
+                #expect(line.string("cause") == "boot" && !line.has("by"))
+                _ = try await daemon.ask("send go")
+                _ = try await daemon.ask("send go")
+                _ = try await daemon.ask("update title=x")
+            }
+            try await run("2") { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.seq == 4)
+            }
+            // A boot that leads to the same state begins a stay of it.
+            try await run("3") { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.state == "playing" && got.seq == 5 && got.int("stay") == 5)
+                #expect(got.description.contains(#""title":"x""#))
+            }
+            try await run("3") { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.seq == 5)
+            }
+        }
+    }
+
+    @Test
+    func aMachineWithoutAHistoryKnowsNoBoot() async throws {
+        try await DeclaredDaemon.run(Self.kiosk, state: nil, clock: ManualStayClock()) { daemon in
+            let got = try await daemon.ask("get")
+            #expect(got.seq == 0)
+        }
+    }
+
+    private static let clock = """
+        start: tick
+        moves: {most: 3, in: 10min}
+        events: {poke: {}}
+        states:
+          tick: {after: {1min: tock}, when: {poke: ignore}}
+          tock: {fields: {note: {type: string, default: none}}, after: {1min: tick}}
+        """
+
+    /// Lets it make the three moves that it may make, and one that it may not.
+    private func exhaust(_ daemon: DeclaredDaemon, _ watch: LineSocket, from seq: Int) async throws
+    {
+        for move in 1...3 {
+            daemon.clock.pass(.seconds(60))
+            #expect(try await watch.next().seq == seq + move)
+        }
+        daemon.clock.pass(.seconds(60))
+        let got = try await daemon.ask("get")
+        #expect(got.seq == seq + 3 && got.leftMs == 0)
+    }
+
+    @Test
+    func tooManyMovesOfItsOwnAreWithheldUntilSomebodyAsksForSomething() async throws {
+        try await DeclaredDaemon.run(
+            Self.clock,
+            state: nil,
+            clock: ManualStayClock()
+        ) { daemon in
+            let watch = try daemon.connect()
+            _ = try await watch.ask("watch")
+            try await self.exhaust(daemon, watch, from: 0)
+            // Reading lifts nothing, nor does what is no event, nor that time passes.
+            #expect(try await daemon.ask("send nosuch").error == "unknown-event")
+            daemon.clock.pass(.seconds(3600))
+            #expect(try await daemon.ask("get").seq == 3)
+            #expect(try await daemon.ask("update note=x").bool("changed") == true)
+            #expect(try await watch.next().seq == 4)
+            #expect(try await watch.next().string("cause") == "after 1min")
+            // That one counts again.
+            try await self.exhaustAfterOne(daemon, watch)
+            let sent = try await daemon.ask("send poke")
+            #expect(sent.ok == true)
+            #expect(try await watch.next().seq == 8)
+        }
+    }
+
+    private func exhaustAfterOne(_ daemon: DeclaredDaemon, _ watch: LineSocket) async throws {
+        for seq in [6, 7] {
+            daemon.clock.pass(.seconds(60))
+            #expect(try await watch.next().seq == seq)
+        }
+        daemon.clock.pass(.seconds(60))
+        #expect(try await daemon.ask("get").seq == 7)
+    }
+
+    @Test
+    func movesThatAreFarApartAreNotTooMany() async throws {
+        let machine = Self.clock.replacing("10min", with: "3min")
+        try await DeclaredDaemon.run(machine, state: nil, clock: ManualStayClock()) { daemon in
+            let watch = try daemon.connect()
+            _ = try await watch.ask("watch")
+            for seq in 1...8 {
+                daemon.clock.pass(.seconds(60))
+                #expect(try await watch.next().seq == seq)
+            }
+        }
+    }
+
+    @Test
+    func aMoveThatIsHeldIsTriedAgainAfterPausesThatGrow() async throws {
+        try await DeclaredDaemon.run(
+            Self.clock,
+            state: nil,
+            clock: ManualStayClock()
+        ) { daemon in
+            let watch = try daemon.connect()
+            _ = try await watch.ask("watch")
+            let holder = try daemon.connect()
+            let hold = try await holder.ask(#"{"op":"hold","before":["tock"]}"#)
+            #expect(hold.ok == true)
+            daemon.clock.pass(.seconds(60))
+            #expect(try await daemon.ask("get").leftMs == 0)
+            daemon.clock.pass(.seconds(1))
+            #expect(try await daemon.ask("get").seq == 0)
+            holder.vanish()
+            #expect(try await watch.next().state == "tock")
+        }
+    }
+}

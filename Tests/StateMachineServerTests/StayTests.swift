@@ -1,0 +1,299 @@
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// Stays and deadlines of declared machines, under clocks that go on when the test says so.
+@Suite(.timeLimit(.minutes(5)))
+struct StayTests {
+    private static let oven = """
+        machine: oven
+        start: cold
+        events: {bake: {}, baste: {}}
+        states:
+          cold: {when: {bake: baking}}
+          baking:
+            fields: {degrees: {type: integer, default: 180}}
+            when: {baste: stay, bake: again}
+            after: {1h: done}
+          done: {when: {bake: baking}}
+        """
+
+    @Test
+    func aDeadlineComesWhenItsTimeIsUpAndNotBefore() async throws {
+        let clock = ManualStayClock()
+        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+            let watch = try daemon.connect()
+            _ = try await watch.ask("watch")
+            let client = try daemon.connect()
+            let begun = try await client.ask("send bake")
+            #expect(begun.int("stay") == 1)
+            #expect(begun.item("due")?.string("at") == "2026-11-20T13:00:00.000000Z")
+            #expect(try await watch.next().seq == 1)
+            clock.pass(.seconds(3599))
+            let close = try await client.ask("get")
+            #expect(close.seq == 1 && close.leftMs == 1000)
+            clock.pass(.seconds(1))
+            let done = try await watch.next()
+            #expect(done.state == "done" && done.seq == 2)
+            #expect(done.string("cause") == "after 1h")
+            #expect(!done.has("by") && !done.has("due"))
+        }
+    }
+
+    @Test
+    func onlyASetOrAnEventBeginsAStay() async throws {
+        let clock = ManualStayClock()
+        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+            let client = try daemon.connect()
+            _ = try await client.ask("send bake")
+            clock.pass(.seconds(600))
+            let updated = try await client.ask("update degrees=200")
+            #expect(updated.int("stay") == 1 && updated.seq == 2)
+            #expect(try await client.ask("get").leftMs == 3_000_000)
+            let again = try await client.ask("send bake")
+            #expect(again.int("stay") == 3)
+            #expect(try await client.ask("get").leftMs == 3_600_000)
+            clock.pass(.seconds(600))
+            let set = try await client.ask("set baking degrees=90")
+            #expect(set.int("stay") == 4)
+            #expect(try await client.ask("get").leftMs == 3_600_000)
+        }
+    }
+
+    @Test
+    func theWallsClockDoesNotMatterWithinAStartOfTheMachine() async throws {
+        try await withTemporaryDirectory { directory in
+            let clock = ManualStayClock()
+            let state = "\(directory)/state"
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let client = try daemon.connect()
+                _ = try await client.ask("send bake")
+                clock.setWall(by: .seconds(86_400))
+                let later = try await client.ask("get")
+                #expect(later.seq == 1 && later.leftMs == 3_600_000)
+                #expect(later.item("due")?.string("at") == "2026-11-21T13:00:00.000000Z")
+                clock.setWall(by: .seconds(-2 * 86_400))
+                #expect(try await client.ask("get").leftMs == 3_600_000)
+            }
+            // Set while there was no daemon.
+            clock.pass(.seconds(60))
+            clock.setWall(by: .seconds(5 * 86_400))
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let watch = try daemon.connect()
+                _ = try await watch.ask("watch")
+                let got = try await daemon.ask("get")
+                #expect(got.seq == 1 && got.leftMs == 3_540_000)
+                #expect(got.item("due")?.string("at") == "2026-11-24T13:00:00.000000Z")
+                clock.pass(.seconds(3540))
+                #expect(try await watch.next().state == "done")
+            }
+        }
+    }
+
+    @Test
+    func aStayAndItsDeadlineOutliveTheDaemon() async throws {
+        try await withTemporaryDirectory { directory in
+            let clock = ManualStayClock()
+            let state = "\(directory)/state"
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let client = try daemon.connect()
+                _ = try await client.ask("send bake")
+                clock.pass(.seconds(1200))
+                _ = try await client.ask("update degrees=200")
+            }
+            clock.pass(.seconds(600))
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.seq == 2 && got.int("stay") == 1)
+                #expect(got.leftMs == 1_800_000)
+                #expect(got.item("due")?.string("at") == "2026-11-20T13:00:00.000000Z")
+            }
+        }
+    }
+
+    @Test
+    func fromOneStartOfTheMachineToTheNextTheWallsClockCounts() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let first = ManualStayClock()
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: first) { daemon in
+                _ = try await daemon.ask("send bake")
+            }
+            let wall = first.moment.wall.microseconds
+            let back = try leftovers(of: state)
+            let later = ManualStayClock(
+                uptime: .seconds(9),
+                wall: WallTime(microseconds: wall + 1_800_000_000)
+            )
+            try await DeclaredDaemon.run(Self.oven, state: state, boot: "2", clock: later) {
+                let got = try await $0.ask("get")
+                #expect(got.int("stay") == 1 && got.leftMs == 1_800_000)
+            }
+            later.pass(.seconds(60))
+            try await DeclaredDaemon.run(Self.oven, state: state, boot: "2", clock: later) {
+                let got = try await $0.ask("get")
+                #expect(got.leftMs == 1_740_000)
+            }
+            // A clock that has lost the time: nothing has passed, and is not asked for a second time.
+            let lost = ManualStayClock(uptime: .seconds(9), wall: WallTime(microseconds: 0))
+            try await DeclaredDaemon.run(Self.oven, state: back, boot: "2", clock: lost) { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.leftMs == 3_600_000)
+                lost.pass(.seconds(60))
+                #expect(try await daemon.ask("get").leftMs == 3_540_000)
+            }
+            try await DeclaredDaemon.run(Self.oven, state: back, boot: "2", clock: lost) { daemon in
+                #expect(try await daemon.ask("get").leftMs == 3_540_000)
+                // It is set right: ten minutes more have passed than it had seemed.
+                lost.setWall(by: .microseconds(wall) + .seconds(600))
+                let got = try await daemon.ask("get")
+                #expect(got.leftMs == 3_600_000 - 660_000)
+                #expect(got.item("due")?.string("at") == "2026-11-20T13:00:00.000000Z")
+                // And wrong once more, which is not believed.
+                lost.setWall(by: .seconds(-500))
+                #expect(try await daemon.ask("get").leftMs == 3_600_000 - 660_000)
+            }
+        }
+    }
+
+    @Test
+    func aClockThatIsSetForwardAfterABootMayBringTheDeadlineAtOnce() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let first = ManualStayClock()
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: first) { daemon in
+                _ = try await daemon.ask("send bake")
+            }
+            let lost = ManualStayClock(uptime: .seconds(9), wall: WallTime(microseconds: 0))
+            try await DeclaredDaemon.run(Self.oven, state: state, boot: "2", clock: lost) {
+                daemon in
+                let watch = try daemon.connect()
+                #expect(try await watch.ask("watch").state == "baking")
+                lost.setWall(by: .microseconds(first.moment.wall.microseconds) + .seconds(7200))
+                #expect(try await watch.next().state == "done")
+            }
+        }
+    }
+
+    @Test
+    func whatIsOverdueAtTheStartComesOnceAndNoChainOfIt() async throws {
+        try await withTemporaryDirectory { directory in
+            let machine = """
+                start: tick
+                states:
+                  tick: {after: {1min: tock}}
+                  tock: {after: {1min: tick}}
+                """
+            let clock = ManualStayClock()
+            let state = "\(directory)/state"
+            try await DeclaredDaemon.run(machine, state: state, clock: clock) { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.leftMs == 60_000)
+            }
+            clock.pass(.seconds(600))
+            try await DeclaredDaemon.run(machine, state: state, clock: clock) { daemon in
+                let wait = try daemon.connect()
+                let moved = try await wait.ask(#"{"op":"wait","until":["tock"]}"#)
+                #expect(moved.seq == 1)
+                let got = try await daemon.ask("get")
+                #expect(got.state == "tock" && got.seq == 1 && got.leftMs == 60_000)
+            }
+        }
+    }
+
+    @Test
+    func aDeadlineThatBeganAnewOutlivesACrashASecondLater() async throws {
+        try await withTemporaryDirectory { directory in
+            let clock = ManualStayClock()
+            let state = "\(directory)/state"
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let client = try daemon.connect()
+                _ = try await client.ask("send bake")
+                clock.pass(.seconds(600))
+                for _ in 0..<100 {
+                    let basted = try await client.ask("send baste")
+                    #expect(basted.bool("changed") == false)
+                    #expect(basted.item("due")?.string("at") == "2026-11-20T13:10:00.000000Z")
+                }
+                clock.pass(.seconds(1))
+                // A commit that comes later: what was to be noted before it is.
+                _ = try await client.ask("update degrees=150")
+                let crashed = try leftovers(of: state)
+                clock.pass(.seconds(9))
+                try await DeclaredDaemon.run(Self.oven, state: crashed, clock: clock) { again in
+                    let got = try await again.ask("get")
+                    #expect(got.seq == 2 && got.int("stay") == 1)
+                    #expect(got.leftMs == 3_590_000)
+                }
+                let ended = try await client.ask("send baste")
+                #expect(ended.seq == 2)
+            }
+            // A stop waits for no second.
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let got = try await daemon.ask("get")
+                #expect(got.leftMs == 3_600_000)
+            }
+        }
+    }
+
+    @Test
+    func aDeadlineThatBeginsAnewAtItsTurnDoesNotCome() async throws {
+        let clock = ManualStayClock()
+        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+            let client = try daemon.connect()
+            _ = try await client.ask("send bake")
+            clock.pass(.seconds(3599))
+            _ = try await client.ask("send baste")
+            clock.pass(.seconds(3599))
+            let got = try await client.ask("get")
+            #expect(got.seq == 1 && got.leftMs == 1000)
+        }
+    }
+
+    @Test
+    func whatIsReplayedIsWhatWasSaid() async throws {
+        try await withTemporaryDirectory { directory in
+            let clock = ManualStayClock()
+            let state = "\(directory)/state"
+            let live = Recorder<String>()
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let watch = try daemon.connect()
+                _ = try await watch.ask("watch")
+                let client = try daemon.connect()
+                // In one burst, so that all of it is committed together.
+                try client.send(
+                    """
+                    send bake
+                    update degrees=200
+                    send baste
+                    update degrees=210
+                    set baking degrees=50
+                    send bake
+                    """
+                )
+                clock.pass(.seconds(1))
+                for _ in 0..<6 { _ = try await client.next() }
+                for _ in 0..<5 { live.record(try await watch.next().description) }
+                clock.pass(.seconds(3600))
+                live.record(try await watch.next().description)
+            }
+            try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
+                let reader = try daemon.connect()
+                try reader.send("history")
+                for line in live.heard {
+                    let told = try await reader.next().description
+                    #expect(told.replacing(#","replay":true"#, with: "") == line)
+                }
+                let wait = try daemon.connect()
+                #expect(try await reader.next().int("count") == 6)
+                let cursor = try #require(try await reader.ask("get").string("cursor"))
+                let epoch = cursor.prefix { $0 != ":" }
+                let met = try await wait.ask(
+                    #"{"op":"wait","until":["baking"],"since":"\#(epoch):1"}"#
+                )
+                #expect(met.seq == 2 && met.int("stay") == 1)
+                #expect(met.item("due")?.state == "done")
+            }
+        }
+    }
+}
