@@ -38,7 +38,7 @@ struct BadInputTests {
         Case(line: #"{"op":"get","id":9007199254740992}"#, error: "bad-request", message: "2^53"),
         Case(line: "get now", error: "bad-request", message: "takes nothing more"),
         Case(line: "set", error: "bad-request", message: "set needs a state"),
-        Case(line: "set rady value=true", error: "unknown-state", message: "known: ready, auth"),
+        Case(line: "set rady value=true", error: "unknown-state", message: "did you mean ready?"),
         Case(line: "set ready", error: "bad-data", message: "needs data: value"),
         Case(line: "set ready value=3", error: "bad-data", message: "one of false, true"),
         Case(line: "set ready vale=true", error: "bad-data", message: "known: value"),
@@ -66,7 +66,7 @@ struct BadInputTests {
         ),
         Case(line: #"{"op":"watch","only":[]}"#, error: "bad-request", message: "empty list"),
         Case(line: #"{"op":"watch","only":"x"}"#, error: "bad-request", message: "an array"),
-        Case(line: "watch rady", error: "unknown-state", message: "known: ready"),
+        Case(line: "watch rady", error: "unknown-state", message: "did you mean ready?"),
         Case(line: "wait ready:value=maybe", error: "bad-data", message: "one of false, true"),
         Case(line: "wait", error: "bad-request", message: "wait needs a pattern"),
         Case(

@@ -41,7 +41,7 @@ struct StatectlReadingTests {
             #expect(text.output.contains("— the cursor is not of this daemon"))
             let typo = try await daemon.statectl("history", "rady")
             #expect(typo.status == .exited(2))
-            #expect(typo.errors.contains("known: ready"))
+            #expect(typo.errors.contains("did you mean ready?"))
         }
     }
 
