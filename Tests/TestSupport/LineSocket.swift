@@ -176,6 +176,9 @@ package struct JSONLine: @unchecked Sendable, CustomStringConvertible {
     }
     package func has(_ key: String) -> Bool { self.object[key] != nil }
 
+    /// The keys, in no order.
+    package var names: Set<String> { Set(self.object.keys) }
+
     /// The keys in the order in which they stand in the line, of the outermost object.
     package var keys: [String] {
         var keys: [String] = []

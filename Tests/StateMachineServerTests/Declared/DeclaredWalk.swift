@@ -1,0 +1,284 @@
+import StateMachineCore
+import StateMachineProtocol
+import TestSupport
+
+/// One walk: requests, time, ends and new starts, each held against the model.
+///
+/// `@unchecked Sendable`: one task has it.
+final class DeclaredWalk: @unchecked Sendable {
+    private(set) var machine: ModelledMachine
+    private(set) var count = 0
+    private let text: String
+    private let seed: UInt64
+    private let state: String
+    private var random: SeededGenerator
+    private var clock = ManualStayClock()
+    private var boot = 1
+    private var steps: [String] = []
+
+    init(_ text: String, seed: UInt64, state: String) throws {
+        self.text = text
+        self.seed = seed
+        self.state = state
+        self.random = SeededGenerator(seed: seed)
+        let moment = self.clock.moment
+        self.machine = ModelledMachine(
+            try MachineModel(text),
+            uptime: moment.uptime,
+            wall: moment.wall.microseconds
+        )
+    }
+
+    private var now: (uptime: Int64, wall: Int64) {
+        (self.clock.moment.uptime, self.clock.moment.wall.microseconds)
+    }
+
+    /// What is declared of the present state.
+    private var declared: MachineModel.State? {
+        self.machine.model.states[self.machine.state]
+    }
+
+    // MARK: - Lives
+
+    /// One run of the daemon, of some steps.
+    func life(of most: Int) async throws {
+        let end = min(most, self.count + Int.random(in: 1...200, using: &self.random))
+        try await DeclaredDaemon.run(
+            self.text,
+            state: self.state,
+            boot: "\(self.boot)",
+            clock: self.clock
+        ) { daemon in
+            let client = try daemon.connect()
+            let watch = try daemon.connect()
+            do {
+                try await self.begin(client, watch)
+                while self.count < end {
+                    self.count += 1
+                    try await self.step(client, watch)
+                }
+            } catch {
+                let last = self.steps.suffix(12).joined(separator: "\n")
+                throw TestFailure("seed \(self.seed), step \(self.count): \(error)\n\(last)")
+            }
+        }
+        self.end()
+    }
+
+    /// What happens while nothing runs: time passes, and sometimes the machine is started anew.
+    private func end() {
+        let pause = Duration.seconds(Int.random(in: 0...400, using: &self.random))
+        if Int.random(in: 0..<3, using: &self.random) > 0 {
+            self.clock.pass(pause)
+            self.steps.append("a restart after \(pause)")
+            return
+        }
+        // By the wall's clock, which may have lost some of the time meanwhile.
+        let wall =
+            self.now.wall + pause.wholeMicroseconds
+            - Int64.random(in: 0...100_000_000, using: &self.random)
+        self.clock = ManualStayClock(uptime: .seconds(7), wall: WallTime(microseconds: wall))
+        self.boot += 1
+        _ = self.machine.booted(at: self.now)
+        self.steps.append("boot \(self.boot)")
+    }
+
+    private func begin(_ client: LineSocket, _ watch: LineSocket) async throws {
+        // What a boot, or a deadline that is past, brings comes before the first request or a little after.
+        _ = self.machine.timePassed(to: self.now)
+        while try await client.ask("get").seq != self.machine.seq {}
+        let first = try await watch.ask("watch")
+        try self.compare(first, "watch")
+        try await self.ask("get", client)
+    }
+
+    // MARK: - Steps
+
+    private func step(_ client: LineSocket, _ watch: LineSocket) async throws {
+        let before = self.machine.seq
+        switch Int.random(in: 0..<10, using: &self.random) {
+        case 0..<3: try await self.set(client)
+        case 3..<7: try await self.send(client)
+        case 7: try await self.update(client)
+        default: self.passTime()
+        }
+        if self.machine.seq != before {
+            let change = try await watch.next()
+            try self.compare(change, "change")
+            guard change.string("cause") == self.machine.cause else {
+                throw TestFailure("its cause is not \(self.machine.cause ?? "none"): \(change)")
+            }
+        }
+        // By its answer the daemon waits for what is due now.
+        try await self.ask("get", client)
+    }
+
+    private func set(_ client: LineSocket) async throws {
+        let name = self.name(self.machine.model.states.keys, self.declared?.next ?? [])
+        var data = self.values(self.machine.model.states[name]?.fields ?? [:])
+        if name == self.machine.state, Bool.random(using: &self.random) { data = self.machine.data }
+        let (ifStay, condition) = self.condition()
+        let reenter = Int.random(in: 0..<8, using: &self.random) == 0
+        let answer = self.machine.set(name, data, ifStay: ifStay, reenter: reenter, at: self.now)
+        try await self.ask(
+            #"{"op":"set","state":"\#(name)","data":\#(data.json)\#(condition)\#(reenter ? #","reenter":true"# : "")}"#,
+            client,
+            answer
+        )
+    }
+
+    private func send(_ client: LineSocket) async throws {
+        let name = self.name(
+            self.machine.model.events.keys,
+            self.declared?.reactions.keys.sorted() ?? []
+        )
+        let data = self.values(self.machine.model.events[name] ?? [:])
+        let (ifStay, condition) = self.condition()
+        let answer = self.machine.send(name, data, ifStay: ifStay, at: self.now)
+        try await self.ask(
+            #"{"op":"send","event":"\#(name)","data":\#(data.json)\#(condition)}"#,
+            client,
+            answer
+        )
+    }
+
+    private func update(_ client: LineSocket) async throws {
+        let fields = self.declared?.fields ?? [:]
+        var data: [String: ModelledMachine.Value?] = self.values(fields).mapValues { $0 }
+        if let name = fields.keys.sorted().randomElement(using: &self.random),
+            Int.random(in: 0..<4, using: &self.random) == 0
+        {
+            data[name] = .some(nil)
+        }
+        let (ifStay, condition) = self.condition()
+        let answer = self.machine.update(data, ifStay: ifStay)
+        let json = data.map { "\"\($0.key)\":\($0.value?.json ?? "null")" }
+            .joined(separator: ",")
+        try await self.ask(#"{"op":"update","data":{\#(json)}\#(condition)}"#, client, answer)
+    }
+
+    private func passTime() {
+        var time = Duration.milliseconds(Int.random(in: 1...400_000, using: &self.random))
+        if let left = self.machine.leftMs(at: self.now.uptime), left > 1,
+            Bool.random(using: &self.random)
+        {
+            // Just before, or just then.
+            time = .milliseconds(left - Int.random(in: 0...1, using: &self.random))
+        }
+        self.clock.pass(time)
+        self.steps.append("\(time) pass")
+        _ = self.machine.timePassed(to: self.now)
+    }
+
+    // MARK: - What is asked
+
+    /// One of the names, more often one that something comes of.
+    private func name(_ names: some Sequence<String>, _ useful: some Sequence<String>) -> String {
+        let number = Int.random(in: 0..<20, using: &self.random)
+        if number == 0 { return "nosuch" }
+        let some = number < 12 ? useful.sorted() : []
+        return (some.isEmpty ? names.sorted() : some).randomElement(using: &self.random)
+            ?? "nosuch"
+    }
+
+    private func condition() -> (Int?, String) {
+        switch Int.random(in: 0..<8, using: &self.random) {
+        case 0: (self.machine.stay, #","ifStay":\#(self.machine.stay)"#)
+        case 1: (self.machine.stay + 1, #","ifStay":\#(self.machine.stay + 1)"#)
+        default: (nil, "")
+        }
+    }
+
+    /// Values for some of the fields, most of them such as fit.
+    private func values(
+        _ fields: [String: MachineModel.Field]
+    ) -> [String: ModelledMachine.Value] {
+        var values: [String: ModelledMachine.Value] = [:]
+        for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
+            switch Int.random(in: 0..<24, using: &self.random) {
+            case 0..<3: continue
+            case 3: values[name] = .boolean(true)
+            case 4: values[name] = .integer(Int.random(in: -3...120, using: &self.random))
+            case 5: values[name] = .text("elsewhere")
+            default:
+                switch field.type {
+                case "integer":
+                    let range = (field.min ?? 0)...(field.max ?? 99)
+                    values[name] = .integer(Int.random(in: range, using: &self.random))
+                case "boolean": values[name] = .boolean(Bool.random(using: &self.random))
+                default:
+                    let some = field.values.isEmpty ? ["a", "b c", "1.10"] : field.values
+                    values[name] = some.randomElement(using: &self.random).map { .text($0) }
+                }
+            }
+        }
+        if Int.random(in: 0..<30, using: &self.random) == 0 { values["nosuch"] = .integer(1) }
+        return values
+    }
+
+    // MARK: - What is answered
+
+    private func ask(
+        _ line: String,
+        _ client: LineSocket,
+        _ answer: ModelledMachine.Answer? = nil
+    ) async throws {
+        self.steps.append(line)
+        let reply = try await client.ask(line)
+        switch answer {
+        case .changed:
+            guard reply.ok == true, reply.bool("changed") == true else {
+                throw TestFailure("it is to change: \(reply)")
+            }
+        case .unchanged(let isHandled):
+            guard reply.ok == true, reply.bool("changed") == false,
+                isHandled == nil || reply.bool("handled") == isHandled
+            else {
+                throw TestFailure("nothing is to change, handled \(isHandled as Any): \(reply)")
+            }
+        case .refused(let code):
+            guard reply.error == code else { throw TestFailure("to be \(code): \(reply)") }
+            // A request that makes no sense is answered before anybody looks at the machine.
+            guard reply.has("seq") else { return }
+        case nil: break
+        }
+        try self.compare(reply, line)
+        if line == "get", reply.leftMs != self.machine.leftMs(at: self.now.uptime) {
+            throw TestFailure(
+                "left \(self.machine.leftMs(at: self.now.uptime) as Any): \(reply)"
+            )
+        }
+    }
+
+    /// Whether a line says where the model is.
+    private func compare(_ line: JSONLine, _ what: String) throws {
+        let machine = self.machine
+        var isRight = line.seq == machine.seq && line.state == machine.state
+        if line.type != "change" || line.has("stay") {
+            isRight = isRight && line.int("stay") == machine.stay
+        }
+        let data = line.item("data")
+        isRight = isRight && data?.names == Set(machine.data.keys)
+        for (name, value) in machine.data {
+            switch value {
+            case .text(let text): isRight = isRight && data?.string(name) == text
+            case .integer(let number): isRight = isRight && data?.int(name) == number
+            case .boolean(let bool): isRight = isRight && data?.bool(name) == bool
+            }
+        }
+        let due = line.item("due")
+        isRight = isRight && due?.state == machine.due?.state
+        if let wall = machine.due?.wall {
+            isRight = isRight && due?.string("at") == WallTime(microseconds: wall).rfc3339
+        }
+        guard isRight else {
+            throw TestFailure("\(what): not as it should be, \(machine): \(line)")
+        }
+    }
+}
+
+extension [String: ModelledMachine.Value] {
+    fileprivate var json: String {
+        "{" + self.map { "\"\($0.key)\":\($0.value.json)" }.joined(separator: ",") + "}"
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// Random walks over the socket of machines that files declare, under clocks that go on when the walk says so,
+/// held against a model that is made from the same file by other means.
+///
+/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make one longer walk of each.
+@Suite(.timeLimit(.minutes(60)))
+struct DeclaredWalkTests {
+    private static let environment = ProcessInfo.processInfo.environment
+
+    private static var seeds: [UInt64] {
+        Self.environment["STATEMACHINE_WALK_SEED"].flatMap(UInt64.init).map { [$0] } ?? [1, 2]
+    }
+
+    private static var steps: Int {
+        Self.environment["STATEMACHINE_WALK_STEPS"].flatMap(Int.init) ?? 600
+    }
+
+    /// What the three machines do not have.
+    private static let oddities = """
+        machine: oddities
+        start: rest
+        boot: again
+        events:
+          poke: {}
+          note: {text: {type: string, max: 12, optional: true}, loud: boolean}
+          skip: {}
+        groups:
+          awake:
+            states: [busy, loud]
+            when: {skip: rest, poke: ignore}
+        states:
+          rest:
+            fields: {count: {type: integer, min: 0, max: 9, default: 0}}
+            when: {poke: busy, note: loud}
+            boot: busy
+          busy:
+            fields:
+              count: {type: integer, min: 0, max: 20, default: 3}
+              text: {type: string, optional: true}
+            when: {poke: again, note: again}
+            after: {45s: busy count=1}
+            to: [rest, loud]
+          loud:
+            fields: {loud: {type: boolean, default: false}, text: {type: string, max: 5, optional: true}}
+            when: {note: stay, skip: ignore}
+            after: {2h: rest count=4}
+        """
+
+    private static let texts: [String: String] = {
+        var texts = ["oddities": Self.oddities]
+        for name in ["kiosk", "ota", "worker"] {
+            let root = URL(filePath: #filePath).deletingLastPathComponent()
+                .appending(path: "../../../contrib/machines/\(name).yaml")
+            texts[name] = try? String(contentsOf: root, encoding: .utf8)
+        }
+        return texts
+    }()
+
+    @Test(arguments: ["kiosk", "ota", "worker", "oddities"], seeds)
+    func everyAnswerIsTheModels(machine: String, seed: UInt64) async throws {
+        let text = try #require(Self.texts[machine])
+        let steps = Self.steps
+        try await withTemporaryDirectory { directory in
+            let walk = try DeclaredWalk(text, seed: seed, state: "\(directory)/state")
+            while walk.count < steps { try await walk.life(of: steps) }
+            // A walk in which little happened would not have tried much.
+            #expect(walk.machine.seq > steps / 10, "\(walk.machine.seq)")
+        }
+    }
+}

@@ -1,0 +1,176 @@
+import TestSupport
+import Yams
+
+/// What a file declares, read a second time and as plainly as can be, with nothing of what the daemon reads it
+/// with: for tests that hold the daemon against it.
+///
+/// It knows what the machines of these tests use, and is not asked about anything else.
+struct MachineModel {
+    /// A value of a field.
+    enum Value: Hashable {
+        case text(String)
+        case integer(Int)
+        case boolean(Bool)
+
+        var json: String {
+            switch self {
+            case .text(let text): "\"\(text)\""
+            case .integer(let number): "\(number)"
+            case .boolean(let bool): "\(bool)"
+            }
+        }
+    }
+
+    struct Field {
+        let type: String
+        let values: [String]
+        let min: Int?
+        let max: Int?
+        let fallback: Value?
+        let isOptional: Bool
+
+        func value(_ text: String) -> Value {
+            switch self.type {
+            case "integer": .integer(Int(text) ?? 0)
+            case "boolean": .boolean(text == "true")
+            default: .text(text)
+            }
+        }
+
+        func takes(_ value: Value) -> Bool {
+            switch (self.type, value) {
+            case ("integer", .integer(let number)):
+                number >= self.min ?? .min && number <= self.max ?? .max
+            case ("boolean", .boolean): true
+            case ("string", .text(let text)):
+                (self.values.isEmpty || self.values.contains(text))
+                    && text.utf8.count <= self.max ?? .max
+            default: false
+            }
+        }
+    }
+
+    struct Target: Hashable {
+        let state: String
+        let literals: [String: String]
+    }
+
+    enum Reaction: Hashable {
+        case stay, again, ignore
+        case enter(Target)
+    }
+
+    struct State {
+        let fields: [String: Field]
+        /// Names that may be set next.
+        let next: Set<String>
+        let reactions: [String: Reaction]
+        let after: (micros: Int64, text: String, target: Target)?
+        let boot: Reaction?
+    }
+
+    let start: Target
+    let states: [String: State]
+    let events: [String: [String: Field]]
+
+    init(_ text: String) throws {
+        guard let root = try Yams.compose(yaml: text)?.mapping else { throw TestFailure("no map") }
+        let states = root["states"]?.mapping ?? [:]
+        let names = states.map { $0.key.text }
+        let usual = root["to"]
+        let always = (root["always"]?.words ?? [])
+        let boot = root["boot"].map(Reaction.init)
+        var shared: [(members: [String], reactions: [String: Reaction])] = []
+        for (_, group) in root["groups"]?.mapping ?? [:] {
+            shared.append((group["states"]?.words ?? [], Self.reactions(group["when"])))
+        }
+        self.start = Target(root["start"]?.text ?? "")
+        self.events = (root["events"]?.mapping ?? [:]).texts.mapValues(Self.fields)
+        self.states = states.texts.reduce(into: [:]) { all, item in
+            let (name, state) = item
+            let to = state["to"] ?? usual
+            let next = to.map { $0.text == "any" ? names : $0.words } ?? names
+            var reactions = Self.reactions(state["when"])
+            for group in shared where group.members.contains(name) {
+                reactions.merge(group.reactions) { own, _ in own }
+            }
+            let after = state["after"]?.mapping?.first.map { time, target in
+                (micros: Self.micros(time.text), text: time.text, target: Target(target.text))
+            }
+            all[name] = State(
+                fields: Self.fields(state["fields"] ?? [:]),
+                next: Set(next + always),
+                reactions: reactions,
+                after: after,
+                boot: state["boot"].map(Reaction.init) ?? boot
+            )
+        }
+    }
+
+    private static func reactions(_ node: Node?) -> [String: Reaction] {
+        (node?.mapping ?? [:]).texts.mapValues(Reaction.init)
+    }
+
+    private static func fields(_ node: Node) -> [String: Field] {
+        (node.mapping ?? [:]).texts.mapValues { node in
+            let values = node["values"]?.words ?? []
+            let type = node.mapping == nil ? node.text : node["type"]?.text ?? "string"
+            let bare = Field(
+                type: type,
+                values: values,
+                min: node["min"].flatMap { Int($0.text) },
+                max: node["max"].flatMap { Int($0.text) },
+                fallback: nil,
+                isOptional: node["optional"]?.text == "true"
+            )
+            return Field(
+                type: bare.type,
+                values: bare.values,
+                min: bare.min,
+                max: bare.max,
+                fallback: node["default"].map { bare.value($0.text) },
+                isOptional: bare.isOptional
+            )
+        }
+    }
+
+    /// One number and one unit.
+    private static func micros(_ text: String) -> Int64 {
+        let number = Int64(text.prefix { $0.isNumber }) ?? 0
+        let units: [String: Int64] = ["ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000]
+        return number * (units[String(text.drop { $0.isNumber })] ?? 0) * 1000
+    }
+}
+
+extension MachineModel.Target {
+    init(_ text: String) {
+        let words = text.split(separator: " ").map(String.init)
+        self.state = words[0]
+        self.literals = words.dropFirst().reduce(into: [:]) { literals, word in
+            let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+            literals[parts[0]] = parts[1]
+        }
+    }
+}
+
+extension MachineModel.Reaction {
+    init(_ node: Node) {
+        switch node.text {
+        case "stay": self = .stay
+        case "again": self = .again
+        case "ignore": self = .ignore
+        default: self = .enter(MachineModel.Target(node.text))
+        }
+    }
+}
+
+extension Node {
+    fileprivate var text: String { self.scalar?.string ?? "" }
+    fileprivate var words: [String] { (self.sequence ?? []).map(\.text) }
+}
+
+extension Node.Mapping {
+    fileprivate var texts: [String: Node] {
+        self.reduce(into: [:]) { texts, item in texts[item.key.text] = item.value }
+    }
+}

@@ -1,0 +1,202 @@
+import TestSupport
+
+/// A machine as ``MachineModel`` has it: where it is, and what each request has to be answered.
+struct ModelledMachine {
+    typealias Value = MachineModel.Value
+
+    let model: MachineModel
+    private(set) var state: String
+    private(set) var data: [String: Value]
+    private(set) var seq = 0
+    private(set) var stay = 0
+    /// When the deadline began, in microseconds of the machine's uptime and of the wall's clock.
+    private var began: (uptime: Int64, wall: Int64)
+    /// What the newest change has to say of why.
+    private(set) var cause: String?
+
+    /// What an answer has to say.
+    enum Answer: Hashable {
+        case changed
+        case unchanged(isHandled: Bool?)
+        case refused(String)
+    }
+
+    init(_ model: MachineModel, uptime: Int64, wall: Int64) {
+        self.model = model
+        self.began = (uptime, wall)
+        self.state = model.start.state
+        self.data = [:]
+        self.data = self.filled(model.start, [:]) ?? [:]
+    }
+
+    private var declared: MachineModel.State { self.model.states[self.state]! }
+
+    /// What `due` says: where to, and when by the wall's clock; nil if nothing is.
+    var due: (state: String, wall: Int64)? {
+        self.declared.after.map { ($0.target.state, self.began.wall + $0.micros) }
+    }
+
+    func leftMs(at uptime: Int64) -> Int? {
+        self.declared.after.map { max(0, Int(self.began.uptime + $0.micros - uptime) / 1000) }
+    }
+
+    // MARK: - Requests
+
+    mutating func set(
+        _ name: String,
+        _ given: [String: Value],
+        ifStay: Int?,
+        reenter: Bool,
+        at now: (Int64, Int64)
+    ) -> Answer {
+        guard let next = self.model.states[name] else { return .refused("unknown-state") }
+        guard Self.fit(given, next.fields), let data = Self.complete(given, next.fields) else {
+            return .refused("bad-data")
+        }
+        if let ifStay, ifStay != self.stay { return .refused("conflict") }
+        if name == self.state, data == self.data {
+            guard reenter else { return .unchanged(isHandled: nil) }
+        } else if !self.declared.next.contains(name) {
+            return .refused("illegal-transition")
+        }
+        self.enter(name, data, nil, now)
+        return .changed
+    }
+
+    mutating func send(
+        _ event: String,
+        _ given: [String: Value],
+        ifStay: Int?,
+        at now: (Int64, Int64)
+    ) -> Answer {
+        if let ifStay, ifStay != self.stay { return .refused("conflict") }
+        guard let fields = self.model.events[event] else { return .refused("unknown-event") }
+        guard Self.fit(given, fields), let values = Self.complete(given, fields) else {
+            return .refused("bad-data")
+        }
+        switch self.declared.reactions[event] {
+        case nil: return .unchanged(isHandled: false)
+        case .ignore: return .unchanged(isHandled: true)
+        case .stay:
+            self.began = now
+            return .unchanged(isHandled: true)
+        case .again:
+            guard let data = self.filled(.init(self.state), values) else {
+                return .refused("bad-data")
+            }
+            self.enter(self.state, data, nil, now)
+        case .enter(let target):
+            guard let data = self.filled(target, values) else { return .refused("bad-data") }
+            self.enter(target.state, data, nil, now)
+        }
+        return .changed
+    }
+
+    mutating func update(_ given: [String: Value?], ifStay: Int?) -> Answer {
+        if let ifStay, ifStay != self.stay { return .refused("conflict") }
+        var data = self.data
+        for (name, value) in given {
+            guard let field = self.declared.fields[name] else { return .refused("bad-data") }
+            guard let value else {
+                guard field.isOptional else { return .refused("bad-data") }
+                data[name] = nil
+                continue
+            }
+            guard field.takes(value) else { return .refused("bad-data") }
+            data[name] = value
+        }
+        guard data != self.data else { return .unchanged(isHandled: nil) }
+        self.data = data
+        self.seq += 1
+        self.cause = nil
+        return .changed
+    }
+
+    // MARK: - Time
+
+    /// Whether time moves it; it does that now, and once.
+    mutating func timePassed(to now: (uptime: Int64, wall: Int64)) -> Bool {
+        guard let after = self.declared.after, self.began.uptime + after.micros <= now.uptime else {
+            return false
+        }
+        self.enter(after.target, "after \(after.text)", now)
+        return true
+    }
+
+    /// The machine was started anew: between the two the wall's clock counts. Whether that moves it.
+    mutating func booted(at now: (uptime: Int64, wall: Int64)) -> Bool {
+        let elapsed = max(0, now.wall - self.began.wall)
+        self.began = (now.uptime - elapsed, now.wall - elapsed)
+        // Nothing that was kept has happened.
+        guard let boot = self.declared.boot, self.seq > 0 else { return false }
+        switch boot {
+        case .again: self.enter(self.state, self.data, "boot", now)
+        case .enter(let target): self.enter(target, "boot", now)
+        case .stay, .ignore: return false
+        }
+        return true
+    }
+
+    private mutating func enter(
+        _ target: MachineModel.Target,
+        _ cause: String,
+        _ now: (Int64, Int64)
+    ) {
+        self.enter(target.state, self.filled(target, [:])!, cause, now)
+    }
+
+    private mutating func enter(
+        _ name: String,
+        _ data: [String: Value],
+        _ cause: String?,
+        _ now: (Int64, Int64)
+    ) {
+        self.state = name
+        self.data = data
+        self.seq += 1
+        self.stay = self.seq
+        self.began = now
+        self.cause = cause
+    }
+
+    // MARK: - Fields
+
+    private static func fit(
+        _ given: [String: Value],
+        _ fields: [String: MachineModel.Field]
+    ) -> Bool {
+        given.allSatisfy { fields[$0.key]?.takes($0.value) ?? false }
+    }
+
+    /// With defaults; nil if one that is needed is not there.
+    private static func complete(
+        _ given: [String: Value],
+        _ fields: [String: MachineModel.Field]
+    ) -> [String: Value]? {
+        var values = given
+        for (name, field) in fields where values[name] == nil {
+            if let fallback = field.fallback {
+                values[name] = fallback
+            } else if !field.isOptional {
+                return nil
+            }
+        }
+        return values
+    }
+
+    /// The target's data: what it says, else the event's, else what the state had, else the default; nil if
+    /// something does not fit.
+    private func filled(
+        _ target: MachineModel.Target,
+        _ event: [String: Value]
+    ) -> [String: Value]? {
+        let fields = self.model.states[target.state]!.fields
+        var values: [String: Value] = [:]
+        for (name, field) in fields {
+            values[name] =
+                target.literals[name].map(field.value) ?? event[name] ?? self.data[name]
+                ?? field.fallback
+        }
+        return Self.fit(values, fields) ? values : nil
+    }
+}
