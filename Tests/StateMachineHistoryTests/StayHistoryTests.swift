@@ -20,8 +20,13 @@ struct StayHistoryTests {
 
     private typealias Lamp = SQLiteHistory<DeclaredState>
 
-    private func lamp(_ directory: String, boot: String = "1") throws -> Lamp {
-        try Lamp(directory: directory, coding: try self.coding(), options: .init(), boot: boot)
+    private func lamp(
+        _ directory: String,
+        _ coding: StateCoding<DeclaredState>? = nil,
+        boot: String = "1"
+    ) throws -> Lamp {
+        let coding = try coding ?? self.coding()
+        return try Lamp(directory: directory, coding: coding, options: .init(), boot: boot)
     }
 
     private func coding() throws -> StateCoding<DeclaredState> {
@@ -69,7 +74,8 @@ struct StayHistoryTests {
     func anOlderDatabaseIsBroughtUpToDate() async throws {
         try await withTemporaryDirectory { directory in
             try other(directory, Self.old)
-            let history = try self.lamp(directory)
+            let coding = try self.coding()
+            let history = try self.lamp(directory, coding)
             #expect(history.epoch == "abc" && history.loss == nil)
             #expect(history.snapshot.seq == 1 && history.snapshot.stay == 1)
             // What has passed since is known by the wall's clock alone.
@@ -78,7 +84,7 @@ struct StayHistoryTests {
             #expect(start.moment.wall == WallTime(microseconds: 2_000_000))
             #expect(!history.isFirstInBoot)
             let machine = history.makeMachine()
-            try await machine.assign(try self.coding().initial)
+            try await machine.assign(coding.initial)
             let past = try await history.all(after: 0)
             #expect(past.map(\.seq) == [1, 2])
             #expect(past[0].cause == "why" && past[0].by == Peer(uid: 0, pid: 5))
@@ -99,8 +105,8 @@ struct StayHistoryTests {
     @Test
     func aRowHasItsStayAndWhatIsDue() async throws {
         try await withTemporaryDirectory { directory in
-            let history = try self.lamp("\(directory)/a")
             let coding = try self.coding()
+            let history = try self.lamp("\(directory)/a", coding)
             let bright = try coding.state("bright", data: nil)
             let dim = try coding.state("bright", data: JSONValue(parsing: #"{"level":9}"#))
             let (now, dark) = (WallTime.now, coding.initial)
@@ -128,8 +134,8 @@ struct StayHistoryTests {
     @Test
     func aStayThatHasEndedIsNotNotedAnyMore() async throws {
         try await withTemporaryDirectory { directory in
-            let history = try self.lamp("\(directory)/a")
             let coding = try self.coding()
+            let history = try self.lamp("\(directory)/a", coding)
             let bright = try coding.state("bright", data: nil)
             let entered = Transition(seq: 1, old: coding.initial, new: bright, at: .now)
             #expect(await history.committed([entered]) == nil)

@@ -96,6 +96,7 @@ struct OwnMoveTests {
             #expect(try await watch.next().seq == seq + move)
         }
         daemon.clock.pass(.seconds(60))
+        try await daemon.heardTheClock()
         let got = try await daemon.ask("get")
         #expect(got.seq == seq + 3 && got.leftMs == 0)
     }
@@ -113,6 +114,7 @@ struct OwnMoveTests {
             // Reading lifts nothing, nor does what is no event, nor that time passes.
             #expect(try await daemon.ask("send nosuch").error == "unknown-event")
             daemon.clock.pass(.seconds(3600))
+            try await daemon.heardTheClock()
             #expect(try await daemon.ask("get").seq == 3)
             #expect(try await daemon.ask("update note=x").bool("changed") == true)
             #expect(try await watch.next().seq == 4)
@@ -131,6 +133,7 @@ struct OwnMoveTests {
             #expect(try await watch.next().seq == seq)
         }
         daemon.clock.pass(.seconds(60))
+        try await daemon.heardTheClock()
         #expect(try await daemon.ask("get").seq == 7)
     }
 
@@ -160,8 +163,10 @@ struct OwnMoveTests {
             let hold = try await holder.ask(#"{"op":"hold","before":["tock"]}"#)
             #expect(hold.ok == true)
             daemon.clock.pass(.seconds(60))
+            try await daemon.heardTheClock()
             #expect(try await daemon.ask("get").leftMs == 0)
             daemon.clock.pass(.seconds(1))
+            try await daemon.heardTheClock()
             #expect(try await daemon.ask("get").seq == 0)
             holder.vanish()
             #expect(try await watch.next().state == "tock")

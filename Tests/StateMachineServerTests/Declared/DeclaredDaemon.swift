@@ -20,6 +20,12 @@ struct DeclaredDaemon {
 
     func ask(_ line: String) async throws -> JSONLine { try await self.connect().ask(line) }
 
+    /// Returns when the daemon has heard of what the clock has done so far.
+    func heardTheClock() async throws {
+        // What a clock rings may come to the loop after a line that is sent later, but not after its answer.
+        _ = try await self.ask("get")
+    }
+
     /// Runs it until `body` ends.
     ///
     /// - Parameters:
