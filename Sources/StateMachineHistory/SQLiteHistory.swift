@@ -119,7 +119,12 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         self.loss = opening.loss
         self.troubles[.commits] = opening.trouble
         self.epoch = opening.epoch
-        self.form = WrittenForm(coding, opening.starts, after: opening.newest)
+        self.form = WrittenForm(
+            coding,
+            opening.starts,
+            after: opening.newest,
+            isStayDue: opening.isFirstInBoot
+        )
         self.starts = opening.starts
         self.isFirstInBoot = opening.isFirstInBoot
         self.oldestKept = Atomic(opening.oldest)
@@ -191,6 +196,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         }
         if let declaration { self.wrote(declaration) }
         self.form.newest = (group[group.count - 1].seq, written.states[written.states.count - 1])
+        if written.stay != nil { self.form.isStayDue = false }
         return nil
     }
 

@@ -28,7 +28,7 @@ struct StayRestoration {
             let isSameBoot = boot != nil && boot == noted.boot
             self.start = isSameBoot ? noted.start.adjusted(to: now) : noted.start.carried(to: now)
         } else {
-            // An earlier version has noted nothing.
+            // An earlier version has noted nothing, and nothing is noted of a stay that time does not end.
             let begun = StayMoment(uptime: now.uptime, wall: last.at)
             self.start = StayStart(stay: stay, moment: begun).carried(to: now)
         }

@@ -8,13 +8,16 @@ struct WrittenForm<State: MachineState> {
         let rows: [HistoryDatabase.NewRow]
         /// What the rows' texts lie in; the last is the state that the group leads to.
         let states: [WrittenState]
-        /// Since when the last stay counts that the group begins; nil if it begins none, or the machine has
-        /// none.
+        /// Since when the last stay counts that the group begins; nil if it begins none, or that need not be
+        /// noted.
         let stay: StayStart?
     }
 
     /// The newest transition that is in the database; its state begins the next one's row.
     var newest: (seq: UInt64, state: WrittenState)
+    /// Whether what is noted of stays is of the last start of the machine, so that the next one is noted in any
+    /// case.
+    var isStayDue: Bool
     private let coding: StateCoding<State>
     private let starts: StayStarts?
     /// States that have been written, so that one that comes again is not encoded again.
@@ -25,8 +28,10 @@ struct WrittenForm<State: MachineState> {
     init(
         _ coding: StateCoding<State>,
         _ starts: StayStarts?,
-        after newest: RecordedTransition
+        after newest: RecordedTransition,
+        isStayDue: Bool
     ) {
+        self.isStayDue = isStayDue
         self.coding = coding
         self.starts = starts
         self.newest = (newest.seq, WrittenState(newest.new))
@@ -81,9 +86,14 @@ struct WrittenForm<State: MachineState> {
         return ServerLine.Due(fragment: fragment, at: start.wall(after: deadline.delay)).text
     }
 
-    /// Since when the last stay counts that begins in the group.
+    /// Since when the last stay counts that begins in the group, if that is to be noted.
+    ///
+    /// Of a stay that time does not end it is not: it began when its change says, which is what an opening
+    /// takes where nothing is noted.
     private func start(in group: [Transition<State>]) -> StayStart? {
-        guard let starts, let first = group.last(where: { $0.stay == $0.seq }) else { return nil }
+        guard let starts, let first = group.last(where: { $0.stay == $0.seq }),
+            self.isStayDue || self.coding.behaviour?.deadline(of: first.new) != nil
+        else { return nil }
         return starts.start(of: first.stay, at: first.seq, first.at)
     }
 

@@ -50,13 +50,16 @@ package struct DynamicState: MachineState {
         let number: Int
         let words: Words
         let open: (any DynamicValues)?
+        let isTimed: Bool
 
         init(
             _ form: any DynamicForm,
             _ number: Int,
             _ words: Words,
-            _ open: (any DynamicValues)?
+            _ open: (any DynamicValues)?,
+            _ isTimed: Bool
         ) {
+            self.isTimed = isTimed
             self.form = form
             self.number = number
             self.words = words
@@ -70,9 +73,10 @@ package struct DynamicState: MachineState {
         of form: any DynamicForm,
         _ number: Int,
         _ words: Words,
-        open: (any DynamicValues)?
+        open: (any DynamicValues)?,
+        isTimed: Bool
     ) {
-        self.content = Content(form, number, words, open)
+        self.content = Content(form, number, words, open, isTimed)
     }
 
     package var form: any DynamicForm { self.content.form }
@@ -84,6 +88,9 @@ package struct DynamicState: MachineState {
 
     /// Nil if all fields are packed.
     package var open: (any DynamicValues)? { self.content.open }
+
+    /// Whether time does something to it: most have none, and are asked at every change.
+    package var isTimed: Bool { self.content.isTimed }
 
     package var name: Name { Name(rawValue: self.form.name(of: self.number)) }
 

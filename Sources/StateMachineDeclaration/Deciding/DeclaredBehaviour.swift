@@ -38,7 +38,8 @@ package struct DeclaredBehaviour: StateBehaviour {
     }
 
     package func deadline(of state: DeclaredState) -> Deadline<DeclaredState>? {
-        state.declaration.deadline(of: state).map { delay, move in
+        guard state.isTimed else { return nil }
+        return state.declaration.deadline(of: state).map { delay, move in
             Deadline(delay: delay, .init(to: move.state, cause: move.cause))
         }
     }

@@ -34,7 +34,8 @@ extension DynamicState {
             of: declaration,
             number,
             words,
-            open: boxed.isEmpty ? nil : OpenValues(boxed)
+            open: boxed.isEmpty ? nil : OpenValues(boxed),
+            isTimed: state.after != nil
         )
     }
 

@@ -28,9 +28,9 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// States that have been seen, so that one that comes again is not encoded again.
     private var seen = RememberedStates<State, TypedState<State>>()
     private var latest: TypedState<State>?
-    /// States that sets have entered and that were not handed over yet, with the seq of the first: they
-    /// need not be looked for.
-    @exclusivity(unchecked) private var entered: (first: UInt64, states: [TypedState<State>]) = (
+    /// What sets have led to and was not handed over yet, with the seq of the first: it need not be put
+    /// together again.
+    @exclusivity(unchecked) private var entered: (first: UInt64, snapshots: [EncodedSnapshot]) = (
         0, []
     )
     /// The seq of the last one that was handed over.
@@ -171,8 +171,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         switch consume result {
         case nil: return nil
         case .success(.committed(let transition)):
-            self.note(typed, enteredAt: transition.seq)
-            return .committed(self.encoded(transition, typed))
+            return .committed(self.noted(self.encoded(transition, typed)))
         case .success(let accepted): return self.outcome(accepted)
         case .failure(let error):
             // Of another declaration it can only be judged at its turn.
@@ -239,8 +238,8 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             completion: { result in
                 if set.isOrdered { set.machine.committing -= 1 }
                 if case .success(.committed(let transition)) = result {
-                    set.machine.note(set.typed, enteredAt: transition.seq)
-                    set.answer(.committed(set.machine.encoded(transition, set.typed)))
+                    let entered = set.machine.encoded(transition, set.typed)
+                    set.answer(.committed(set.machine.noted(entered)))
                 } else {
                     set.answer(set.machine.outcome(result))
                 }
@@ -291,8 +290,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) -> SetOutcome {
         switch (result, set.found) {
         case (.success(.committed(let transition)), .state(let typed)):
-            self.note(typed, enteredAt: transition.seq)
-            return .committed(self.encoded(transition, typed))
+            return .committed(self.noted(self.encoded(transition, typed)))
         case (.success(.unchanged(let snapshot)), .rejected(let error)):
             return .rejected(error, current: self.encoded(snapshot))
         case (.success(.unchanged(let snapshot)), .illegal):
@@ -366,8 +364,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) -> SetOutcome {
         switch (result, event.found) {
         case (.success(.committed(let transition)), .state(let typed)):
-            self.note(typed, enteredAt: transition.seq)
-            return .committed(self.encoded(transition, typed))
+            return .committed(self.noted(self.encoded(transition, typed)))
         case (.success(.unchanged(let snapshot)), .rejected(let error)):
             return .rejected(error, current: self.encoded(snapshot))
         case (.success(.unchanged(let snapshot)), .unhandled):
@@ -461,34 +458,32 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     private func pass(_ transition: Transition<State>) {
         self.handedOver = transition.seq
         self.server?.append(
-            self.encoded(
-                transition,
-                self.takeEntered(transition.seq) ?? self.encoded(transition.new)
-            ),
+            self.takeEntered(transition.seq) ?? self.encoded(transition),
             by: transition.by,
             cause: transition.cause
         )
         self.stays?.passed(transition.snapshot)
     }
 
-    /// What was entered is what was asked for, which is encoded already.
-    private func note(_ state: TypedState<State>, enteredAt seq: UInt64) {
-        guard seq > self.handedOver else { return }
-        if seq != self.entered.first + UInt64(self.entered.states.count) {
-            self.entered = (seq, [])
+    /// What a set has led to, kept until it is handed over.
+    private func noted(_ snapshot: EncodedSnapshot) -> EncodedSnapshot {
+        guard snapshot.seq > self.handedOver else { return snapshot }
+        if snapshot.seq != self.entered.first + UInt64(self.entered.snapshots.count) {
+            self.entered = (snapshot.seq, [])
         }
-        self.entered.states.append(state)
+        self.entered.snapshots.append(snapshot)
+        return snapshot
     }
 
-    private func takeEntered(_ seq: UInt64) -> TypedState<State>? {
+    private func takeEntered(_ seq: UInt64) -> EncodedSnapshot? {
         guard seq >= self.entered.first else { return nil }
         let index = Int(seq - self.entered.first)
-        guard index < self.entered.states.count else { return nil }
-        let state = self.entered.states[index]
-        if index == self.entered.states.count - 1 {
-            self.entered.states.removeAll(keepingCapacity: true)
+        guard index < self.entered.snapshots.count else { return nil }
+        let snapshot = self.entered.snapshots[index]
+        if index == self.entered.snapshots.count - 1 {
+            self.entered.snapshots.removeAll(keepingCapacity: true)
         }
-        return state
+        return snapshot
     }
 
     func encoded(_ state: State) -> TypedState<State> {

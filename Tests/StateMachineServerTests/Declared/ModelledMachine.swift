@@ -29,7 +29,12 @@ struct ModelledMachine {
         self.data = self.filled(model.start, [:]) ?? [:]
     }
 
-    private var declared: MachineModel.State { self.model.states[self.state]! }
+    private var declared: MachineModel.State { self.declared(self.state) }
+
+    private func declared(_ name: String) -> MachineModel.State {
+        guard let state = self.model.states[name] else { preconditionFailure("no state \(name)") }
+        return state
+    }
 
     /// What `due` says: where to, and when by the wall's clock; nil if nothing is.
     var due: (state: String, wall: Int64)? {
@@ -123,7 +128,9 @@ struct ModelledMachine {
         return true
     }
 
-    /// The machine was started anew: between the two the wall's clock counts. Whether that moves it.
+    /// The machine was started anew; between the two the wall's clock counts.
+    ///
+    /// - Returns: whether that moves it.
     mutating func booted(at now: (uptime: Int64, wall: Int64)) -> Bool {
         let elapsed = max(0, now.wall - self.began.wall)
         self.began = (now.uptime - elapsed, now.wall - elapsed)
@@ -142,7 +149,10 @@ struct ModelledMachine {
         _ cause: String,
         _ now: (Int64, Int64)
     ) {
-        self.enter(target.state, self.filled(target, [:])!, cause, now)
+        guard let data = self.filled(target, [:]) else {
+            preconditionFailure("\(cause) leads to data that does not fit")
+        }
+        self.enter(target.state, data, cause, now)
     }
 
     private mutating func enter(
@@ -190,7 +200,7 @@ struct ModelledMachine {
         _ target: MachineModel.Target,
         _ event: [String: Value]
     ) -> [String: Value]? {
-        let fields = self.model.states[target.state]!.fields
+        let fields = self.declared(target.state).fields
         var values: [String: Value] = [:]
         for (name, field) in fields {
             values[name] =
