@@ -22,7 +22,10 @@ final class RecordedChanges {
     private let connection: OpaquePointer
     private var last: Int64 = -1
 
+    /// Opens it.
+    ///
     /// - Parameter path: the database, or the directory that it is in.
+    /// - Throws: `Unreadable`.
     init(_ path: String) throws(Unreadable) {
         let path = Self.isDirectory(path) ? "\(path)/statemachine.sqlite" : path
         self.path = path
