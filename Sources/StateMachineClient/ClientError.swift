@@ -7,6 +7,8 @@ public import StateMachineProtocol
 public enum ClientError: Error, Hashable, Sendable {
     /// No directory that was looked into has a door in it.
     case notFound(tried: [String])
+    /// No instance of that name has a door; `nearest` is one that has and was perhaps meant.
+    case noInstance(String, nearest: String?)
     /// Nobody answers on the socket; `reason` is the system's word for it.
     case unreachable(path: String, reason: String)
     /// The daemon does not keep up with those who want to connect.
@@ -60,6 +62,10 @@ extension ClientError: CustomStringConvertible {
         case .notFound(let tried):
             "no daemon found (looked for \(tried.joined(separator: " and "))); "
                 + "is the service running? systemctl status statemachine"
+        case .noInstance(let name, let nearest):
+            "there is no machine \(name.quoted)"
+                + (nearest.map { "; did you mean \($0)?" } ?? "; statectl machines lists them")
+                + "; is it running? systemctl status statemachine@\(name)"
         case .unreachable(let path, let reason):
             "no daemon answers on \(path) (\(reason)); "
                 + "is the service running? systemctl status statemachine"

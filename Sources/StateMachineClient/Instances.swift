@@ -31,7 +31,7 @@ public struct Instance: Hashable, Sendable {
 
     /// The directory of the instance of that name: the system's, else this user's.
     ///
-    /// - Throws: ``ClientError/notFound(tried:)`` if neither has a door.
+    /// - Throws: ``ClientError/noInstance(_:nearest:)`` if neither has a door.
     public static func directory(of name: String) throws(ClientError) -> RuntimeDirectory {
         try self.directory(of: name) { name in getenv(name).map { String(cString: $0) } }
     }
@@ -43,14 +43,16 @@ public struct Instance: Hashable, Sendable {
         let candidates = self.bases(environment).map { RuntimeDirectory("\($0.path)/\(name)") }
         // A name is no path.
         if self.isName(name), let found = candidates.first(where: \.hasSocket) { return found }
-        throw .notFound(tried: candidates.map { $0.socketPath(of: .events) })
+        let known = self.all(environment: environment).compactMap(\.name)
+        throw .noInstance(name, nearest: NearestName.of(name, among: known))
     }
 
     private static func bases(_ environment: (String) -> String?) -> [RuntimeDirectory] {
         [.system] + [RuntimeDirectory.ofUser(environment)].compactMap(\.self)
     }
 
-    private static func isName(_ name: String) -> Bool {
+    /// Whether an instance can be called so: a name is no path.
+    package static func isName(_ name: String) -> Bool {
         !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
     }
 

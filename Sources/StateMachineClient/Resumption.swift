@@ -48,7 +48,8 @@ struct Resumption: Sendable {
         using generator: inout some RandomNumberGenerator
     ) -> Verdict {
         switch error {
-        case .notFound, .pathTooLong, .malformed, .lineTooLong, .lostForGood, .timedOut:
+        case .notFound, .noInstance, .pathTooLong, .malformed, .lineTooLong, .lostForGood,
+            .timedOut:
             return .giveUp
         case .refused(let line):
             guard line.error == .shuttingDown else { return .giveUp }

@@ -9,6 +9,8 @@ struct HistoryOpening<State: MachineState> {
     /// The newest transition, as this program writes it, and the state that it led to.
     let newest: RecordedTransition
     let state: State
+    /// The newest transition if this has made it; nil if it was found.
+    let carriedOver: RecordedTransition?
     /// The oldest transition that is kept; one past the newest if none is.
     let oldest: UInt64
     let loss: HistoryLoss?
@@ -97,6 +99,7 @@ struct HistoryOpening<State: MachineState> {
         self.starts = coding.behaviour.map { _ in StayStarts(stay.start, clock: clock) }
         if isNew { newest = newest.with(due: coding.due(in: self.state, since: stay.start)?.text) }
         self.newest = newest
+        self.carriedOver = isNew ? newest : nil
         // What a new start of the machine does to the stay is done first: till then it is one of the last.
         let isLeft = stay.isFirstInBoot && coding.behaviour?.boot(of: self.state) != nil
         do {

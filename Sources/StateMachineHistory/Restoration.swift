@@ -85,9 +85,13 @@ struct Restoration<State: MachineState> {
                     isLasting: true
                 )
             }
+            let trouble =
+                error.hasState
+                ? "whose data do not fit the file: \(error.sentence); widen the file,"
+                : "that the file does not have: \(error.sentence); or"
             throw HistoryError(
-                "\(file) ends in a state that the file does not have: \(error.sentence); or write \"lost: STATE\" "
-                    + "for where to go then, or start with the file as it was",
+                "\(file) ends in a state \(trouble) write \"lost: STATE\" for where to go then, or start with the "
+                    + "file as it was and set another state first",
                 isLasting: true
             )
         }

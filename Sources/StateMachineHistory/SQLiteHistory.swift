@@ -23,6 +23,10 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     /// What it did not find of its past, so that it or its numbering began anew; nil if all.
     public let loss: HistoryLoss?
 
+    /// The change that opening it has made, since what declares the states is another than in the last run; nil
+    /// if it has made none.
+    package let carriedOver: RecordedTransition?
+
     /// How safe it is, and how far it goes back.
     public let options: HistoryOptions
 
@@ -117,6 +121,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         self.pruning = Pruning(options, newest: opening.newest.at)
         self.database = opening.database
         self.loss = opening.loss
+        self.carriedOver = opening.carriedOver
         self.troubles[.commits] = opening.trouble
         self.epoch = opening.epoch
         self.form = WrittenForm(

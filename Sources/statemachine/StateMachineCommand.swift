@@ -186,13 +186,21 @@ struct StateMachineCommand: ParsableCommand {
         } catch is SuccessionNeeded {
             return SuccessionNeeded.exitStatus
         } catch {
-            logger.critical("not running", metadata: ["error": "\(error)"])
+            Self.log(error, logger)
             let failure = DaemonError(error)
             // The daemon has told of its own errors.
             if !(error is DaemonError) { await failure.tell(logger) }
             return failure.exitStatus
         }
         return EXIT_SUCCESS
+    }
+
+    private static func log(_ error: any Error, _ logger: Logger) {
+        guard let mistakes = (error as? ConfigurationError)?.problems, mistakes.count > 1 else {
+            return logger.critical("not running", metadata: ["error": "\(error)"])
+        }
+        for mistake in mistakes { logger.error("\(mistake)") }
+        logger.critical("not running", metadata: ["problems": "\(mistakes.count)"])
     }
 
     /// What is in force after a reload, unless that is refused.
@@ -258,6 +266,7 @@ struct StateMachineCommand: ParsableCommand {
                 metadata: ["file": "\(database)"]
             )
         }
+        if let carriedOver = history.carriedOver { logger.log(carriedOver) }
         return history.makeMachine()
     }
 }

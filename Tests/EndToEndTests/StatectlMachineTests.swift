@@ -113,7 +113,7 @@ struct StatectlMachineTests {
                     running.output == """
                         #3  dark → dim(level: 80): the recorded state does not fit "dim": level=80: at most 50
                         #5  dark → dim(level: 20): "dim" may not be set from "dark", and no event leads there; nothing may be set
-                        2 of 7 changes would not be allowed
+                        2 of 6 changes would not be allowed
 
                         """
                 )
@@ -121,11 +121,11 @@ struct StatectlMachineTests {
             #expect(ended.status == .exited(0))
             // Nothing appears beside what was closed.
             let before = try FileManager.default.contentsOfDirectory(atPath: state).sorted()
-            let old = try await statectl(["replay", Self.machine("lamp"), database])
-            #expect(old.output == "7 changes, all of which would be allowed\n")
+            let old = try await statectl(["replay", Self.machine("lamp"), state])
+            #expect(old.output == "6 changes, all of which would be allowed\n")
             #expect(old.status == .exited(0), "\(old.errors)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: state).sorted() == before)
-            for wrong in ["\(directory)/none", newer, state] {
+            for wrong in ["\(directory)/none", newer, directory] {
                 let refused = try await statectl(["replay", newer, wrong])
                 #expect(refused.status == .exited(2), "\(refused.errors)")
             }

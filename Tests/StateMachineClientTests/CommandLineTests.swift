@@ -56,11 +56,27 @@ import Testing
         ["graph", "--json"],
         ["machines", "-m", "left"],
         ["get", "--runtime-directory", ""],
+        ["get", "-m", ""],
+        ["get", "-m", "a/b"],
         ["get", "--runtime-directory", "/d", "-m", "left"],
     ])
     func whatCannotBeMeantIsAUsageError(arguments: [String]) {
         let error = #expect(throws: (any Error).self) { try Statectl.parseAsRoot(arguments) }
         #expect(error.map { Statectl.exitCode(for: $0).isSuccess } == false)
+    }
+
+    @Test(arguments: [
+        ["update", "note=x", "--if-seq", "3"], ["send", "a", "--reenter", "3"],
+        ["set", "a", "--stay=2", "x"],
+    ])
+    func anOptionThatACommandDoesNotHaveIsNoValue(arguments: [String]) async {
+        let error = await #expect(throws: (any Error).self) {
+            try await Statectl.command(arguments)
+        }
+        let option = arguments[2].prefix { $0 != "=" }
+        #expect(
+            error.map { Statectl.message(for: $0) } == "\(arguments[0]) has no option \(option)"
+        )
     }
 
     @Test(arguments: [

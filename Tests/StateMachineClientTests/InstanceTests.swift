@@ -45,6 +45,12 @@ import Testing
             let environment = ["XDG_RUNTIME_DIR": run]
             let found = try Instance.directory(of: "left") { environment[$0] }
             #expect(found.path == "\(run)/statemachine/left")
+            let error = #expect(throws: ClientError.self) {
+                try Instance.directory(of: "lefr") { environment[$0] }
+            }
+            #expect(error == .noInstance("lefr", nearest: "left"))
+            #expect(error?.description.contains("did you mean left?") == true)
+            #expect(error?.description.contains("statemachine@lefr") == true)
             for name in ["right", "", "..", "../statemachine/left", "."] {
                 #expect(throws: ClientError.self) {
                     try Instance.directory(of: name) { environment[$0] }

@@ -76,6 +76,7 @@ struct TargetResolver {
         if let event, let index = event.fields.firstIndex(where: { $0.name == field.name }) {
             let source = event.fields[index]
             self.checkType(of: field, state, source, event.name.value, position)
+            self.warnOfRange(of: field, state, source, event)
             chain.append(.event(index))
             if source.isCertain { return chain }
         }
@@ -90,24 +91,26 @@ struct TargetResolver {
         if let fallback = field.fallback {
             chain.append(.fallback(fallback))
         } else if !field.isOptional {
-            let lack = Self.lack(of: field.name, left, event, isPartial: !chain.isEmpty)
+            let lack = Self.lack(left, event, isPartial: !chain.isEmpty)
+            let remedy =
+                left == nil && event == nil
+                ? "\(field.name)=…, or give it a default" : "\(state.name.value) \(field.name)=…"
             self.problems.error(
                 position,
-                "\(state.name.value.quoted) needs \(field.name.quoted)\(lack)"
+                "\(state.name.value.quoted) needs \(field.name.quoted)\(lack); write \(remedy)"
             )
         }
         return chain
     }
 
     private static func lack(
-        of field: String,
         _ left: StateDraft?,
         _ event: EventDraft?,
         isPartial: Bool
     ) -> String {
         let leftName = left?.name.value.quoted
         switch (leftName, event) {
-        case (nil, nil): return "; write \(field)=…, or give it a default"
+        case (nil, nil): return ""
         case (let left?, nil):
             return isPartial
                 ? ", which is optional in \(left)" : ", which \(left) does not have"
@@ -134,6 +137,22 @@ struct TargetResolver {
             position,
             "\(field.name.quoted) is \(field.typeName) in \(state.name.value.quoted) and "
                 + "\(source.typeName) in \(owner.quoted); rename one, or write \(field.name)=…"
+        )
+    }
+
+    /// Whoever sends is told that a value does not fit, and the machine stays where it is: seldom what was meant.
+    private func warnOfRange(
+        of field: DeclaredField,
+        _ state: StateDraft,
+        _ source: DeclaredField,
+        _ event: EventDraft
+    ) {
+        guard field.hasType(of: source), !field.admitsAll(of: source) else { return }
+        self.problems.warn(
+            event.name.position,
+            "\(field.name.quoted) of the event \(event.name.value.quoted) may be what \(field.name.quoted) of "
+                + "\(state.name.value.quoted) does not take; such a send is refused, and the machine stays; "
+                + "give both the same limits"
         )
     }
 

@@ -14,7 +14,8 @@ extension Declaration {
             throw NotCarriedOver(
                 sentence:
                     "there is no state \(name.quoted) any more; write \"was: \(name.excerpt())\" into the one that it "
-                    + "has become"
+                    + "has become",
+                hasState: false
             )
         }
         let state = self.states[number]
@@ -25,13 +26,15 @@ extension Declaration {
                 throw NotCarriedOver(
                     sentence:
                         "\(state.name.quoted) needs \(field.name.quoted), which \(owner) does not "
-                        + "have; give it a default, or an old name with was"
+                        + "have; give it a default, or an old name with was",
+                    hasState: true
                 )
             }
             if let objection = field.objection(to: member.value) {
                 throw NotCarriedOver(
                     sentence: "\(owner) does not fit \(state.name.quoted): "
-                        + objection.sentence(about: member.key, member.value)
+                        + objection.sentence(about: member.key, member.value),
+                    hasState: true
                 )
             }
             return field.kept(member.value)

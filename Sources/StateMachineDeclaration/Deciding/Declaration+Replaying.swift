@@ -46,7 +46,10 @@ extension Declaration {
         _ state: RecordedTransition.State
     ) throws(NotCarriedOver) -> DeclaredState {
         guard let data = JSONValue(parsing: state.data)?.members else {
-            throw NotCarriedOver(sentence: "the data of \(state.name.quoted) is no JSON object")
+            throw NotCarriedOver(
+                sentence: "the data of \(state.name.quoted) is no JSON object",
+                hasState: true
+            )
         }
         return try self.carried(state.name, data: data, of: "the recorded state")
     }

@@ -14,7 +14,8 @@ package struct DeclaredForm: StateForm {
             StateSchema.Case(
                 state.name,
                 fields: state.fields.map(StateField.init),
-                successors: state.successors.map { names[$0] }
+                successors: state.successors.map { names[$0] },
+                oldNames: state.oldNames
             )
         }
         self.schema = StateSchema(
@@ -70,7 +71,8 @@ extension StateField {
             field.name,
             type: field.type,
             values: field.values,
-            isOptional: field.isOptional
+            isOptional: field.isOptional,
+            oldNames: field.oldNames
         )
     }
 }

@@ -5,6 +5,12 @@ struct FieldReader {
     /// Fields of a state or an event.
     static let most = 32
 
+    /// What others call the types.
+    private static let foreignNames: [String: JSONFieldType] = [
+        "int": .integer, "text": .string, "str": .string, "bool": .boolean, "float": .number,
+        "double": .number, "list": .array, "map": .object,
+    ]
+
     let draft: DraftReader
     let table: KeyTable
     /// Where booleans stand, which is no text that looks like one.
@@ -92,6 +98,13 @@ struct FieldReader {
 
     private func type(_ text: String, _ position: FilePosition) -> JSONFieldType? {
         if let type = JSONFieldType(rawValue: text) { return type }
+        if let type = Self.foreignNames[text] {
+            self.problems.error(
+                position,
+                "there is no type \(text.quoted); did you mean \(type.rawValue)?"
+            )
+            return nil
+        }
         self.problems.error(
             position,
             "there is no type \(text.quoted)"

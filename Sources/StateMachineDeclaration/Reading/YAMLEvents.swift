@@ -91,6 +91,18 @@ final class YAMLEvents {
         }
     }
 
+    /// Whether a tab stands there.
+    private func isTab(at position: FilePosition) -> Bool {
+        let lines = self.input.split(
+            separator: UInt8(ascii: "\n"),
+            maxSplits: position.line,
+            omittingEmptySubsequences: false
+        )
+        guard lines.indices.contains(position.line - 1) else { return false }
+        let line = String(decoding: lines[position.line - 1], as: UTF8.self)
+        return line.unicodeScalars.dropFirst(position.column - 1).first == "\t"
+    }
+
     private var syntaxError: SyntaxError {
         let parser = self.parser.pointee
         let problem = parser.problem.map { String(cString: $0) } ?? "there is no memory left"
@@ -101,6 +113,9 @@ final class YAMLEvents {
         let context = parser.context.map { " \(String(cString: $0))" } ?? ""
         // What cannot be read has no mark of its own; the parser stands before it.
         let mark = parser.error == YAML_READER_ERROR ? parser.mark : parser.problem_mark
+        guard !self.isTab(at: FilePosition(mark)) else {
+            return SyntaxError(position: FilePosition(mark), sentence: "write spaces, not a tab")
+        }
         return SyntaxError(
             position: FilePosition(mark),
             sentence: "this is not YAML: \(problem)\(context)"

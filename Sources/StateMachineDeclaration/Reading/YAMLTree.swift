@@ -228,6 +228,18 @@ struct YAMLTree {
         )
     }
 
+    /// Whether a key has its value in it, for want of a space; it is told then.
+    private func refuseJoined(_ key: YAMLScalar, _ position: FilePosition) -> Bool {
+        let parts = key.text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1)
+        guard key.isPlain, parts.count == 2 else { return false }
+        let (name, value) = (String(Substring(parts[0])), String(Substring(parts[1])))
+        self.problems.error(
+            position,
+            "a space is missing after the colon; write \(name.excerpt()): \(value.excerpt())"
+        )
+        return true
+    }
+
     /// Puts a value where it belongs: into what is open, or at the top.
     private mutating func put(_ content: YAMLNode.Content, _ position: FilePosition) {
         let node = YAMLNode(content: content, position: position)
@@ -244,6 +256,10 @@ struct YAMLTree {
             return
         }
         if case .read(let key, let position) = self.open[last].key {
+            if node.isEmpty, self.refuseJoined(key, position) {
+                self.open[last].key = .awaited
+                return
+            }
             self.open[last].append(YAMLEntry(key: key, position: position, value: node))
         }
         self.open[last].key = .awaited

@@ -53,6 +53,14 @@ package struct FieldWords: Hashable, Sendable {
         return key
     }
 
+    /// The same, under other keys.
+    func renamed(_ name: (String) -> String) -> FieldWords {
+        FieldWords(
+            values: self.values.map { JSONMember(name($0.key), $0.value) },
+            words: self.words.map { JSONMember(name($0.key), $0.value) }
+        )
+    }
+
     package var isEmpty: Bool { self.values.isEmpty && self.words.isEmpty }
 
     /// All members, words read as the fields are typed.

@@ -4,7 +4,7 @@
 /// `{"state":"name","data":{…}}`.
 public struct Pattern: Hashable, Sendable {
     /// The name of a state or of a group.
-    package let name: String
+    package private(set) var name: String
     /// What the data must have; empty means any.
     ///
     /// Words are read by their look until
@@ -12,9 +12,11 @@ public struct Pattern: Hashable, Sendable {
     package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.
     public let written: JSONValue
-    private let fields: FieldWords
+    private var fields: FieldWords
     /// The group that is meant; nil if it is a state, or nobody has looked.
     private var group: StateGroup?
+    /// What the state was called before, in changes of then; none if nobody has looked.
+    private var oldNames: [String] = []
 
     /// The pattern that is written like that.
     ///
@@ -68,9 +70,28 @@ public struct Pattern: Hashable, Sendable {
         return pattern
     }
 
+    /// The same, for a state that was called otherwise when it was written; with its fields' names as they are now.
+    func renamed(to found: StateSchema.Case) -> Pattern {
+        var pattern = self
+        pattern.name = found.name
+        pattern.fields = self.fields.renamed { key in
+            if found.field(key) != nil { return key }
+            return found.fields.first { $0.oldNames.contains { $0.isSpelled(key) } }?.name ?? key
+        }
+        return pattern
+    }
+
+    /// The same, of a state with these old names.
+    func called(before oldNames: [String]) -> Pattern {
+        var pattern = self
+        pattern.oldNames = oldNames
+        return pattern
+    }
+
     /// Whether it means states of that name.
     package func selects(_ name: String) -> Bool {
-        self.group?.has(name) ?? name.isSpelled(self.name)
+        self.group?.has(name)
+            ?? (name.isSpelled(self.name) || self.oldNames.contains { name.isSpelled($0) })
     }
 
     /// Whether it means the states of a group.

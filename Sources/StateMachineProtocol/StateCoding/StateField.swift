@@ -6,18 +6,34 @@ package struct StateField: Hashable, Sendable {
     /// All it can be, if that is a closed list; else empty.
     package let values: [JSONValue]
     package let isOptional: Bool
+    /// What it was called before.
+    let oldNames: [String]
 
     /// A field that is called so wherever it stands.
     package init(
         _ name: String,
         type: JSONFieldType,
         values: [JSONValue],
-        isOptional: Bool
+        isOptional: Bool,
+        oldNames: [String] = []
     ) {
-        self.init(key: name, type: type, values: values, isOptional: isOptional)
+        self.init(
+            key: name,
+            type: type,
+            values: values,
+            isOptional: isOptional,
+            oldNames: oldNames
+        )
     }
 
-    init(key: String, type: JSONFieldType, values: [JSONValue], isOptional: Bool) {
+    init(
+        key: String,
+        type: JSONFieldType,
+        values: [JSONValue],
+        isOptional: Bool,
+        oldNames: [String] = []
+    ) {
+        self.oldNames = oldNames
         self.key = key
         self.type = type
         self.values = values

@@ -39,9 +39,12 @@ package protocol StateForm<State>: Sendable {
 package struct NotCarriedOver: Error, Hashable, Sendable {
     /// What is missing and what to do about it.
     package let sentence: String
+    /// Whether there is such a state, and what it carries does not fit.
+    package let hasState: Bool
 
-    package init(sentence: String) {
+    package init(sentence: String, hasState: Bool) {
         self.sentence = sentence
+        self.hasState = hasState
     }
 }
 
@@ -57,7 +60,7 @@ extension StateForm {
         do {
             return try self.state(name, data: .object(data))
         } catch {
-            throw NotCarriedOver(sentence: error.message)
+            throw NotCarriedOver(sentence: error.message, hasState: error.code != .unknownState)
         }
     }
 

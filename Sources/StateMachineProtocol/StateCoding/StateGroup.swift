@@ -12,7 +12,7 @@ package struct StateGroup: Hashable, Sendable {
     /// The names of its states, at least one.
     package let members: [String]
     private let fields: [Shared]
-    /// Shared by all patterns that name the group.
+    /// With what they were called before, in changes of then; shared by all patterns that name the group.
     private let names: Set<Spelling>
 
     /// - Parameters:
@@ -21,7 +21,7 @@ package struct StateGroup: Hashable, Sendable {
     package init(_ name: String, of cases: [StateSchema.Case]) {
         self.name = name
         self.members = cases.map(\.name)
-        self.names = Set(cases.map { Spelling($0.name) })
+        self.names = Set(cases.flatMap { [$0.name] + $0.oldNames }.map { Spelling($0) })
         self.fields = (cases.first?.fields ?? []).compactMap { field in
             let ways = cases.compactMap { $0.field(field.name) }.filter { $0.type == field.type }
             return ways.count == cases.count ? Shared(field: field, ways: Set(ways)) : nil

@@ -4,6 +4,11 @@ extension Request {
     package func resolved(by schema: StateSchema) throws(WireError) -> Request {
         Request(id: self.id, try schema.resolved(self.call))
     }
+
+    /// The same, of one that may be of when states and fields were called otherwise.
+    package func followed(by schema: StateSchema) throws(WireError) -> Request {
+        Request(id: self.id, try schema.followed(self.call))
+    }
 }
 
 extension StateSchema {
@@ -11,8 +16,28 @@ extension StateSchema {
     ///
     /// The words of an `update` stay what they are: which fields it means is known at its turn.
     ///
+    /// Old changes are asked for by old names too.
+    ///
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match.
     package func resolved(_ call: Request.Call) throws(WireError) -> Request.Call {
+        if case .history = call { return try self.followed(call) }
+        return try self.resolved(
+            call,
+            read: { (pattern) throws(WireError) in try self.resolved(pattern) }
+        )
+    }
+
+    /// The same, of what may have been asked for when states and fields were called otherwise.
+    package func followed(_ call: Request.Call) throws(WireError) -> Request.Call {
+        try self.resolved(call, read: { (pattern) throws(WireError) in try self.followed(pattern) })
+    }
+
+    private typealias Reading = (Pattern) throws(WireError) -> Pattern
+
+    private func resolved(
+        _ call: Request.Call,
+        read: Reading
+    ) throws(WireError) -> Request.Call {
         switch call {
         case .set(let call):
             // Most have neither.
@@ -22,71 +47,74 @@ extension StateSchema {
                     state: call.state,
                     data: self.data(call.data, words: call.words, ofState: call.state),
                     ifSeq: call.ifSeq,
-                    ifState: try self.resolved(call.ifState),
+                    ifState: try self.resolved(call.ifState, read),
                     ifStay: call.ifStay,
                     reenter: call.reenter,
                     cause: call.cause
                 )
             )
         case .send(var call):
-            call.ifState = try self.resolved(call.ifState)
+            call.ifState = try self.resolved(call.ifState, read)
             call.data = self.data(call.data, words: call.words, ofEvent: call.event)
             call.words = []
             return .send(call)
         case .watch(var call):
-            call.only = try self.resolved(call.only)
+            call.only = try self.resolved(call.only, read)
             return .watch(call)
         case .wait(var call):
-            call.until = try self.resolved(call.until)
-            call.fail = try self.resolved(call.fail)
+            call.until = try self.resolved(call.until, read)
+            call.fail = try self.resolved(call.fail, read)
             return .wait(call)
         case .hold(var call):
-            call.before = try self.resolved(call.before)
+            call.before = try self.resolved(call.before, read)
             return .hold(call)
         case .guard(var call):
-            call.before = try self.resolved(call.before)
+            call.before = try self.resolved(call.before, read)
             return .guard(call)
         case .history(var call):
-            call.only = try self.resolved(call.only)
+            call.only = try self.resolved(call.only, read)
             return .history(call)
         case .get, .update, .unwatch, .release, .vote, .describe, .stats, .ping, .help:
             return call
         }
     }
 
-    /// The same, of a request that was found good before; if it is not any more, its patterns stay as they were, and
+    /// The same as ``followed(_:)-(Request.Call)``, of a request that was found good before; if it is not any more, its patterns stay as they were, and
     /// match nothing of what is gone.
     package func resolvedAgain(_ call: Request.Call) -> Request.Call {
         do {
-            return try self.resolved(call)
+            return try self.followed(call)
         } catch {
             return call
         }
     }
 
-    /// Each of these patterns that is good, as it is now.
+    /// Each of these patterns that is good, as it is now, under the names of now.
     package func resolvedAgain(_ patterns: [Pattern]) -> [Pattern] {
         patterns.map { pattern in
             do {
-                return try self.resolved(pattern)
+                return try self.followed(pattern)
             } catch {
                 return pattern
             }
         }
     }
 
-    private func resolved(_ pattern: Pattern?) throws(WireError) -> Pattern? {
+    private func resolved(_ pattern: Pattern?, _ read: Reading) throws(WireError) -> Pattern? {
         guard let pattern else { return nil }
-        return try self.resolved(pattern)
+        return try read(pattern)
     }
 
-    private func resolved(_ patterns: [Pattern]) throws(WireError) -> [Pattern] {
-        try patterns.map { (pattern) throws(WireError) in try self.resolved(pattern) }
+    private func resolved(_ patterns: [Pattern], _ read: Reading) throws(WireError) -> [Pattern] {
+        try patterns.map { (pattern) throws(WireError) in try read(pattern) }
     }
 
-    private func resolved(_ patterns: [Pattern]?) throws(WireError) -> [Pattern]? {
+    private func resolved(
+        _ patterns: [Pattern]?,
+        _ read: Reading
+    ) throws(WireError) -> [Pattern]? {
         guard let patterns else { return nil }
-        return try self.resolved(patterns) as [Pattern]
+        return try self.resolved(patterns, read) as [Pattern]
     }
 
     /// What is given a state of that name, with words read as its fields are typed; nil if nothing is.

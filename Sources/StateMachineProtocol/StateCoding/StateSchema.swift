@@ -12,20 +12,35 @@ package struct StateSchema: Sendable {
         package let fields: [StateField]
         /// What may follow it with some data; strings and numbers were taken as empty and zero.
         package let successors: [String]
+        /// What it was called before, none of which is a state's name now.
+        let oldNames: [String]
         /// Whether `fields` are all that there are.
         let isComplete: Bool
 
         /// A case with all of its fields.
-        package init(_ name: String, fields: [StateField], successors: [String]) {
-            self.init(name: name, fields: fields, successors: successors, isComplete: true)
+        package init(
+            _ name: String,
+            fields: [StateField],
+            successors: [String],
+            oldNames: [String] = []
+        ) {
+            self.init(
+                name: name,
+                fields: fields,
+                successors: successors,
+                oldNames: oldNames,
+                isComplete: true
+            )
         }
 
         fileprivate init(
             name: String,
             fields: [StateField],
             successors: [String],
+            oldNames: [String] = [],
             isComplete: Bool
         ) {
+            self.oldNames = oldNames
             self.name = name
             self.fields = fields
             self.successors = successors
@@ -99,9 +114,30 @@ package struct StateSchema: Sendable {
         throw WireError(
             .unknownState,
             "there is no state \(name.quoted)"
-                + NearestName.remark(on: name, among: self.names),
+                + self.remark(on: name, among: self.names),
             known: self.names
         )
+    }
+
+    /// What to say of a name that is none of the known ones.
+    private func remark(on name: String, among known: [String]) -> String {
+        self.case(onceCalled: name).map { "; it is called \($0.name) now" }
+            ?? NearestName.remark(on: name, among: known)
+    }
+
+    /// The case that was called so before.
+    private func `case`(onceCalled name: String) -> Case? {
+        self.cases.first { $0.oldNames.contains { $0.isSpelled(name) } }
+    }
+
+    /// The same as ``resolved(_:)`` of a pattern that may have been written when states and fields were called
+    /// otherwise.
+    package func followed(_ pattern: Pattern) throws(WireError) -> Pattern {
+        guard self.group(pattern.name) == nil else { return try self.resolved(pattern) }
+        let found =
+            self.cases.first { $0.name.isSpelled(pattern.name) }
+            ?? self.case(onceCalled: pattern.name)
+        return try self.resolved(found.map { pattern.renamed(to: $0) } ?? pattern)
     }
 
     /// The group of that name.
@@ -120,13 +156,13 @@ package struct StateSchema: Sendable {
             throw WireError(
                 .unknownState,
                 "there is no state \(self.groups.isEmpty ? "" : "or group ")\(pattern.name.quoted)"
-                    + NearestName.remark(on: pattern.name, among: known),
+                    + self.remark(on: pattern.name, among: known),
                 known: known
             )
         }
         let resolved = pattern.typed(by: found.fields, areAll: found.isComplete)
         for member in resolved.data { try self.check(member, in: found) }
-        return resolved
+        return resolved.called(before: found.oldNames)
     }
 
     private func check(_ member: JSONMember, in found: Case) throws(WireError) {

@@ -138,7 +138,7 @@ protocol ServedMachine: AnyObject, Sendable {
         _ name: VoterName,
         peer: Peer,
         patience: Patience,
-        before patterns: [Pattern],
+        before patterns: VoterPatterns,
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration
 }

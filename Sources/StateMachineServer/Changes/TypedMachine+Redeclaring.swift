@@ -18,11 +18,13 @@ extension TypedMachine {
         _ coding: StateCoding<State>,
         done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
     ) {
+        self.server?.expect(coding.schema)
         self.machine.recast(
             cause: coding.declaration?.cause,
             in: self.decisions,
-            { coding.recast($0.state) },
+            { [isKept = self.machine.history != nil] in coding.recast($0.state, isKept: isKept) },
             completion: { outcome in
+                defer { self.server?.expect(nil) }
                 switch outcome {
                 case .same(let snapshot):
                     self.redeclared(by: coding, at: snapshot)
@@ -56,15 +58,21 @@ extension TypedMachine {
 }
 
 extension StateCoding {
-    /// What becomes of a state of another declaration.
-    fileprivate func recast(_ state: State) -> Recast<State> {
+    /// What becomes of a state of another declaration; `isKept` says whether the next start goes on with it.
+    fileprivate func recast(_ state: State, isKept: Bool) -> Recast<State> {
         do {
             let data = self.data(of: state).members ?? []
             let carried = try self.carried(state.name.rawValue, data: data)
             let isSame = self.fragment(of: carried) == self.fragment(of: state)
             return isSame ? .same(carried) : .changed(carried)
         } catch {
-            return .impossible(error.sentence)
+            guard isKept else { return .impossible(error.sentence) }
+            let start =
+                self.lost.map {
+                    "\"lost\" applies at a start only, which would lead to \($0.name.rawValue)"
+                }
+                ?? "the next start would fail the same way, unless the file says with \"lost: STATE\" where to go"
+            return .impossible("\(error.sentence); \(start)")
         }
     }
 }

@@ -409,7 +409,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ name: VoterName,
         peer: Peer,
         patience: Patience,
-        before patterns: [Pattern],
+        before patterns: VoterPatterns,
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration {
         let coding = self.coding
@@ -424,7 +424,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             peer: peer,
             on: self.decisions,
             patience: patience,
-            before: { proposal in patterns.contains { coding.matches($0, proposal.proposed) } },
+            before: { proposal in patterns.contain { coding.matches($0, proposal.proposed) } },
             { ask in
                 let proposal = ask.proposal
                 body(

@@ -52,8 +52,11 @@ final class SocketVoter: @unchecked Sendable {
     /// one that does is never asked an older one instead.
     var dueMs: UInt64?
 
-    /// The states that a hold denies at once.
-    var blocked: [Pattern] = []
+    /// The states before which it is asked.
+    let patterns: VoterPatterns
+
+    /// Whether it is a hold that denies those at once.
+    var isBlocking = false
 
     private var registration: Registration?
 
@@ -62,8 +65,10 @@ final class SocketVoter: @unchecked Sendable {
         requestID: RequestID?,
         peer: Peer,
         why: String?,
+        before patterns: [Pattern],
         request: [UInt8]
     ) {
+        self.patterns = VoterPatterns(patterns)
         self.request = request
         self.number = number
         self.requestID = requestID
@@ -72,7 +77,9 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// Whether it is a hold that denies that state.
-    func blocks(_ state: EncodedState) -> Bool { self.blocked.contains(where: state.matches) }
+    func blocks(_ state: EncodedState) -> Bool {
+        self.isBlocking && self.patterns.patterns.contains(where: state.matches)
+    }
 
     /// The no of a hold that blocks a state; nil if it lets it in, or only delays it.
     func denial(of state: EncodedState) -> Denial? {

@@ -58,15 +58,15 @@ final class Voters {
         case .block: patience = Patience(limit: nil, whenSilent: .yes)
         case .delay(let maxMs): patience = .postponing(atMost: .milliseconds(maxMs))
         }
-        let hold = try self.makeVoter(number, id: id, why: call.why, line)
-        try self.register(hold, .hold(hold.number), before: call.before, patience) { question in
+        let hold = try self.makeVoter(number, id: id, why: call.why, before: call.before, line)
+        try self.register(hold, .hold(hold.number), patience) { question in
             switch call.effect {
             case .block: _ = question.vote(.no(hold.blockingWhy))
             case .delay: hold.question = (0, question)
             }
         }
         switch call.effect {
-        case .block: hold.blocked = call.before
+        case .block: hold.isBlocking = true
         case .delay: break
         }
         self.holds.append(hold)
@@ -92,19 +92,33 @@ final class Voters {
             limit: .milliseconds(call.patienceMs),
             whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
         )
-        let voter = try self.makeVoter(number, id: id, why: call.why, line)
+        let voter = try self.makeVoter(number, id: id, why: call.why, before: call.before, line)
         let voters = NIOLoopBound(self, eventLoop: self.server.loop)
-        try self.register(voter, .guard(voter.number), before: call.before, patience) { question in
+        try self.register(voter, .guard(voter.number), patience) { question in
             voters.value.put(question, to: voter, leftMs: call.patienceMs)
         }
         self.guards.append(voter)
         self.server.voters[voter.number] = self
     }
 
-    /// The states are declared anew: what the machine asks holds and guards about it tells by itself.
+    /// The states are about to be declared anew.
+    func expect(_ next: StateSchema) {
+        for voter in self.holds + self.guards { voter.patterns.expect(next) }
+    }
+
+    /// The states are declared anew, or not after all.
     func redeclared() {
         let schema = self.server.machine.schema
-        for hold in self.holds { hold.blocked = schema.resolvedAgain(hold.blocked) }
+        for voter in self.holds + self.guards { voter.patterns.settle(on: schema) }
+    }
+
+    /// The holds and guards that no state can concern any more.
+    var void: [(name: VoterName, voter: SocketVoter)] {
+        let schema = self.server.machine.schema
+        let all =
+            self.holds.map { (name: VoterName.hold($0.number), voter: $0) }
+            + self.guards.map { (name: VoterName.guard($0.number), voter: $0) }
+        return all.filter { $0.voter.patterns.areVoid(in: schema) }
     }
 
     func release(_ number: UInt64, id: RequestID?) throws(WireError) {
@@ -136,25 +150,28 @@ final class Voters {
         _ number: UInt64,
         id: RequestID?,
         why: String?,
+        before patterns: [Pattern],
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
         guard !self.outbox.isClosed else {
             throw WireError(.internal, "the connection is closed")
         }
         try self.kept.checkRoom(for: line)
-        return SocketVoter(
+        let voter = SocketVoter(
             number: number,
             requestID: id,
             peer: self.peer,
             why: why,
+            before: patterns,
             request: line
         )
+        if let next = self.server.nextSchema { voter.patterns.expect(next) }
+        return voter
     }
 
     private func register(
         _ voter: SocketVoter,
         _ name: VoterName,
-        before patterns: [Pattern],
         _ patience: Patience,
         _ body: @escaping @Sendable (Question) -> Void
     ) throws(WireError) {
@@ -163,7 +180,7 @@ final class Voters {
                 name,
                 peer: self.peer,
                 patience: patience,
-                before: patterns,
+                before: voter.patterns,
                 body
             )
         )

@@ -174,7 +174,7 @@ final class Waits {
         var objection: WireError?
         for pattern in wait.call.until {
             do {
-                _ = try schema.resolved(pattern)
+                _ = try schema.followed(pattern)
                 return false
             } catch {
                 objection = objection ?? error

@@ -157,9 +157,10 @@ struct DaemonRun<State: MachineState>: Sendable {
             logger.log(why, of: work)
             if work == .commits { status.troubled(by: why) }
         }
+        let beginning = try await loop.submit { server.beginning }.get()
         self.logger.notice(
             "\(CataloguedMessage.ready.rawValue)",
-            metadata: ["directory": "\(doors.directory)"]
+            metadata: beginning.merging(["directory": "\(doors.directory)"]) { $1 }
         )
         await self.manager.tell("ready") { try $0.ready() }
         self.onReady()
@@ -182,7 +183,11 @@ struct DaemonRun<State: MachineState>: Sendable {
     private func boot(_ server: StateServer) async throws {
         try await server.loop.flatSubmit {
             let promise = server.loop.makePromise(of: Void.self)
-            server.machine.boot { promise.succeed() }
+            server.machine.boot {
+                // Whoever reads the log sees it before the daemon is ready.
+                server.tellLog()
+                promise.succeed()
+            }
             return promise.futureResult
         }.get()
     }

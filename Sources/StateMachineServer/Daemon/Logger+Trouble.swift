@@ -1,5 +1,6 @@
 import Logging
 import StateMachineCore
+import StateMachineProtocol
 
 /// What an administrator should know of a machine's troubles.
 extension Logger {
@@ -13,6 +14,18 @@ extension Logger {
         } else {
             self.notice("own moves are made again")
         }
+    }
+
+    /// A hold or a guard concerns no state any more.
+    func log(void name: VoterName, _ voter: SocketVoter) {
+        self.warning(
+            "a hold or guard matches no state of the file, and denies nothing any more",
+            metadata: [
+                "voter": "\(name.label)",
+                "before": "\(voter.patterns.patterns.map(\.written).listed)",
+                "by": "uid \(voter.peer.uid) pid \(voter.peer.pid)",
+            ]
+        )
     }
 
     /// A kind of the history's work fails, and why; with nil that it succeeds again.

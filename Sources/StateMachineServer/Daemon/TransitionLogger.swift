@@ -1,8 +1,8 @@
 import Dispatch
-import Logging
+package import Logging
 import NIOConcurrencyHelpers
 import NIOCore
-import StateMachineCore
+package import StateMachineCore
 import StateMachineProtocol
 
 /// Writes transitions into the log, the daemon's story: one line each while they are few, and one line for
@@ -75,10 +75,7 @@ final class TransitionLogger: Sendable {
         guard !lines.isEmpty else { return }
         self.queue.async {
             for line in lines {
-                self.logger.info(
-                    "\(CataloguedMessage.transition.rawValue)",
-                    metadata: Self.metadata(of: line)
-                )
+                self.logger.log(change: line)
             }
             self.pace.withLockedValue { $0.wrote(lines.count) }
         }
@@ -106,7 +103,7 @@ final class TransitionLogger: Sendable {
     }
 
     /// What a change line says.
-    private static func metadata(of line: [UInt8]) -> Logger.Metadata {
+    fileprivate static func metadata(of line: [UInt8]) -> Logger.Metadata {
         let text = String(decoding: line, as: UTF8.self)
         guard let change = JSONValue(parsing: text) else { return ["line": "\(text)"] }
         var metadata: Logger.Metadata = [:]
@@ -124,5 +121,20 @@ final class TransitionLogger: Sendable {
     private static func state(of value: JSONValue) -> Logger.MetadataValue? {
         guard case .string(let name)? = value["state"], let data = value["data"] else { return nil }
         return "\(StateText.text(name: name, data: data))"
+    }
+}
+
+extension Logger {
+    /// A transition that was made before anybody could be told of it.
+    package func log(_ transition: RecordedTransition) {
+        // What the log says names no numbering.
+        self.log(change: transition.line(in: .random()))
+    }
+
+    fileprivate func log(change line: [UInt8]) {
+        self.info(
+            "\(CataloguedMessage.transition.rawValue)",
+            metadata: TransitionLogger.metadata(of: line)
+        )
     }
 }

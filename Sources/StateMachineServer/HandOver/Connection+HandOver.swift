@@ -86,7 +86,7 @@ extension ConnectionParts {
         do {
             guard let request = try Request.parse(Array(line)) else { return }
             do {
-                try body(request.resolved(by: self.server.machine.schema))
+                try body(request.followed(by: self.server.machine.schema))
             } catch {
                 self.outbox.reply(ServerLine.refusal(id: request.id, error))
             }

@@ -16,6 +16,23 @@ struct Declared {
 }
 
 extension StateServer {
+    /// Another declaration may come into force at any moment from now on; with nil: what is in force stays.
+    func expect(_ next: StateSchema?) {
+        self.nextSchema = next
+        for connection in self.connections {
+            if let next {
+                connection.parts.voters.expect(next)
+            } else {
+                connection.parts.voters.redeclared()
+            }
+        }
+    }
+
+    /// The holds and guards that no state can concern any more, for the log.
+    var voidVoters: [(name: VoterName, voter: SocketVoter)] {
+        self.connections.flatMap(\.parts.voters.void)
+    }
+
     /// Another declaration is in force from that place on, which the ring has come to.
     func redeclared(_ declaration: RecordedDeclaration, at snapshot: EncodedSnapshot) {
         self.tell(Declared(declaration, from: snapshot.seq))
@@ -25,7 +42,6 @@ extension StateServer {
         self.showAgain(snapshot)
         for connection in self.connections {
             connection.parts.subscriptions.redeclared()
-            connection.parts.voters.redeclared()
             connection.parts.waits.endImpossible()
         }
         self.scheduleFlush()

@@ -1,3 +1,4 @@
+import Logging
 import StateMachineCore
 import StateMachineProtocol
 
@@ -6,6 +7,21 @@ extension StateServer {
     var stateText: String {
         let state = self.snapshot.state
         return StateText.text(name: state.name, data: state.data).excerpt(128)
+    }
+
+    /// Where the machine stands and what declares it, for the log.
+    var beginning: Logger.Metadata {
+        let state = self.snapshot.state
+        var metadata: Logger.Metadata = [
+            "state": "\(StateText.text(name: state.name, data: state.data))",
+            "seq": "\(self.snapshot.seq)",
+            "since": "\(self.snapshot.at.rfc3339)",
+        ]
+        guard let declaration = self.machine.declaration else { return metadata }
+        metadata["machine"] = declaration.machine.map { "\($0)" }
+        metadata["declaration"] = "\(declaration.hash.prefix(12))"
+        metadata["version"] = declaration.version.map { "\($0.printable)" }
+        return metadata
     }
 
     /// What `describe` answers.

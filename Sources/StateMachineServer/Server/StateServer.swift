@@ -52,6 +52,9 @@ final class StateServer: @unchecked Sendable {
     /// program has in it.
     @exclusivity(unchecked) private(set) var declared: [Declared] = []
 
+    /// What declares the machine next, perhaps; nil while nothing else is on its way.
+    @exclusivity(unchecked) var nextSchema: StateSchema?
+
     /// Told of a change when everybody has been written to.
     @exclusivity(unchecked) private var status: StatusReporter?
 
@@ -306,7 +309,8 @@ final class StateServer: @unchecked Sendable {
         await log?.finish()
     }
 
-    private func tellLog() {
+    /// Has the log told of what it has not been told of.
+    func tellLog() {
         guard let log = self.log, self.logged < self.ring.head else { return }
         log.log(
             self.ring,

@@ -19,7 +19,7 @@ struct ReplayCommand: ParsableCommand {
     var file: String
 
     @Argument(
-        help: "The database, as /var/lib/statemachine/statemachine.sqlite.",
+        help: "The database, or the state directory that it is in, as /var/lib/statemachine.",
         completion: .file(extensions: ["sqlite"])
     )
     var database: String
@@ -31,7 +31,8 @@ struct ReplayCommand: ParsableCommand {
         do {
             let recorded = try RecordedChanges(self.database)
             while case let changes = try recorded.next(), !changes.isEmpty {
-                for change in changes {
+                // What all began with is no change.
+                for change in changes where change.old != nil {
                     count += 1
                     guard let objection = declaration.objection(to: change) else { continue }
                     refused += 1

@@ -39,6 +39,11 @@ struct SharedOptions: ParsableArguments {
         guard self.runtimeDirectory != "" else {
             throw ValidationError("--runtime-directory is empty; name the directory")
         }
+        if let name = self.machine, !Instance.isName(name) {
+            throw ValidationError(
+                "\"\(name)\" is no name of a machine, which is not empty and has no \"/\" in it"
+            )
+        }
         guard self.runtimeDirectory == nil || self.machine == nil else {
             throw ValidationError("--machine and --runtime-directory exclude each other; give one")
         }

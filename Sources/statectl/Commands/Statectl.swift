@@ -70,6 +70,39 @@ struct Statectl: AsyncParsableCommand {
         return words
     }
 
+    /// The command that the words mean.
+    ///
+    /// What is wrong with an option is said before what is wrong with its value, which counts as a word where
+    /// there is no such option.
+    static func command(_ words: [String]) async throws -> any ParsableCommand {
+        do {
+            return try await self.asyncParseAsRoot(words)
+        } catch {
+            guard let objection = self.unknownOption(in: words) else { throw error }
+            throw ValidationError(objection)
+        }
+    }
+
+    /// The first option that the command does not have, if it is one that takes words.
+    private static func unknownOption(in words: [String]) -> String? {
+        let commands = ["set": ["a"], "send": ["a"], "update": ["a=b"]]
+        guard let index = words.firstIndex(where: { commands[$0] != nil }),
+            let example = commands[words[index]]
+        else { return nil }
+        for word in words[index...].prefix(while: { $0 != "--" }) where word.hasPrefix("--") {
+            let option = String(word.prefix { $0 != "=" })
+            do {
+                _ = try self.parseAsRoot([words[index]] + example + [option])
+            } catch {
+                guard self.message(for: error).contains("Unknown option '\(option)'") else {
+                    continue
+                }
+                return "\(words[index]) has no option \(option)"
+            }
+        }
+        return nil
+    }
+
     static func main() async {
         // A reader that is gone shows as an error of write(2), which knows what to do; a signal
         // would end the process with a code that says something else.
@@ -78,7 +111,7 @@ struct Statectl: AsyncParsableCommand {
         NIOSingletons.groupLoopCountSuggestion = 1
         do {
             let words = self.words(CommandLine.arguments.dropFirst())
-            var command = try await self.asyncParseAsRoot(words)
+            var command = try await self.command(words)
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {

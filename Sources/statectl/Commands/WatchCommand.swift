@@ -13,6 +13,9 @@ struct WatchCommand: AsyncParsableCommand {
             Goes on by itself when the daemon restarts, and ends when its reader does. What was \
             missed meanwhile is said in the line that follows.
 
+            With patterns a change is shown that leads to such a state or into such a group. One that leaves it for \
+            another is not: name what it may lead to as well, or no pattern.
+
             A command is run for each line instead of showing it, one at a time; of the lines that \
             come while it runs only the newest counts. It has the line on its standard input and \
             STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _CURSOR and _RESYNC in its \

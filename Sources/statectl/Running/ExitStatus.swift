@@ -24,7 +24,7 @@ enum ExitStatus: Int32, Error {
 
     init(_ error: ClientError) {
         switch error {
-        case .notFound, .unreachable, .crowded, .silent, .malformed, .lineTooLong:
+        case .notFound, .noInstance, .unreachable, .crowded, .silent, .malformed, .lineTooLong:
             self = .unreachable
         case .pathTooLong: self = .usage
         case .notPermitted: self = .notPermitted

@@ -22,7 +22,12 @@ final class RecordedChanges {
     private let connection: OpaquePointer
     private var last: Int64 = -1
 
+    /// Opens it.
+    ///
+    /// - Parameter path: the database, or the directory that it is in.
+    /// - Throws: `Unreadable`.
     init(_ path: String) throws(Unreadable) {
+        let path = Self.isDirectory(path) ? "\(path)/statemachine.sqlite" : path
         self.path = path
         guard access(path, R_OK) == 0 else {
             throw Unreadable(sentence: "cannot read \(path): \(String(cString: strerror(errno)))")
@@ -96,6 +101,11 @@ final class RecordedChanges {
         guard let bytes = sqlite3_column_text(row, column) else { return nil }
         let count = Int(sqlite3_column_bytes(row, column))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// The path as a URI has it: sqlite.org/uri.html, 3.1.
