@@ -117,18 +117,3 @@ struct HistoryOpening<State: MachineState> {
         }
     }
 }
-
-extension RecordedTransition {
-    fileprivate func with(due: String?) -> RecordedTransition {
-        RecordedTransition(
-            seq: self.seq,
-            old: self.old,
-            new: self.new,
-            at: self.at,
-            cause: self.cause,
-            by: self.by,
-            stay: self.stay,
-            due: due
-        )
-    }
-}

@@ -31,7 +31,7 @@ struct Restoration<State: MachineState> {
                 )
             }
             self.state = try coding.state(of: last, in: file)
-            let newest = last.with(coding.recorded(self.state))
+            let newest = last.with(new: coding.recorded(self.state))
             (self.newest, self.isAsFound) = (newest, newest == last)
             return
         }
@@ -50,7 +50,7 @@ struct Restoration<State: MachineState> {
             (self.newest, self.isAsFound) = (last, true)
         } else if last.seq == 0, declaration == nil {
             // Nothing has ever happened.
-            (self.newest, self.isAsFound) = (last.with(recorded), false)
+            (self.newest, self.isAsFound) = (last.with(new: recorded), false)
         } else {
             // Past rows stay as they were written.
             self.isAsFound = true
@@ -95,20 +95,5 @@ struct Restoration<State: MachineState> {
                 isLasting: true
             )
         }
-    }
-}
-
-extension RecordedTransition {
-    fileprivate func with(_ new: State) -> RecordedTransition {
-        RecordedTransition(
-            seq: self.seq,
-            old: self.old,
-            new: new,
-            at: self.at,
-            cause: self.cause,
-            by: self.by,
-            stay: self.stay,
-            due: self.due
-        )
     }
 }

@@ -7,13 +7,6 @@ import TestSupport
 typealias History = SQLiteHistory<AppState>
 typealias Machine = StateMachine<AppState>
 
-/// A history in a directory as it stands now: what a crash of the process at this moment leaves.
-func leftovers(of directory: String) throws -> String {
-    let copy = "\(directory)-\(UInt32.random(in: 0...UInt32.max))"
-    try FileManager.default.copyItem(atPath: directory, toPath: copy)
-    return copy
-}
-
 extension HistoryOptions {
     init(
         _ durability: Durability = .commit,

@@ -12,3 +12,10 @@ package func withTemporaryDirectory<Result>(
     }
     return try await body(path)
 }
+
+/// A copy of a directory as it stands now: what a crash of the process at this moment leaves.
+package func leftovers(of directory: String) throws -> String {
+    let copy = "\(directory)-\(UInt32.random(in: 0...UInt32.max))"
+    try FileManager.default.copyItem(atPath: directory, toPath: copy)
+    return copy
+}

@@ -217,7 +217,16 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.holdGroups()
         let typed = self.typed(state)
         guard self.coding.behaviour == nil else {
-            return self.lineUpDeclared(typed, call, cause, id, by, sets)
+            let kind: Move<State>.Kind = call?.reenter ?? false ? .enter : .set
+            let coding = self.coding
+            return self.lineUp(
+                .state(typed, call),
+                kind,
+                cause: cause,
+                id: id,
+                by: by,
+                of: sets
+            ) { (snapshot) throws(WireError) in try coding.made(of: typed, from: snapshot) }
         }
         let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: sets)
         sets.list(set)
@@ -247,31 +256,25 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         )
     }
 
-    /// The same of states that a file declares, which may be another file at the set's turn.
-    private func lineUpDeclared(
-        _ typed: TypedState<State>,
-        _ call: SetCall?,
-        _ cause: String?,
-        _ id: RequestID?,
-        _ by: Peer,
-        _ sets: Sets
+    /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
+    private func lineUp(
+        _ wanted: PendingSet.Wanted,
+        _ kind: Move<State>.Kind,
+        cause: String?,
+        id: RequestID?,
+        by peer: Peer,
+        of sets: Sets,
+        _ make: @escaping @Sendable (Snapshot<State>) throws(WireError) -> MadeSet<State>.Found
     ) {
-        let set = DeclaredSet(
-            self,
-            typed,
-            call,
-            id: id,
-            isOrdered: !self.hasVoters,
-            of: sets
-        )
+        let set = MadeSet(wanted, self, id: id, isOrdered: !self.hasVoters, of: sets, make)
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
         let move = Move<State>(
             to: .made { set.state(from: $0) },
             if: .holds { set.isExpected($0) },
-            as: call?.reenter ?? false ? .enter : .set,
+            as: kind,
             cause: cause,
-            by: by
+            by: peer
         )
         self.machine.propose(
             move,
@@ -286,7 +289,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     private func outcome(
         _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>,
-        of set: DeclaredSet<State>
+        of set: MadeSet<State>
     ) -> SetOutcome {
         switch (result, set.found) {
         case (.success(.committed(let transition)), .state(let typed)):
@@ -296,6 +299,19 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case (.success(.unchanged(let snapshot)), .illegal):
             let allowed = snapshot.state.successors
             return self.outcome(.illegal(current: snapshot, allowed: allowed))
+        case (.success(.unchanged(let snapshot)), .unhandled):
+            return .unchanged(self.encoded(snapshot), isHandled: false)
+        case (.success(.unchanged(let snapshot)), .handled(renewing: true)):
+            self.stays?.renewed(snapshot.stay)
+            let renewed = self.encoded(snapshot)
+            if let stay = renewed.stay { self.server?.renewed(stay) }
+            return .unchanged(renewed)
+        case (.failure(let error), .state(let typed)):
+            guard case .refused(let refusal, _, let current) = self.outcome(error) else {
+                return self.outcome(error)
+            }
+            // Of a set it is told as it was asked for.
+            return .refused(refusal, of: set.wanted.state ?? typed, current: current)
         case (.success, _), (.failure, _): return self.outcome(result)
         }
     }
@@ -328,58 +344,16 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case .send: break
         }
         self.holdGroups()
-        let event = TypedEvent(
-            call,
-            self.coding,
-            id: id,
-            isOrdered: !self.hasVoters,
-            renewing: { [starts = self.stays?.starts] in
-                starts?.renew($0.stay, after: $0.seq)
-            },
-            of: sets
-        )
-        sets.list(event)
-        if event.isOrdered { self.committing += 1 }
-        let move = Move<State>(
-            to: .made { event.state(from: $0) },
-            if: .holds { event.isExpected($0) },
-            as: call.isUpdate ? .update : .enter,
+        let (coding, starts) = (self.coding, self.stays?.starts)
+        self.lineUp(
+            .event(call),
+            call.isUpdate ? .update : .enter,
             cause: call.cause,
-            by: peer
-        )
-        self.machine.propose(
-            move,
-            isTimed: !event.isOrdered,
-            in: self.decisions,
-            completion: { result in
-                if event.isOrdered { self.committing -= 1 }
-                event.answer(self.outcome(result, of: event))
-            }
-        )
-    }
-
-    private func outcome(
-        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>,
-        of event: TypedEvent<State>
-    ) -> SetOutcome {
-        switch (result, event.found) {
-        case (.success(.committed(let transition)), .state(let typed)):
-            return .committed(self.noted(self.encoded(transition, typed)))
-        case (.success(.unchanged(let snapshot)), .rejected(let error)):
-            return .rejected(error, current: self.encoded(snapshot))
-        case (.success(.unchanged(let snapshot)), .unhandled):
-            return .unchanged(self.encoded(snapshot), isHandled: false)
-        case (.success(.unchanged(let snapshot)), .handled(renewing: true)):
-            self.stays?.renewed(snapshot.stay)
-            let renewed = self.encoded(snapshot)
-            if let stay = renewed.stay { self.server?.renewed(stay) }
-            return .unchanged(renewed)
-        case (.failure(let error), .state(let typed)):
-            guard case .refused(let refusal, _, let current) = self.outcome(error) else {
-                return self.outcome(error)
-            }
-            return .refused(refusal, of: typed, current: current)
-        case (.success, _), (.failure, _): return self.outcome(result)
+            id: id,
+            by: peer,
+            of: sets
+        ) { (snapshot) throws(WireError) in
+            try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
         }
     }
 

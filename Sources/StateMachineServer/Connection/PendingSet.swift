@@ -16,6 +16,23 @@ class PendingSet: @unchecked Sendable {
         case state(EncodedState, SetCall?)
         /// What comes of an event, or of an update.
         case event(EventCall)
+
+        /// The state that was asked for, if one was.
+        var state: EncodedState? {
+            switch self {
+            case .state(let state, _): state
+            case .event: nil
+            }
+        }
+
+        /// Where the machine is to be; nil for what does not matter.
+        var conditions: (seq: UInt64?, stay: UInt64?, pattern: Pattern?) {
+            switch self {
+            case .state(_, let call): (call?.ifSeq, call?.ifStay, call?.ifState)
+            case .event(.send(let call)): (call.ifSeq, call.ifStay, call.ifState)
+            case .event(.update(let call)): (nil, call.ifStay, nil)
+            }
+        }
     }
 
     final let id: RequestID?
@@ -101,89 +118,5 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
         guard self.turnCame() else { return false }
         guard case .state(_, let call?) = self.wanted else { return true }
         return self.machine.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
-    }
-}
-
-/// An event or an update that has not been decided.
-///
-/// `@unchecked Sendable`: `found` is written at its turn, and read when it is answered, which is later.
-final class TypedEvent<State: MachineState>: PendingSet, @unchecked Sendable {
-    /// What it came to at its turn.
-    enum Found: Sendable {
-        /// That state, which is encoded already.
-        case state(TypedState<State>)
-        /// Nothing changes; whether the deadline begins anew.
-        case handled(renewing: Bool)
-        /// The state does not ask for it.
-        case unhandled
-        case rejected(WireError)
-    }
-
-    private let coding: StateCoding<State>
-    private let call: EventCall
-    /// Called at its turn, with where it finds the machine, if the deadline is to begin anew.
-    private let willRenew: @Sendable (Snapshot<State>) -> Void
-    @exclusivity(unchecked) private(set) var found = Found.unhandled
-
-    init(
-        _ call: EventCall,
-        _ coding: StateCoding<State>,
-        id: RequestID?,
-        isOrdered: Bool,
-        renewing willRenew: @escaping @Sendable (Snapshot<State>) -> Void,
-        of owner: Sets
-    ) {
-        self.call = call
-        self.willRenew = willRenew
-        self.coding = coding
-        super.init(.event(call), id: id, isOrdered: isOrdered, of: owner)
-    }
-
-    /// Whether it is to happen where the machine stands then.
-    func isExpected(_ snapshot: Snapshot<State>) -> Bool {
-        guard self.turnCame() else { return false }
-        return switch self.call {
-        case .send(let call):
-            self.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
-        case .update(let call): self.coding.matches(nil, nil, call.ifStay, snapshot)
-        }
-    }
-
-    /// The state that it leads to from there; nil if nothing is to change.
-    func state(from snapshot: Snapshot<State>) -> State? {
-        self.found = self.find(from: snapshot)
-        guard case .state(let typed) = self.found else { return nil }
-        return typed.state
-    }
-
-    private func find(from snapshot: Snapshot<State>) -> Found {
-        guard let behaviour = self.coding.behaviour else { return .unhandled }
-        let state = snapshot.state
-        do {
-            switch self.call {
-            case .send(let call):
-                let data = call.data?.members ?? []
-                switch try behaviour.reaction(to: call.event, data: data, in: state) {
-                case .enter(let next): return .state(try self.typed(next))
-                case .stay:
-                    self.willRenew(snapshot)
-                    return .handled(renewing: true)
-                case .ignore: return .handled(renewing: false)
-                case .unhandled: return .unhandled
-                }
-            case .update(let call):
-                let given = FieldWords(values: call.data?.members ?? [], words: call.words)
-                let data = given.members(typedBy: behaviour.fields(of: state))
-                return .state(try self.typed(behaviour.updated(state, with: data)))
-            }
-        } catch {
-            return .rejected(error)
-        }
-    }
-
-    private func typed(_ state: State) throws(WireError) -> TypedState<State> {
-        let typed = TypedState(state, self.coding)
-        try typed.checkLength()
-        return typed
     }
 }

@@ -270,22 +270,9 @@ final class Sets {
 }
 
 extension PendingSet.Wanted {
-    /// The state that was asked for, if one was.
-    fileprivate var state: EncodedState? {
-        switch self {
-        case .state(let state, _): state
-        case .event: nil
-        }
-    }
-
     /// Where the machine was to be, and is not.
     fileprivate func expected(at current: EncodedSnapshot) -> String {
-        let (seq, stay, pattern) =
-            switch self {
-            case .state(_, let call): (call?.ifSeq, call?.ifStay, call?.ifState)
-            case .event(.send(let call)): (call.ifSeq, call.ifStay, call.ifState)
-            case .event(.update(let call)): (nil, call.ifStay, nil)
-            }
+        let (seq, stay, pattern) = self.conditions
         if let seq, seq != current.seq { return "seq \(seq)" }
         if let stay, stay != current.stay?.seq ?? current.seq { return "stay \(stay)" }
         return [pattern?.written ?? .null].listed

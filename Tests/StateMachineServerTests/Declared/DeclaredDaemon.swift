@@ -95,13 +95,6 @@ extension DeclaredDaemon {
     }
 }
 
-/// A copy of a directory as it stands now: what a crash of the process at this moment leaves.
-func leftovers(of directory: String) throws -> String {
-    let copy = "\(directory)-\(UInt32.random(in: 0...UInt32.max))"
-    try FileManager.default.copyItem(atPath: directory, toPath: copy)
-    return copy
-}
-
 extension JSONLine {
     /// How long until what is due, as the answer to `get` has it.
     var leftMs: Int? { self.item("due")?.int("leftMs") }

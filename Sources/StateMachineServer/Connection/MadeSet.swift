@@ -1,0 +1,107 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// A `set`, an event or an update of a declared machine that has not been decided: what it comes to is made of
+/// the state that it finds at its turn.
+///
+/// `@unchecked Sendable`: `found` is written at its turn, and read when it is answered, which is later.
+final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
+    /// What it came to at its turn.
+    enum Found: Sendable {
+        /// That state, which is encoded already.
+        case state(TypedState<State>)
+        /// Nothing changes; whether the deadline begins anew.
+        case handled(renewing: Bool)
+        /// The state does not ask for it.
+        case unhandled
+        /// What is in force by now does not take it.
+        case rejected(WireError)
+        /// It may not follow the state that it found.
+        case illegal
+    }
+
+    private let machine: TypedMachine<State>
+    private let make: @Sendable (Snapshot<State>) throws(WireError) -> Found
+    @exclusivity(unchecked) private(set) var found = Found.unhandled
+
+    /// Not decided yet; `make` says what it comes to where the machine stands then.
+    init(
+        _ wanted: Wanted,
+        _ machine: TypedMachine<State>,
+        id: RequestID?,
+        isOrdered: Bool,
+        of owner: Sets,
+        _ make: @escaping @Sendable (Snapshot<State>) throws(WireError) -> Found
+    ) {
+        self.machine = machine
+        self.make = make
+        super.init(wanted, id: id, isOrdered: isOrdered, of: owner)
+    }
+
+    /// Whether it is to happen where the machine stands then.
+    func isExpected(_ snapshot: Snapshot<State>) -> Bool {
+        guard self.turnCame() else { return false }
+        let (seq, stay, pattern) = self.wanted.conditions
+        return self.machine.coding.matches(seq, pattern, stay, snapshot)
+    }
+
+    /// The state that it leads to from there; nil if nothing is to change.
+    func state(from snapshot: Snapshot<State>) -> State? {
+        do {
+            self.found = try self.make(snapshot)
+        } catch {
+            self.found = .rejected(error)
+        }
+        guard case .state(let typed) = self.found else { return nil }
+        return typed.state
+    }
+}
+
+extension StateCoding {
+    /// What a state that was asked for comes to, which may have been read by another file than is in force.
+    func made(
+        of typed: TypedState<State>,
+        from snapshot: Snapshot<State>
+    ) throws(WireError) -> MadeSet<State>.Found {
+        let present = snapshot.state
+        var typed = typed
+        if let state = try self.behaviour?.restated(typed.state, in: present) {
+            typed = try self.checked(state)
+        }
+        // A state may always be set again from itself, and then changes nothing.
+        let isLegal = present == typed.state || present.mayBecome(typed.state)
+        return isLegal ? .state(typed) : .illegal
+    }
+
+    /// What an event or an update comes to; `willRenew` is called if the deadline is to begin anew.
+    func made(
+        of call: EventCall,
+        from snapshot: Snapshot<State>,
+        renewing willRenew: (Snapshot<State>) -> Void
+    ) throws(WireError) -> MadeSet<State>.Found {
+        guard let behaviour = self.behaviour else { return .unhandled }
+        let state = snapshot.state
+        switch call {
+        case .send(let call):
+            let data = call.data?.members ?? []
+            switch try behaviour.reaction(to: call.event, data: data, in: state) {
+            case .enter(let next): return .state(try self.checked(next))
+            case .stay:
+                willRenew(snapshot)
+                return .handled(renewing: true)
+            case .ignore: return .handled(renewing: false)
+            case .unhandled: return .unhandled
+            }
+        case .update(let call):
+            let given = FieldWords(values: call.data?.members ?? [], words: call.words)
+            let data = given.members(typedBy: behaviour.fields(of: state))
+            return .state(try self.checked(behaviour.updated(state, with: data)))
+        }
+    }
+
+    private func checked(_ state: State) throws(WireError) -> TypedState<State> {
+        let typed = TypedState(state, self)
+        try typed.checkLength()
+        return typed
+    }
+}
