@@ -21,6 +21,7 @@ let package = Package(
         .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
         .executable(name: "statemachine", targets: ["statemachine"]),
         .executable(name: "statectl", targets: ["statectl"]),
+        .executable(name: "statemachine-runner", targets: ["statemachine-runner"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -100,6 +101,29 @@ let package = Package(
                 "StateMachineProtocol",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "StateMachineRunner",
+            dependencies: [
+                "StateMachineClient",
+                "StateMachineCore",
+                "StateMachineDeclaration",
+                "StateMachineProtocol",
+                "Systemd",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "statemachine-runner",
+            dependencies: [
+                "StateMachineRunner",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),
@@ -213,6 +237,21 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineRunnerTests",
+            dependencies: [
+                "StateMachineClient",
+                "StateMachineDeclaration",
+                "StateMachineProtocol",
+                "StateMachineRunner",
+                "TestSupport",
+                "statectl",
+                "statemachine",
+                "statemachine-runner",
+                .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: strict
         ),

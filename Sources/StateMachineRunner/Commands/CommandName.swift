@@ -1,0 +1,58 @@
+/// What a machine's commands are called after: its name, and the instance's where there is one.
+package struct MachineLabel: Hashable, Sendable, CustomStringConvertible {
+    /// As the declaration has it, else the instance's, else `statemachine`.
+    package let machine: String
+    /// Nil for the only one of the system, or of the user.
+    package let instance: String?
+
+    package init(machine: String, instance: String?) {
+        self.machine = machine
+        self.instance = instance
+    }
+
+    /// `kiosk`, or `lamp:kitchen`: two instances may have machines of one name, and no name has a colon.
+    package var description: String {
+        self.instance.map { "\(self.machine):\($0)" } ?? self.machine
+    }
+}
+
+/// What tells a command from every other of the machine: no two have one name at the same time, and the
+/// same command of the same stay has it again after a restart of whoever runs it.
+package struct CommandName: Hashable, Sendable, CustomStringConvertible {
+    /// What the command is to the stay.
+    package enum Key: Hashable, Sendable {
+        case run
+        /// With its place among them, from 1.
+        case enter(Int)
+        case leave(Int)
+    }
+
+    package let label: MachineLabel
+    package let state: String
+    package let key: Key
+    /// Of a run the seq that began the stay, of a hook that of the change.
+    package let seq: UInt64
+
+    package init(_ label: MachineLabel, state: String, _ key: Key, seq: UInt64) {
+        self.label = label
+        self.state = state
+        self.key = key
+        self.seq = seq
+    }
+
+    /// `statemachine-kiosk-menu-run-17`, `statemachine-kiosk-menu-enter-2-17`: a unit's name without its suffix.
+    package var description: String {
+        "statemachine-\(self.label)-\(self.state)-\(self.key)-\(self.seq)"
+    }
+}
+
+extension CommandName.Key: CustomStringConvertible {
+    /// `run`, `enter-1`, `leave-2`.
+    package var description: String {
+        switch self {
+        case .run: "run"
+        case .enter(let place): "enter-\(place)"
+        case .leave(let place): "leave-\(place)"
+        }
+    }
+}

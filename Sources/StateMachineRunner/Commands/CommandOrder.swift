@@ -1,0 +1,56 @@
+package import StateMachineDeclaration
+
+/// A command that is to be run, with all that whoever runs it needs to know.
+package struct CommandOrder: Sendable {
+    package let name: CommandName
+    /// For people: what shows it in a list.
+    package let title: String
+    /// The program and its words, not empty.
+    package let words: [String]
+    /// What it reads from its standard input.
+    package let input: [UInt8]
+    /// Variables, a later one of the same name counting.
+    package let environment: [DeclaredCommand.Variable]
+    /// The declared command: its account, its times, its directory.
+    package let command: DeclaredCommand
+
+    package init(
+        _ name: CommandName,
+        title: String,
+        words: [String],
+        input: [UInt8],
+        environment: [DeclaredCommand.Variable],
+        command: DeclaredCommand
+    ) {
+        self.name = name
+        self.title = title
+        self.words = words
+        self.input = input
+        self.environment = environment
+        self.command = command
+    }
+}
+
+/// How a command ended.
+package struct CommandEnd: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        /// By itself. What could not be executed has systemd's codes: 203 for the program, 200 for the
+        /// directory, 216 and 217 for the group and the user (systemd.exec(5)).
+        case exit(Int)
+        /// By that signal, as `SIGKILL`, which nobody here sent.
+        case signal(String)
+        /// It took longer than it may.
+        case timeout
+        /// It was stopped by ``CommandHost/stop(_:)``, whatever it made of that.
+        case stopped
+    }
+
+    package let kind: Kind
+    /// How long it took.
+    package let duration: Duration
+
+    package init(_ kind: Kind, duration: Duration) {
+        self.kind = kind
+        self.duration = duration
+    }
+}
