@@ -14,10 +14,14 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     /// All that this version has, in the order in which `describe` lists them.
     package static let allCases: [ErrorCode] = [
         .badJSON, .badRequest, .unknownOperation, .unknownState, .unknownEvent, .badData,
-        .illegalTransition, .conflict, .denied, .forbidden, .timeout, .failedState, .notFound,
+        .illegalTransition, .conflict, .denied, .suspended, .forbidden, .timeout, .failedState,
+        .notFound,
         .limit, .tooLong,
         .shuttingDown, .internal,
     ]
+
+    /// Those that only a machine with events gives rise to.
+    package static let ofEvents: [ErrorCode] = [.unknownEvent, .suspended]
 
     /// The line is not JSON; `offset` says where.
     public static let badJSON = ErrorCode("bad-json")
@@ -37,6 +41,8 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     public static let conflict = ErrorCode("conflict")
     /// A guard or a hold said no.
     public static let denied = ErrorCode("denied")
+    /// The machine makes no moves of its own at the moment; the same may be asked again later.
+    public static let suspended = ErrorCode("suspended")
     /// This door, or this user, may not do that.
     public static let forbidden = ErrorCode("forbidden")
     /// The time given ran out.

@@ -47,7 +47,7 @@ struct DescriptionTests {
         )
         #expect(
             description["errors"]?.elements?.map(\.string)
-                == ErrorCode.allCases.filter { $0 != .unknownEvent }.map(\.rawValue)
+                == ErrorCode.allCases.filter { !ErrorCode.ofEvents.contains($0) }.map(\.rawValue)
         )
         let limits = try #require(description["limits"])
         #expect(limits["lineBytes"]?.integer == Int64(RequestLimits.lineBytes))

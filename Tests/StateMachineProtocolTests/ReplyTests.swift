@@ -40,6 +40,7 @@ struct ReplyTests {
     /// To `send`, of a declared machine.
     private func sent() throws -> [[UInt8]] {
         let playing = try ServerLine.Report.playing()
+        let menu = try ServerLine.Report.menu()
         return [
             ServerLine.reply(
                 id: nil,
@@ -57,6 +58,27 @@ struct ReplyTests {
                     known: ["touch", "play", "fault"]
                 ),
                 report: playing
+            ),
+            ServerLine.reply(
+                id: .integer(9),
+                report: menu,
+                own: {
+                    $0.bool(.changed, true)
+                    $0.bool(.handled, true)
+                }
+            ),
+            ServerLine.refusal(
+                id: .integer(10),
+                WireError(.conflict, "expected stay 7, but it is menu at seq 8"),
+                report: menu
+            ),
+            ServerLine.refusal(
+                id: .integer(9),
+                WireError(
+                    .suspended,
+                    "the machine has made 50 moves of its own within 60.0 seconds, and makes none until somebody "
+                        + "asks for something; send it again later"
+                )
             ),
         ]
     }

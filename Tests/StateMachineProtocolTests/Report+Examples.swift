@@ -35,6 +35,25 @@ extension ServerLine.Report {
         )
     }
 
+    /// The one that it was left for when the command of its stay had ended.
+    static func menu() throws -> ServerLine.Report {
+        guard let epoch = Epoch("7f3a9c") else { throw NoEpoch() }
+        let at = WallTime.example(43)
+        return ServerLine.Report(
+            seq: 8,
+            fragment: Array(#""state":"menu","data":{}"#.utf8),
+            at: at,
+            epoch: epoch,
+            stay: ServerLine.Stay(
+                seq: 8,
+                due: ServerLine.Due(
+                    fragment: Array(#""state":"attract","data":{}"#.utf8),
+                    at: WallTime(microseconds: at.microseconds + 120_000_000)
+                )
+            )
+        )
+    }
+
     private struct NoEpoch: Error {}
 }
 

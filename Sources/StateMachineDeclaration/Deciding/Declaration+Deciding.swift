@@ -15,16 +15,6 @@ package enum EventVerdict: Hashable, Sendable {
     case notHandled
 }
 
-/// How a command has ended.
-package enum RunEnd: Hashable, Sendable {
-    case exit(Int)
-    /// The signal's name, as `SIGKILL`.
-    case signal(String)
-    case timeout
-    /// A stop of the daemon, or a reboot, has ended it.
-    case interrupted
-}
-
 /// A move that a machine makes by itself.
 package struct OwnMove: Hashable, Sendable {
     /// The state that is entered.

@@ -37,6 +37,21 @@ package struct DeclaredBehaviour: StateBehaviour {
         }
     }
 
+    package func move(
+        onEndOfRun data: [JSONMember],
+        in state: DeclaredState
+    ) throws(WireError) -> MachineMove<DeclaredState>? {
+        let end: RunEnd
+        do {
+            end = try RunEnd(data)
+        } catch {
+            throw WireError(error)
+        }
+        return state.declaration.move(on: end, in: state).map {
+            .init(to: $0.state, cause: $0.cause)
+        }
+    }
+
     package func deadline(of state: DeclaredState) -> Deadline<DeclaredState>? {
         guard state.isTimed else { return nil }
         return state.declaration.deadline(of: state).map { delay, move in

@@ -89,7 +89,7 @@ enum TraceReader {
             if let code = Int(words[1]), (0...255).contains(code) {
                 return .run(.exit(code), times: times)
             }
-            if words[1].hasPrefix("SIG") { return .run(.signal(words[1]), times: times) }
+            if RunEnd.isSignal(words[1]) { return .run(.signal(words[1]), times: times) }
         default: break
         }
         throw TraceFailure(

@@ -105,6 +105,18 @@ package protocol StateBehaviour<State>: Sendable {
     /// Whether there is such an event.
     func isDeclared(_ event: String) -> Bool
 
+    /// What an end of the command that a state runs does.
+    ///
+    /// - Parameters:
+    ///   - data: what ``StateSchema/endOfRun`` carries.
+    ///   - state: where it finds the machine.
+    /// - Throws: `bad-data`, whatever the state.
+    /// - Returns: nil if nothing.
+    func move(
+        onEndOfRun data: [JSONMember],
+        in state: State
+    ) throws(WireError) -> MachineMove<State>?
+
     /// What time does to a state; nil if nothing.
     func deadline(of state: State) -> Deadline<State>?
 

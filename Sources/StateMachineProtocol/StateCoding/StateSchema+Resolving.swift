@@ -129,7 +129,8 @@ extension StateSchema {
     }
 
     private func data(_ data: JSONValue?, words: [JSONMember], ofEvent name: String) -> JSONValue? {
-        guard let event = self.events.first(where: { $0.name.isSpelled(name) }) else { return data }
+        let events = self.events + [Self.endOfRun]
+        guard let event = events.first(where: { $0.name.isSpelled(name) }) else { return data }
         return self.data(data, words) { $0.members(typedBy: event.fields) }
     }
 

@@ -63,6 +63,18 @@ package struct StateSchema: Sendable {
         }
     }
 
+    /// What tells a declared machine how the command of a stay has ended: an event that every machine has, under a
+    /// name that none of a file's can have.
+    package static let endOfRun = Event(
+        "run.ended",
+        fields: [
+            StateField("exit", type: .integer, values: [], isOptional: true),
+            StateField("signal", type: .string, values: [], isOptional: true),
+            StateField("timeout", type: .boolean, values: [], isOptional: true),
+            StateField("interrupted", type: .boolean, values: [], isOptional: true),
+        ]
+    )
+
     package let cases: [Case]
     package let events: [Event]
     package let groups: [StateGroup]

@@ -257,15 +257,18 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     }
 
     /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
-    private func lineUp(
+    ///
+    /// Without a peer it is a move of the machine's own.
+    func lineUp(
         _ wanted: PendingSet.Wanted,
         _ kind: Move<State>.Kind,
         cause: String?,
         id: RequestID?,
-        by peer: Peer,
+        by peer: Peer?,
         of sets: Sets,
         _ make: @escaping @Sendable (Snapshot<State>) throws(WireError) -> MadeSet<State>.Found
     ) {
+        self.holdGroups()
         let set = MadeSet(wanted, self, id: id, isOrdered: !self.hasVoters, of: sets, make)
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
@@ -282,6 +285,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             in: self.decisions,
             completion: { result in
                 if set.isOrdered { self.committing -= 1 }
+                if peer == nil, case .success(.committed) = result { self.stays?.moves.moved() }
                 set.answer(self.outcome(result, of: set))
             }
         )
@@ -337,13 +341,14 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             throw WireError(.badData, "data of \(call.name) must be an object")
         }
         switch call {
+        case .send(let call) where call.event.isSpelled(StateSchema.endOfRun.name):
+            return try self.proposeEndOfRun(call, id: id, of: sets)
         case .update: self.stays?.moves.lift()
         case .send(let call) where self.current.behaviour?.isDeclared(call.event) == true:
             self.stays?.moves.lift()
         // What is no event of the machine's asks for nothing.
         case .send: break
         }
-        self.holdGroups()
         let (coding, starts) = (self.coding, self.stays?.starts)
         self.lineUp(
             .event(call),

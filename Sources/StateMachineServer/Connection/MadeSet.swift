@@ -99,7 +99,8 @@ extension StateCoding {
         }
     }
 
-    private func checked(_ state: State) throws(WireError) -> TypedState<State> {
+    /// The state as it is shown, if that is not too long.
+    func checked(_ state: State) throws(WireError) -> TypedState<State> {
         let typed = TypedState(state, self)
         try typed.checkLength()
         return typed

@@ -61,7 +61,9 @@ extension StateServer {
                     )
                 }
                 let operations = door.operations(withEvents: events != nil)
-                let errors = ErrorCode.allCases.filter { events != nil || $0 != .unknownEvent }
+                let errors = ErrorCode.allCases.filter {
+                    events != nil || !ErrorCode.ofEvents.contains($0)
+                }
                 writer.json("operations", .strings(operations.map(\.rawValue)))
                 writer.json("errors", .strings(errors.map(\.rawValue)))
                 writer.json("limits", .object(self.limits.members + self.terms))

@@ -128,6 +128,21 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
         self.loop.assumeIsolated().execute { self.rang() }
     }
 
+    // MARK: - Moves that somebody else knows of
+
+    /// Why none may be made now, so that whoever knows of one has to come again; nil if one may be.
+    func suspension() -> Suspension? {
+        let wasWithheld = self.breaker.isOpen
+        let (most, time) = self.behaviour.allowance(of: self.snapshot.state)
+        guard !self.breaker.permits(most, within: time, at: self.now) else { return nil }
+        let suspension = Suspension(moves: most, time: time)
+        if !wasWithheld { self.tell(suspension) }
+        return suspension
+    }
+
+    /// One was made.
+    func moved() { self.breaker.moved(at: self.now) }
+
     // MARK: - Waiting
 
     private var now: StayMoment { self.starts.clock.moment }
@@ -191,11 +206,8 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
 
     private func tryIt() {
         guard let pending = self.pending else { return }
-        let wasWithheld = self.breaker.isOpen
-        let (most, time) = self.behaviour.allowance(of: self.snapshot.state)
-        guard self.breaker.permits(most, within: time, at: self.now) else {
+        guard self.suspension() == nil else {
             self.pending?.isOverdue = true
-            if !wasWithheld { self.tell(Suspension(moves: most, time: time)) }
             self.onBoot.take()?()
             return
         }
@@ -231,7 +243,7 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
         _ number: UInt64,
         _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>
     ) {
-        if case .success(.committed) = result { self.breaker.moved(at: self.now) }
+        if case .success(.committed) = result { self.moved() }
         defer { self.onBoot.take()?() }
         guard self.pending?.number == number else { return }
         switch result {

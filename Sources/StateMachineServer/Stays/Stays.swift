@@ -138,6 +138,17 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         self.moves.armAnew()
     }
 
+    /// What an end of a stay's run does; nil if nothing, or if the machine is in another stay.
+    ///
+    /// - Throws: `bad-data`, whatever the stay.
+    func move(
+        onEndOfRun data: [JSONMember],
+        in stay: UInt64
+    ) throws(WireError) -> MachineMove<State>? {
+        let move = try self.behaviour.move(onEndOfRun: data, in: self.snapshot.state)
+        return self.snapshot.stay == stay ? move : nil
+    }
+
     /// The deadline of a stay has begun anew, at an event's turn.
     func renewed(_ stay: UInt64) {
         self.keep(stay)

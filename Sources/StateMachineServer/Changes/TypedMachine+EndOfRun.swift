@@ -1,0 +1,71 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// How a machine is told that the command of a stay has ended.
+extension TypedMachine {
+    /// Proposes what an end of a run leads to: a move of the machine's own, of which somebody else knows.
+    ///
+    /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
+    /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
+    /// stay is over.
+    func proposeEndOfRun(
+        _ call: SendCall,
+        id: RequestID?,
+        of sets: Sets
+    ) throws(WireError) {
+        let name = StateSchema.endOfRun.name
+        guard let stay = call.ifStay else {
+            throw WireError(
+                .badRequest,
+                "\(name) needs \"ifStay\": the stay whose run has ended"
+            )
+        }
+        guard call.cause == nil else {
+            throw WireError(
+                .badRequest,
+                "\(name) takes no \"cause\": what it leads to says itself why"
+            )
+        }
+        let end = call.data?.members ?? []
+        let move = try self.stays?.move(onEndOfRun: end, in: stay)
+        if move != nil, let suspension = self.stays?.moves.suspension() {
+            throw WireError(
+                .suspended,
+                "the machine has made \(suspension.moves) moves of its own within \(suspension.time), and makes none until somebody asks for something; "
+                    + "send it again later"
+            )
+        }
+        let (coding, cause) = (self.coding, move?.cause)
+        self.lineUp(
+            .event(.send(call)),
+            .enter,
+            cause: cause,
+            id: id,
+            by: nil,
+            of: sets
+        ) { (snapshot) throws(WireError) in
+            try coding.made(ofEndOfRun: end, expecting: cause, from: snapshot)
+        }
+    }
+}
+
+extension StateCoding {
+    /// What an end of a run comes to; `cause` is what its change would say of why if nothing has come in between.
+    fileprivate func made(
+        ofEndOfRun end: [JSONMember],
+        expecting cause: String?,
+        from snapshot: Snapshot<State>
+    ) throws(WireError) -> MadeSet<State>.Found {
+        guard let move = try self.behaviour?.move(onEndOfRun: end, in: snapshot.state) else {
+            return .unhandled
+        }
+        // Another file has come into force meanwhile, in the same stay.
+        guard move.cause == cause else {
+            throw WireError(
+                .suspended,
+                "what declares the machine has just changed; send it again"
+            )
+        }
+        return .state(try self.checked(move.next))
+    }
+}
