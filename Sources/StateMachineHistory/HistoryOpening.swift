@@ -97,7 +97,11 @@ struct HistoryOpening<State: MachineState> {
         let stay = StayRestoration(of: newest, after: past, in: database.boot, at: clock.moment)
         self.isFirstInBoot = stay.isFirstInBoot
         self.starts = coding.behaviour.map { _ in StayStarts(stay.start, clock: clock) }
-        if isNew { newest = newest.with(due: coding.due(in: self.state, since: stay.start)?.text) }
+        if isNew {
+            var writer = LineWriter()
+            let due = coding.deadline(of: self.state)?.due(since: stay.start)
+            newest = newest.with(due: due?.text(by: &writer))
+        }
         self.newest = newest
         self.carriedOver = isNew ? newest : nil
         // What a new start of the machine does to the stay is done first: till then it is one of the last.

@@ -21,9 +21,13 @@ struct WrittenForm<State: MachineState> {
     private let coding: StateCoding<State>
     private let starts: StayStarts?
     /// States that have been written, so that one that comes again is not encoded again.
-    private var seen = RememberedStates<State, WrittenState>()
-    /// The same of states that time leads to.
-    private var dues = RememberedStates<State, [UInt8]>()
+    private var seen = RememberedStates<State, Seen>()
+
+    private struct Seen {
+        let state: WrittenState
+        /// What time does to it.
+        let deadline: EncodedDeadline?
+    }
 
     init(
         _ coding: StateCoding<State>,
@@ -45,17 +49,24 @@ struct WrittenForm<State: MachineState> {
         states.reserveCapacity(group.count + 1)
         var rows: [HistoryDatabase.NewRow] = []
         rows.reserveCapacity(group.count)
+        var writer = LineWriter()
+        // Where the last stay began that the group begins, and whether time ends it.
+        var begun: (transition: Transition<State>, isTimed: Bool)?
         for transition in group {
             var old = text
             // What was written of the last one is what this one leaves.
             if seq + 1 != transition.seq {
-                let left = self.written(transition.old)
+                let left = self.seen(transition.old).state
                 states.append(left)
                 old = left.text
             }
-            let entered = self.written(transition.new)
-            states.append(entered)
-            (seq, text) = (transition.seq, entered.text)
+            let entered = self.seen(transition.new)
+            states.append(entered.state)
+            (seq, text) = (transition.seq, entered.state.text)
+            let due = self.start(of: transition, if: entered.deadline != nil).flatMap {
+                entered.deadline?.due(since: $0)
+            }
+            if transition.stay == seq { begun = (transition, due != nil) }
             rows.append(
                 HistoryDatabase.NewRow(
                     seq: seq,
@@ -65,43 +76,31 @@ struct WrittenForm<State: MachineState> {
                     cause: transition.cause,
                     by: transition.by,
                     stay: transition.stay == seq ? nil : transition.stay,
-                    due: self.due(after: transition)
+                    due: due?.text(by: &writer)
                 )
             )
         }
-        return Group(rows: rows, states: states, stay: self.start(in: group))
-    }
-
-    /// What time does to the state that was entered, as lines show it; nil if nothing.
-    private mutating func due(after transition: Transition<State>) -> String? {
-        guard let starts, let deadline = self.coding.behaviour?.deadline(of: transition.new) else {
-            return nil
+        // Of a stay that time does not end nothing is noted: it began when its change says, which is what an
+        // opening takes where nothing is noted.
+        let start = begun.flatMap {
+            self.start(of: $0.transition, if: $0.isTimed || self.isStayDue)
         }
-        let start = starts.start(of: transition.stay, at: transition.seq, transition.at)
-        let coding = self.coding
-        let fragment = self.dues.form(of: deadline.move.next) { state in
-            let fragment = coding.fragment(of: state)
-            return (fragment, fragment.count)
-        }
-        return ServerLine.Due(fragment: fragment, at: start.wall(after: deadline.delay)).text
+        return Group(rows: rows, states: states, stay: start)
     }
 
-    /// Since when the last stay counts that begins in the group, if that is to be noted.
-    ///
-    /// Of a stay that time does not end it is not: it began when its change says, which is what an opening
-    /// takes where nothing is noted.
-    private func start(in group: [Transition<State>]) -> StayStart? {
-        guard let starts, let first = group.last(where: { $0.stay == $0.seq }),
-            self.isStayDue || self.coding.behaviour?.deadline(of: first.new) != nil
-        else { return nil }
-        return starts.start(of: first.stay, at: first.seq, first.at)
+    /// Since when the stay counts that a transition leads to or goes on with, if that matters.
+    private func start(of transition: Transition<State>, if matters: Bool) -> StayStart? {
+        guard matters, let starts else { return nil }
+        return starts.start(of: transition.stay, at: transition.seq, transition.at)
     }
 
-    private mutating func written(_ state: State) -> WrittenState {
+    private mutating func seen(_ state: State) -> Seen {
         let coding = self.coding
         return self.seen.form(of: state) { state in
             let written = WrittenState(coding.recorded(state))
-            return (written, written.text.data.count)
+            return (
+                Seen(state: written, deadline: coding.deadline(of: state)), written.text.data.count
+            )
         }
     }
 }

@@ -7,8 +7,30 @@ package import StateMachineCore
 package struct LineWriter: ~Copyable {
     private var memory: UnsafeMutableRawBufferPointer
     private var end = 0
-    /// The second that was written last, and how.
-    private var second: (number: Int64, text: [UInt8]) = (.min, [])
+    /// The two seconds that were written last, and how: a line has the time of its change and perhaps that at
+    /// which something is due.
+    private var seconds: (newer: Second, older: Second) = (Second(), Second())
+
+    private struct Second {
+        var number = Int64.min
+        /// Up to the point.
+        var text: [UInt8] = []
+
+        init() {}
+
+        init(of number: Int64) {
+            var text: [UInt8] = []
+            text.append(time: WallTime(microseconds: number * 1_000_000))
+            self.number = number
+            self.text = Array(text.prefix(20))
+        }
+
+        func write(to place: UnsafeMutableRawPointer) {
+            self.text.withUnsafeBytes { text in
+                UnsafeMutableRawBufferPointer(start: place, count: 20).copyMemory(from: text)
+            }
+        }
+    }
 
     /// Bytes that it begins with; most lines have fewer.
     private static var capacity: Int { 512 }
@@ -43,9 +65,12 @@ package struct LineWriter: ~Copyable {
         self.text("}\n")
     }
 
+    /// Forgets what was written.
+    mutating func clear() { self.end = 0 }
+
     /// Begins a line anew.
     mutating func begin(_ type: StaticString, id: RequestID?) {
-        self.end = 0
+        self.clear()
         self.text("{\"type\":\"")
         self.text(type)
         self.text("\"")
@@ -59,7 +84,7 @@ package struct LineWriter: ~Copyable {
     // MARK: - Members
 
     @inline(__always)
-    private mutating func key(_ key: LineKey) {
+    mutating func key(_ key: LineKey) {
         self.text(",\"")
         self.text(key.name)
         self.text("\":")
@@ -195,15 +220,15 @@ package struct LineWriter: ~Copyable {
     /// RFC 3339, without quotes.
     mutating func time(_ time: WallTime) {
         let (second, fraction) = time.shown.dividedFlooring(by: 1_000_000)
-        if second != self.second.number {
-            var text: [UInt8] = []
-            text.append(time: WallTime(microseconds: second * 1_000_000))
-            self.second = (second, Array(text.prefix(20)))
-        }
         // Up to the point, six digits and the zone.
         let place = self.room(for: 27)
-        self.second.text.withUnsafeBytes { text in
-            UnsafeMutableRawBufferPointer(start: place, count: 20).copyMemory(from: text)
+        if second == self.seconds.older.number {
+            self.seconds.older.write(to: place)
+        } else {
+            if second != self.seconds.newer.number {
+                self.seconds = (Second(of: second), self.seconds.newer)
+            }
+            self.seconds.newer.write(to: place)
         }
         (place + 20).write(UInt64(fraction), digits: 6)
         (place + 26).storeBytes(of: UInt8(ascii: "Z"), as: UInt8.self)

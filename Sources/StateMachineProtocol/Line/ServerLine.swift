@@ -42,9 +42,7 @@ package enum ServerLine {
     }
 
     /// How long a state has been the machine's, and what time will do to it.
-    ///
-    /// A reference, so that what has none costs nothing.
-    package final class Stay: Sendable {
+    package struct Stay: Sendable {
         /// The seq that began it.
         package let seq: UInt64
         /// What time will do; nil if nothing.
@@ -57,45 +55,53 @@ package enum ServerLine {
     }
 
     /// What time will do: the state that will be entered, and when.
-    package struct Due: Sendable {
-        /// What is between the braces.
-        let members: [UInt8]
+    ///
+    /// A reference, so that what has none carries little.
+    package final class Due: Sendable {
+        /// The state's members; of what was written down, all there are.
+        private let fragment: [UInt8]
+        /// Nil if that is among the members.
+        private let at: WallTime?
+        private let leftMs: Int64?
+
+        private init(_ fragment: [UInt8], at: WallTime?, leftMs: Int64? = nil) {
+            self.fragment = fragment
+            self.at = at
+            self.leftMs = leftMs
+        }
 
         /// - Parameters:
         ///   - fragment: what ``StateCoding/fragment(of:)`` makes of the state.
         ///   - at: when.
-        package init(fragment: [UInt8], at: WallTime) {
-            var writer = LineWriter()
-            writer.raw(fragment)
-            writer.time(.at, at)
-            self.members = writer.bytes
-        }
+        package convenience init(fragment: [UInt8], at: WallTime) { self.init(fragment, at: at) }
 
         /// As it was written down; nil if that is no object.
-        package init?(recorded text: String) {
+        package convenience init?(recorded text: String) {
             guard text.utf8.first == UInt8(ascii: "{"), text.utf8.last == UInt8(ascii: "}") else {
                 return nil
             }
-            self.members = Array(text.utf8.dropFirst().dropLast())
+            self.init(Array(text.utf8.dropFirst().dropLast()), at: nil)
         }
 
-        /// The object, to be written down.
-        package var text: String {
-            var writer = LineWriter()
-            writer.text("{")
-            writer.raw(self.members)
-            writer.text("}")
-            return String(decoding: writer.bytes, as: UTF8.self)
+        /// The object, to be written down; `writer` forgets what it had.
+        package func text(by writer: inout LineWriter) -> String {
+            writer.clear()
+            self.write(to: &writer)
+            return writer.withBytes { String(decoding: $0, as: UTF8.self) }
         }
-
-        private init(_ members: [UInt8]) { self.members = members }
 
         /// The same with what is left until then.
         fileprivate func counting(_ leftMs: Int64) -> Due {
-            var writer = LineWriter()
-            writer.raw(self.members)
-            writer.number(.leftMs, leftMs)
-            return Due(writer.bytes)
+            Due(self.fragment, at: self.at, leftMs: leftMs)
+        }
+
+        /// The object.
+        fileprivate func write(to writer: inout LineWriter) {
+            writer.text("{")
+            writer.raw(self.fragment)
+            if let at { writer.time(.at, at) }
+            if let leftMs { writer.number(.leftMs, leftMs) }
+            writer.text("}")
         }
     }
 
@@ -372,7 +378,10 @@ extension LineWriter {
     }
 
     /// What time will do, and when.
-    fileprivate mutating func due(_ due: ServerLine.Due) { self.object(.due, due.members) }
+    fileprivate mutating func due(_ due: ServerLine.Due) {
+        self.key(.due)
+        due.write(to: &self)
+    }
 
     /// `seq`, `state` and `data`.
     mutating func place(of report: ServerLine.Report) {

@@ -23,9 +23,12 @@ package class EncodedState: @unchecked Sendable {
 /// A state beside what the wire shows of it.
 package final class TypedState<State: MachineState>: EncodedState, @unchecked Sendable {
     package let state: State
+    /// What time does to it; nil if nothing.
+    package let deadline: EncodedDeadline?
 
     package init(_ state: State, _ coding: StateCoding<State>) {
         self.state = state
+        self.deadline = coding.deadline(of: state)
         let data = coding.data(of: state)
         super.init(
             name: state.name.rawValue,

@@ -43,11 +43,12 @@ extension TypedMachine {
     }
 
     func encoded(_ snapshot: Snapshot<State>) -> EncodedSnapshot {
-        EncodedSnapshot(
+        let state = self.encoded(snapshot.state)
+        return EncodedSnapshot(
             seq: snapshot.seq,
-            state: self.encoded(snapshot.state),
+            state: state,
             at: snapshot.at,
-            stay: self.stays?.stay(at: snapshot)
+            stay: self.stays?.stay(at: snapshot, state.deadline)
         )
     }
 
@@ -67,7 +68,7 @@ extension TypedMachine {
             seq: transition.seq,
             state: state,
             at: transition.at,
-            stay: stays.stay(after: transition)
+            stay: stays.stay(after: transition, state.deadline)
         )
     }
 }

@@ -91,7 +91,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
                 clock: self.clock,
                 on: self.loop,
                 in: self.decisions,
-                fragment: { self.encoded($0).fragment }
+                deadline: { self.encoded($0).deadline }
             )
         }
         return self.encoded(receptionist.start)

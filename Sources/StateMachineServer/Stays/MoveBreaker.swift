@@ -24,6 +24,7 @@ struct MoveBreaker {
     ///
     /// - Returns: whether moves were withheld.
     mutating func lift() -> Bool {
+        guard !self.moves.isEmpty || self.isOpen else { return false }
         self.moves.removeAll(keepingCapacity: true)
         return exchange(&self.isOpen, with: false)
     }

@@ -14,7 +14,7 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
     private let place: any CompletionPlace
 
     /// Where the machine was when it was last handed over.
-    private var snapshot: Snapshot<State>
+    private(set) var snapshot: Snapshot<State>
     /// The stay that the new start of the machine is to end; nil if none.
     private var interrupted: UInt64?
     private var pending: Pending?

@@ -12,11 +12,9 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     let moves: OwnMoves<State>
     private let behaviour: any StateBehaviour<State>
     private let place: any CompletionPlace
-    private let fragment: (State) -> [UInt8]
+    private let deadline: (State) -> EncodedDeadline?
     private let keeper: StayKeeper?
 
-    /// Where the machine was when it was last handed over.
-    private var snapshot: Snapshot<State>
     /// What tells that the wall's clock was set.
     private var setting: (any Sendable)?
     private var catchUp: () -> Void = {}
@@ -30,7 +28,7 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     ///   - clock: measures the stays of a machine whose history does not.
     ///   - loop: where all this happens.
     ///   - place: where the machine answers, and timers ring.
-    ///   - fragment: a state as lines have it.
+    ///   - deadline: what time does to a state, as lines show it.
     init(
         of machine: StateMachine<State>,
         from snapshot: Snapshot<State>,
@@ -38,15 +36,14 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         clock: any StayClock,
         on loop: any EventLoop,
         in place: any CompletionPlace,
-        fragment: @escaping (State) -> [UInt8]
+        deadline: @escaping (State) -> EncodedDeadline?
     ) {
         let history = machine.history as? any StayHistory
         let start = StayStart(stay: snapshot.stay, moment: clock.moment)
         self.starts = history?.starts ?? StayStarts(start, clock: clock)
-        self.snapshot = snapshot
         self.behaviour = behaviour
         self.place = place
-        self.fragment = fragment
+        self.deadline = deadline
         self.keeper = history.map { [starts] in StayKeeper($0, starts, in: place) }
         self.moves = OwnMoves(
             of: machine,
@@ -59,30 +56,42 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         )
     }
 
+    /// Where the machine was when it was last handed over.
+    private var snapshot: Snapshot<State> { self.moves.snapshot }
+
     // MARK: - What lines show
 
     /// What the line of a change shows of the stay; the same that is written down with it.
-    func stay(after transition: Transition<State>) -> ServerLine.Stay {
-        let start = self.starts.start(of: transition.stay, at: transition.seq, transition.at)
-        return self.stay(in: transition.new, since: start)
+    ///
+    /// - Parameters:
+    ///   - transition: the change.
+    ///   - deadline: what time does to the state that it led to.
+    func stay(
+        after transition: Transition<State>,
+        _ deadline: EncodedDeadline?
+    ) -> ServerLine.Stay {
+        // Since when a stay counts that time does not end, nobody asks of every change.
+        let due = deadline.map { deadline in
+            deadline.due(
+                since: self.starts.start(of: transition.stay, at: transition.seq, transition.at)
+            )
+        }
+        return ServerLine.Stay(seq: transition.stay, due: due)
     }
 
     /// What lines show now of the stay that the machine was in there.
-    func stay(at snapshot: Snapshot<State>) -> ServerLine.Stay {
-        let start =
-            self.starts.newest(of: snapshot.stay)
-            ?? self.starts.start(of: snapshot.stay, at: snapshot.seq, snapshot.at)
-        return self.stay(in: snapshot.state, since: start)
-    }
-
-    private func stay(in state: State, since start: StayStart) -> ServerLine.Stay {
-        let due = self.behaviour.deadline(of: state).map { deadline in
-            ServerLine.Due(
-                fragment: self.fragment(deadline.move.next),
-                at: start.wall(after: deadline.delay)
+    ///
+    /// - Parameters:
+    ///   - snapshot: where it was.
+    ///   - deadline: what time does to its state.
+    func stay(at snapshot: Snapshot<State>, _ deadline: EncodedDeadline?) -> ServerLine.Stay {
+        let due = deadline.map { deadline in
+            deadline.due(
+                since: self.starts.newest(of: snapshot.stay)
+                    ?? self.starts.start(of: snapshot.stay, at: snapshot.seq, snapshot.at)
             )
         }
-        return ServerLine.Stay(seq: start.stay, due: due)
+        return ServerLine.Stay(seq: snapshot.stay, due: due)
     }
 
     /// The milliseconds that are left until the present state's deadline; 0 if it has passed, nil if there is
@@ -126,10 +135,7 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     }
 
     /// The machine has been handed over so far.
-    func passed(_ snapshot: Snapshot<State>) {
-        self.snapshot = snapshot
-        self.moves.passed(snapshot)
-    }
+    func passed(_ snapshot: Snapshot<State>) { self.moves.passed(snapshot) }
 
     /// What declares the machine is another, and it is there: what is due is as that says, from the stay's
     /// start.
@@ -164,7 +170,8 @@ final class Stays<State: MachineState>: @unchecked Sendable {
         self.starts.correct(adjusted)
         self.keep(adjusted.stay)
         self.moves.arm()
-        self.correct(self.stay(in: self.snapshot.state, since: adjusted))
+        let due = self.deadline(self.snapshot.state)?.due(since: adjusted)
+        self.correct(ServerLine.Stay(seq: adjusted.stay, due: due))
     }
 
     private func keep(_ stay: UInt64) {

@@ -1,0 +1,26 @@
+package import StateMachineCore
+
+/// What time does to a state, as lines show it; the same for every stay in that state.
+package struct EncodedDeadline: Sendable {
+    /// From the beginning of the stay.
+    package let delay: Duration
+    /// What ``StateCoding/fragment(of:)`` makes of the state that is entered then.
+    let fragment: [UInt8]
+
+    /// The same of a stay that counts from there.
+    package func due(since start: StayStart) -> ServerLine.Due {
+        ServerLine.Due(fragment: self.fragment, at: start.wall(after: self.delay))
+    }
+}
+
+extension StateCoding {
+    /// What time does to a state; nil if nothing.
+    package func deadline(of state: State) -> EncodedDeadline? {
+        self.behaviour?.deadline(of: state).map { deadline in
+            EncodedDeadline(
+                delay: deadline.delay,
+                fragment: self.fragment(of: deadline.move.next)
+            )
+        }
+    }
+}
