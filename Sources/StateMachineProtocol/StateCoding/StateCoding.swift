@@ -2,8 +2,9 @@ public import StateMachineCore
 
 /// A machine's states in the form that they have on the wire.
 ///
-/// Costly to make of an enum, which is examined; make one and keep it.
-public struct StateCoding<State: MachineState>: Sendable {
+/// Costly to make of an enum, which is examined; make one and keep it. A reference to what never changes: it goes
+/// along with every change.
+public final class StateCoding<State: MachineState>: Sendable {
     private let form: any StateForm<State>
     package let schema: StateSchema
     /// What the machine does beside being set; nil if nothing.
@@ -20,7 +21,7 @@ public struct StateCoding<State: MachineState>: Sendable {
     ///
     /// `state` is the case's name, `data` an object that holds the associated values by label. One
     /// without a label is `value`; further ones are `value2`, `value3` and so on.
-    public init() where State: EnumState { self.init(EnumForm()) }
+    public convenience init() where State: EnumState { self.init(EnumForm()) }
 
     /// The state that a machine is in before anybody has set one.
     package var initial: State { self.form.initial }

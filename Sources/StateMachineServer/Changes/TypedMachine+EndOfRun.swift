@@ -38,14 +38,15 @@ extension TypedMachine {
         let (coding, cause) = (self.coding, move?.cause)
         self.lineUp(
             .event(.send(call)),
+            .made { (snapshot) throws(WireError) in
+                try coding.made(ofEndOfRun: end, expecting: cause, from: snapshot)
+            },
             .enter,
             cause: cause,
             id: id,
             by: nil,
             of: sets
-        ) { (snapshot) throws(WireError) in
-            try coding.made(ofEndOfRun: end, expecting: cause, from: snapshot)
-        }
+        )
     }
 }
 

@@ -218,15 +218,15 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         let typed = self.typed(state)
         guard self.coding.behaviour == nil else {
             let kind: Move<State>.Kind = call?.reenter ?? false ? .enter : .set
-            let coding = self.coding
             return self.lineUp(
                 .state(typed, call),
+                .set(typed),
                 kind,
                 cause: cause,
                 id: id,
                 by: by,
                 of: sets
-            ) { (snapshot) throws(WireError) in try coding.made(of: typed, from: snapshot) }
+            )
         }
         let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: sets)
         sets.list(set)
@@ -261,15 +261,23 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// Without a peer it is a move of the machine's own.
     func lineUp(
         _ wanted: PendingSet.Wanted,
+        _ making: MadeSet<State>.Making,
         _ kind: Move<State>.Kind,
         cause: String?,
         id: RequestID?,
         by peer: Peer?,
-        of sets: Sets,
-        _ make: @escaping @Sendable (Snapshot<State>) throws(WireError) -> MadeSet<State>.Found
+        of sets: Sets
     ) {
         self.holdGroups()
-        let set = MadeSet(wanted, self, id: id, isOrdered: !self.hasVoters, of: sets, make)
+        let set = MadeSet(
+            wanted,
+            making,
+            self,
+            id: id,
+            isOrdered: !self.hasVoters,
+            isRequest: peer != nil,
+            of: sets
+        )
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
         let move = Move<State>(
@@ -283,10 +291,13 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             move,
             isTimed: !set.isOrdered,
             in: self.decisions,
+            // Holds the set alone, for which nothing has to be allotted.
             completion: { result in
-                if set.isOrdered { self.committing -= 1 }
-                if peer == nil, case .success(.committed) = result { self.stays?.moves.moved() }
-                set.answer(self.outcome(result, of: set))
+                if set.isOrdered { set.machine.committing -= 1 }
+                if !set.isRequest, case .success(.committed) = result {
+                    set.machine.stays?.moves.moved()
+                }
+                set.answer(set.machine.outcome(result, of: set))
             }
         )
     }
@@ -352,14 +363,15 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         let (coding, starts) = (self.coding, self.stays?.starts)
         self.lineUp(
             .event(call),
+            .made { (snapshot) throws(WireError) in
+                try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
+            },
             call.isUpdate ? .update : .enter,
             cause: call.cause,
             id: id,
             by: peer,
             of: sets
-        ) { (snapshot) throws(WireError) in
-            try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
-        }
+        )
     }
 
     /// What is read in one turn of the loop is committed together; a lone set waits for nothing but

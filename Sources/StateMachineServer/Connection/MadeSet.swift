@@ -20,21 +20,32 @@ final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
         case illegal
     }
 
-    private let machine: TypedMachine<State>
-    private let make: @Sendable (Snapshot<State>) throws(WireError) -> Found
-    @exclusivity(unchecked) private(set) var found = Found.unhandled
+    /// What it comes to where the machine stands at its turn.
+    enum Making: Sendable {
+        /// That state, which is the usual one and has to cost nothing.
+        case set(TypedState<State>)
+        case made(@Sendable (Snapshot<State>) throws(WireError) -> Found)
+    }
 
-    /// Not decided yet; `make` says what it comes to where the machine stands then.
+    let machine: TypedMachine<State>
+    private let making: Making
+    @exclusivity(unchecked) private(set) var found = Found.unhandled
+    /// Whether it is a request of a client's, and not a move of the machine's own.
+    let isRequest: Bool
+
+    /// Not decided yet.
     init(
         _ wanted: Wanted,
+        _ making: Making,
         _ machine: TypedMachine<State>,
         id: RequestID?,
         isOrdered: Bool,
-        of owner: Sets,
-        _ make: @escaping @Sendable (Snapshot<State>) throws(WireError) -> Found
+        isRequest: Bool,
+        of owner: Sets
     ) {
         self.machine = machine
-        self.make = make
+        self.making = making
+        self.isRequest = isRequest
         super.init(wanted, id: id, isOrdered: isOrdered, of: owner)
     }
 
@@ -48,7 +59,11 @@ final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
     /// The state that it leads to from there; nil if nothing is to change.
     func state(from snapshot: Snapshot<State>) -> State? {
         do {
-            self.found = try self.make(snapshot)
+            switch self.making {
+            case .set(let typed):
+                self.found = try self.machine.coding.made(of: typed, from: snapshot)
+            case .made(let make): self.found = try make(snapshot)
+            }
         } catch {
             self.found = .rejected(error)
         }
