@@ -163,7 +163,7 @@ import Testing
         #expect(
             run?["properties"]?.members?.map(\.key) == [
                 "command", "user", "group", "timeout", "stop", "retry", "directory", "environment",
-                "environment-file", "interrupted",
+                "environment-file", "properties", "interrupted",
             ]
         )
     }

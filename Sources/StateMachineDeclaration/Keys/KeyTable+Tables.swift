@@ -120,6 +120,7 @@ extension KeyTable {
             Key("directory", .path, "Where it runs; /."),
             Key("environment", .map(.text), "Variables."),
             Key("environment-file", .path, "A file of variables."),
+            Key("properties", .unitProperties, "What systemd limits it to."),
         ]
     )
 

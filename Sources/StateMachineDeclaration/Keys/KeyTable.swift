@@ -58,4 +58,6 @@ indirect enum KeyForm: Sendable {
     case map(KeyForm)
     case exitCodes
     case oneTime
+    /// Properties of a unit, and their values.
+    case unitProperties
 }

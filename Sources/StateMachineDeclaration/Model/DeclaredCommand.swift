@@ -16,6 +16,8 @@ package struct DeclaredCommand: Hashable, Sendable {
     /// Variables, in the order of the file.
     package let environment: [Variable]
     package let environmentFile: String?
+    /// Of the unit that it is run as; without systemd they have no effect.
+    package let properties: [UnitProperty]
 
     /// A variable of the environment.
     package struct Variable: Hashable, Sendable {

@@ -10,6 +10,8 @@ struct CommandReader {
 
     let draft: DraftReader
     let defaults: CommandSettings
+    /// Where booleans stand, which is no text that looks like one.
+    let booleans: BooleanPlaces
 
     private var problems: Problems { self.draft.problems }
 
@@ -52,7 +54,7 @@ struct CommandReader {
         var written = node
         if case .mapping = node.content {
             guard let section = Section(node, .hook, self.problems) else { return nil }
-            settings = CommandSettings(section)
+            settings = CommandSettings(section, self.booleans)
             guard let command = section["command"] else { return nil }
             written = command
         }
@@ -71,7 +73,7 @@ struct CommandReader {
         var interrupted: MoveDraft?
         if case .mapping = entry.value.content {
             guard let section = Section(entry.value, .run, self.problems) else { return nil }
-            settings = CommandSettings(section)
+            settings = CommandSettings(section, self.booleans)
             interrupted = section["interrupted"].flatMap {
                 self.draft.move($0, of: "interrupted", words: ["again"])
             }

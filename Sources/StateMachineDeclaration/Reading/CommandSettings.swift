@@ -10,10 +10,11 @@ struct CommandSettings {
     var directory: String?
     var environment: [DeclaredCommand.Variable] = []
     var environmentFile: String?
+    var properties: [UnitPropertyReader.Setting] = []
 
     init() {}
 
-    init(_ section: Section) {
+    init(_ section: Section, _ booleans: BooleanPlaces) {
         let problems = section.problems
         self.user = section["user"].flatMap { Self.account($0, "user", problems) }
         self.group = section["group"].flatMap { Self.account($0, "group", problems) }
@@ -24,6 +25,8 @@ struct CommandSettings {
         self.environment = Self.environment(section["environment"], problems)
         self.environmentFile = section["environment-file"]?
             .path(of: "environment-file", problems)
+        self.properties = UnitPropertyReader(problems: problems, booleans: booleans)
+            .settings(section["properties"])
     }
 
     /// A command with these settings; what is not given is taken from `others`, and a timeout that neither
@@ -34,6 +37,7 @@ struct CommandSettings {
         timeout: Duration?
     ) -> DeclaredCommand {
         let own = Set(self.environment.map(\.name))
+        let ownProperties = Set(self.properties.map(\.name))
         return DeclaredCommand(
             words: words,
             user: self.user ?? others.user,
@@ -43,7 +47,9 @@ struct CommandSettings {
             retry: self.retry ?? others.retry,
             directory: self.directory ?? others.directory ?? "/",
             environment: others.environment.filter { !own.contains($0.name) } + self.environment,
-            environmentFile: self.environmentFile ?? others.environmentFile
+            environmentFile: self.environmentFile ?? others.environmentFile,
+            properties: (others.properties.filter { !ownProperties.contains($0.name) }
+                + self.properties).flatMap(\.properties)
         )
     }
 

@@ -25,7 +25,7 @@ struct FileReader {
             section.entry("defaults").flatMap {
                 Section($0.value, .defaults, at: $0.position, self.problems)
             }
-            .map { CommandSettings($0) } ?? CommandSettings()
+            .map { CommandSettings($0, self.booleans) } ?? CommandSettings()
         return FileDraft(
             machine: text("machine").flatMap { self.draft.name($0.value, $0.position)?.value },
             version: text("version")?.value,
@@ -76,7 +76,11 @@ struct FileReader {
         let reader = StateReader(
             draft: self.draft,
             fields: FieldReader(draft: self.draft, table: .field, booleans: self.booleans),
-            commands: CommandReader(draft: self.draft, defaults: defaults)
+            commands: CommandReader(
+                draft: self.draft,
+                defaults: defaults,
+                booleans: self.booleans
+            )
         )
         if case .mapping(let states) = entry.value.content, states.isEmpty {
             self.problems.cut(entry.value.position, "a machine needs at least one state")
