@@ -55,10 +55,6 @@ struct DeclaredMachine {
             )
         }
         self.coding = StateCoding(DeclaredForm(declaration))
-        var warnings = reading.problems.map { $0.line(in: path) }
-        if declaration.hasCommands {
-            warnings.append("\(path): its commands are not run; nothing here runs commands")
-        }
-        self.warnings = warnings
+        self.warnings = reading.problems.map { $0.line(in: path) }
     }
 }

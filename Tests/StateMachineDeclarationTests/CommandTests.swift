@@ -1,5 +1,6 @@
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 import Testing
 
 @Suite struct CommandTests {
@@ -30,6 +31,58 @@ import Testing
         let machine = try self.machine(command)
         let run = try #require(machine.states[0].run)
         #expect(run.command.words(in: machine.initial) == words)
+    }
+
+    @Test(arguments: [
+        "a b", "\"'`$(reboot)&&*", "two\nlines\tand\r", "-rf", "--", "{t}", "{{", "", "e\u{301}",
+        "\u{202E}x",
+        String(repeating: "x", count: 60_000),
+    ])
+    func whateverAValueIsItStaysOneWord(value: String) throws {
+        let machine = try self.machine(#"[/bin/a, "{t}", "<{t}>", last]"#)
+        let state = try machine.proposed("a", data: [JSONMember("t", .string(value))])
+        let words = try #require(machine.states[0].run).command.words(in: state)
+        #expect(words == ["/bin/a", value, "<\(value)>", "last"])
+    }
+
+    @Test func whatWouldEndAWordDoesNot() throws {
+        let machine = try self.machine(#"[/bin/a, "{t}"]"#)
+        let state = try machine.proposed("a", data: [JSONMember("t", .string("a\0b"))])
+        let words = try #require(machine.states[0].run).command.words(in: state)
+        #expect(words == ["/bin/a", "a\u{FFFD}b"])
+    }
+
+    private static let options = """
+        start: a
+        states:
+          a:
+            fields:
+              t: {type: string, default: x}
+              k: {type: integer, default: 3}
+              m: {type: integer, min: 0, default: 3}
+              b: {type: boolean, default: true}
+              v: {values: [x, z], default: x}
+              w: {values: [x, -z], default: x}
+            run: COMMAND
+            final: true
+        """
+
+    @Test(arguments: [
+        (#"[/bin/a, "{t}"]"#, ["{t}"]), (#"[/bin/a, "{k}x", b]"#, ["{k}x"]),
+        (#"[/bin/a, "{w}", "{t}", --, "{t}"]"#, ["{w}", "{t}"]),
+        (#"[/bin/a, --, "{t}"]"#, []), (#"[/bin/a, "--to={t}", "x{k}"]"#, []),
+        (#"[/bin/a, "{m}", "{b}", "{v}"]"#, []), (#"{command: [/bin/a, "{t}"]}"#, ["{t}"]),
+    ])
+    func strictlyAFieldIsNoOption(command: String, words: [String]) throws {
+        let text = Self.options.replacing("COMMAND", with: command)
+        let sentences = words.map {
+            "file:11:5: warning: \($0) may begin with -, and be taken for an option; write -- before it"
+        }
+        let strict = DeclarationReading(Array(text.utf8), isStrict: true)
+        #expect(strict.problems.map { $0.line(in: "file") } == sentences)
+        #expect(strict.isRefused(strict: true) == !words.isEmpty)
+        // Else it is the author's business.
+        #expect(problems(text).isEmpty)
     }
 
     @Test func whatACommandDoesNotSayTheDefaultsSay() throws {

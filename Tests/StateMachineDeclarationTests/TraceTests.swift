@@ -55,6 +55,7 @@ import Testing
             "send go\nreboot -> busy\nrun ends SIGKILL -> busy\nreboot -> busy\nrun ends 0 -> idle n=1",
             "idle n=1"
         ),
+        ("send go\nrun is killed by SIGKILL\nrun ends SIGTERM -> busy", "busy n=0"),
         ("set idle n=0 -> idle\nset busy n=1 -> idle", "idle n=0"),
         ("set idle n=4 -> idle n=4", "idle n=4"),
     ])
@@ -79,20 +80,24 @@ import Testing
         ),
         (
             "sned go",
-            "t:1: \"sned\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run times out, run is interrupted, or reboot"
+            "t:1: \"sned\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
         ),
         (
             "wait",
-            "t:1: \"wait\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run times out, run is interrupted, or reboot"
+            "t:1: \"wait\" cannot be read; write send EVENT, set STATE, update key=value, wait TIME, run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
         ),
         ("wait 5", "t:1: 5: a time needs a unit; write 5s"),
         (
             "run ends x",
-            "t:1: a run ends CODE or ends SIGNAL, times out, or is interrupted; x6 says six times"
+            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
+        ),
+        (
+            "run is killed by KILL",
+            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
         ),
         (
             "run ends 1 x0",
-            "t:1: a run ends CODE or ends SIGNAL, times out, or is interrupted; x6 says six times"
+            "t:1: a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
         ),
         ("reboot ->", "t:1: name the state that is expected after ->"),
         ("send go n", "t:1: \"n\" is not key=value"),

@@ -15,9 +15,10 @@ public struct DeclarationReading: Sendable {
     /// - Parameters:
     ///   - bytes: what is in it; of a longer one, one byte more than ``maxBytes`` is enough.
     ///   - isWritableByOthers: whether others may write it; it may not have commands then.
-    public init(_ bytes: [UInt8], isWritableByOthers: Bool = false) {
+    ///   - isStrict: whether there are warnings of what is the author's business as well.
+    public init(_ bytes: [UInt8], isWritableByOthers: Bool = false, isStrict: Bool = false) {
         let problems = Problems()
-        self.declaration = Self.read(bytes, isWritableByOthers, problems)
+        self.declaration = Self.read(bytes, isWritableByOthers, isStrict, problems)
         self.problems = problems.sorted
     }
 
@@ -29,6 +30,7 @@ public struct DeclarationReading: Sendable {
     private static func read(
         _ bytes: [UInt8],
         _ isWritableByOthers: Bool,
+        _ isStrict: Bool,
         _ problems: Problems
     ) -> Declaration? {
         guard bytes.count <= Self.maxBytes else {
@@ -65,7 +67,7 @@ public struct DeclarationReading: Sendable {
             )
         }
         booleans.warn(of: root, problems)
-        if let declaration { Warnings(declaration, file, problems).tell() }
+        if let declaration { Warnings(declaration, file, problems).tell(isStrict: isStrict) }
         return problems.hasErrors ? nil : declaration
     }
 }

@@ -15,7 +15,8 @@ struct Warnings {
         self.edges = declaration.states.indices.map { declaration.edges(from: $0) }
     }
 
-    func tell() {
+    func tell(isStrict: Bool) {
+        if isStrict { for state in self.file.states { self.warnOfOptions(state) } }
         self.warnOfUnreached()
         for (number, state) in self.declaration.states.enumerated() {
             self.warnOfDeadEnd(number, state)
@@ -35,6 +36,23 @@ struct Warnings {
                 "\(what) without an event, so fast that the moves will be suspended; "
                     + "lengthen a time, or ask for an event"
             )
+        }
+    }
+
+    /// A program may take for an option what somebody has sent.
+    private func warnOfOptions(_ state: StateDraft) {
+        for command in (state.run.map { [$0.command] } ?? []) + state.enter + state.leave {
+            for word in command.command.words.dropFirst() {
+                if word.pieces == [.text("--")] { break }
+                guard case .field(let name)? = word.pieces.first,
+                    let field = state.fields.first(where: { $0.name == name }),
+                    field.mayLookLikeAnOption
+                else { continue }
+                self.problems.warn(
+                    command.position,
+                    "\(word.written) may begin with -, and be taken for an option; write -- before it"
+                )
+            }
         }
     }
 
@@ -119,6 +137,21 @@ struct Warnings {
                 event.name.position,
                 "the event \(event.name.value.quoted) is used nowhere; take it out, or handle it with \"when\""
             )
+        }
+    }
+}
+
+extension DeclaredField {
+    /// Whether the text of a value may begin with a hyphen.
+    fileprivate var mayLookLikeAnOption: Bool {
+        guard self.values.isEmpty else {
+            return self.values.contains { $0.plainText.utf8.first == UInt8(ascii: "-") }
+        }
+        switch (self.type, self.bounds) {
+        case (.integer, .integers(let range)): return range.lowerBound < 0
+        case (.number, .numbers(let range)): return range.lowerBound < 0
+        case (.boolean, _): return false
+        case (.integer, _), (.number, _), (.string, _), (.array, _), (.object, _): return true
         }
     }
 }

@@ -47,8 +47,15 @@ public struct DeclarationFile: Sendable {
     }
 
     /// What it says, or what is wrong with it.
-    public var reading: DeclarationReading {
-        DeclarationReading(self.bytes, isWritableByOthers: self.isWritableByOthers)
+    public var reading: DeclarationReading { self.reading(isStrict: false) }
+
+    /// The same, perhaps with warnings of what is the author's business as well.
+    public func reading(isStrict: Bool) -> DeclarationReading {
+        DeclarationReading(
+            self.bytes,
+            isWritableByOthers: self.isWritableByOthers,
+            isStrict: isStrict
+        )
     }
 
     /// What it is if it is no file; nil if it is one, or nothing.

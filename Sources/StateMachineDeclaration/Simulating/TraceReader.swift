@@ -3,7 +3,7 @@ import StateMachineProtocol
 /// Reads traces: what happens to a machine, line by line, and where that leads.
 ///
 /// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3`, `wait 24h -> idle`,
-/// `run ends 1 x6 -> idle result=refused`, `run ends SIGKILL`, `run times out`, `run is interrupted`,
+/// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
 /// `reboot -> idle`, `-> idle` alone, and comments after `#`. A value with spaces stands in double quotes.
 enum TraceReader {
     /// Ends of a run in one line.
@@ -64,20 +64,20 @@ enum TraceReader {
                 line: line,
                 sentence:
                     "\(word.quoted) cannot be read; write send EVENT, set STATE, update key=value, wait TIME, "
-                    + "run ends CODE, run times out, run is interrupted, or reboot"
+                    + "run ends CODE, run is killed by SIGNAL, run times out, run is interrupted, or reboot"
             )
         }
     }
 
-    /// `ends 1`, `ends SIGKILL`, `times out`, `is interrupted`, each perhaps with `x6`.
+    /// `ends 1`, `is killed by SIGKILL`, `ends SIGKILL`, `times out`, `is interrupted`, each perhaps with `x6`.
     private static func run(
         _ words: [String],
         _ line: Int
     ) throws(TraceFailure) -> TraceStep.Action {
         var words = words
         var times = 1
-        if words.count == 3, words[2].utf8.first == UInt8(ascii: "x"),
-            let number = Int(words[2].dropFirst()), (1...self.mostEnds).contains(number)
+        if let last = words.last, last.utf8.first == UInt8(ascii: "x"),
+            let number = Int(last.dropFirst()), (1...self.mostEnds).contains(number)
         {
             times = number
             words.removeLast()
@@ -85,6 +85,8 @@ enum TraceReader {
         switch words {
         case ["times", "out"]: return .run(.timeout, times: times)
         case ["is", "interrupted"]: return .run(.interrupted, times: times)
+        case let words where words.count == 4 && words[..<3] == ["is", "killed", "by"]:
+            if RunEnd.isSignal(words[3]) { return .run(.signal(words[3]), times: times) }
         case let words where words.count == 2 && words[0] == "ends":
             if let code = Int(words[1]), (0...255).contains(code) {
                 return .run(.exit(code), times: times)
@@ -95,7 +97,7 @@ enum TraceReader {
         throw TraceFailure(
             line: line,
             sentence:
-                "a run ends CODE or ends SIGNAL, times out, or is interrupted; x6 says six times"
+                "a run ends CODE, is killed by SIGNAL, times out, or is interrupted; x6 says six times"
         )
     }
 

@@ -46,11 +46,13 @@ package struct CommandWord: Hashable, Sendable {
     }
 
     /// The word with the values of a state's fields in it; it stays one word whatever they are.
+    ///
+    /// A program's words end at the byte 0, so that a character of that number becomes U+FFFD.
     package func text(in state: DeclaredState) -> String {
         self.pieces.map { piece in
             switch piece {
             case .text(let text): text
-            case .field(let name): state[name]?.plainText ?? ""
+            case .field(let name): state[name]?.plainText.replacing("\0", with: "\u{FFFD}") ?? ""
             }
         }
         .joined()

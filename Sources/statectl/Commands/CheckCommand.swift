@@ -8,7 +8,8 @@ struct CheckCommand: ParsableCommand {
         abstract: "Check a file that declares a machine.",
         discussion: """
             Prints every error and warning with its line, and of a good file when each command that \
-            fails is tried again. Exit codes: 0 good, 78 not.
+            fails is tried again. With --strict it also warns of a word that begins with a field, where the \
+            program might take what was sent for an option. Exit codes: 0 good, 78 not.
             """
     )
 
@@ -19,7 +20,7 @@ struct CheckCommand: ParsableCommand {
     var strict = false
 
     func run() throws {
-        let reading = try DeclaredMachine.read(self.file)
+        let reading = try DeclaredMachine.read(self.file, isStrict: self.strict)
         for problem in reading.problems { StandardError.write(problem.line(in: self.file)) }
         guard let declaration = reading.declaration, !reading.isRefused(strict: self.strict) else {
             throw ExitStatus.configuration

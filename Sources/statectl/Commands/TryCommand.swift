@@ -11,6 +11,7 @@ struct TryCommand: ParsableCommand {
 
               send offer url=u version=2 -> downloading
               run ends 1 x6 -> idle result=refused
+              run is killed by SIGSEGV
               run times out
               run is interrupted
               set maintenance who=me
@@ -19,7 +20,8 @@ struct TryCommand: ParsableCommand {
               reboot -> idle
 
             # begins a comment. Time passes only where the trace says so: with wait, up to a timeout, \
-            and between retries. Exit codes: 0 as expected, 1 not, 78 the file has errors.
+            and between retries; how often a run is tried again, and where its end leads, is as it will be with \
+            statemachine-runner. Exit codes: 0 as expected, 1 not, 78 the file has errors.
             """
     )
 

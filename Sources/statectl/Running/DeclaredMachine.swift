@@ -10,9 +10,9 @@ enum DeclaredMachine {
     private static let traceBytes = 1 << 20
 
     /// What a file says, or what is wrong with it.
-    static func read(_ path: String) throws -> DeclarationReading {
+    static func read(_ path: String, isStrict: Bool = false) throws -> DeclarationReading {
         do {
-            return try DeclarationFile(path: path).reading
+            return try DeclarationFile(path: path).reading(isStrict: isStrict)
         } catch {
             StandardError.write("statectl: \(error.sentence.printable)")
             throw ExitStatus.configuration
