@@ -8,12 +8,16 @@ import TestSupport
 final class DeclaredWalk: @unchecked Sendable {
     private(set) var machine: ModelledMachine
     private(set) var count = 0
+    /// How often each refusal was given, and each change made by the machine itself, by its cause.
+    private(set) var seen: [String: Int] = [:]
     private let text: String
     private let seed: UInt64
     private let state: String
     private var random: SeededGenerator
     private var clock = ManualStayClock()
     private var boot = 1
+    /// Whether the machine was started anew since the daemon ran.
+    private var isBooting = false
     private var steps: [String] = []
 
     init(_ text: String, seed: UInt64, state: String) throws {
@@ -79,12 +83,14 @@ final class DeclaredWalk: @unchecked Sendable {
             - Int64.random(in: 0...100_000_000, using: &self.random)
         self.clock = ManualStayClock(uptime: .seconds(7), wall: WallTime(microseconds: wall))
         self.boot += 1
-        _ = self.machine.booted(at: self.now)
+        self.isBooting = true
         self.steps.append("boot \(self.boot)")
     }
 
     private func begin(_ client: LineSocket, _ watch: LineSocket) async throws {
         // What a boot, or a deadline that is past, brings comes before the first request or a little after.
+        self.machine.daemonBegan()
+        if exchange(&self.isBooting, with: false) { _ = self.machine.booted(at: self.now) }
         _ = self.machine.timePassed(to: self.now)
         while try await client.ask("get").seq != self.machine.seq {}
         let first = try await watch.ask("watch")
@@ -95,18 +101,26 @@ final class DeclaredWalk: @unchecked Sendable {
     // MARK: - Steps
 
     private func step(_ client: LineSocket, _ watch: LineSocket) async throws {
-        let before = self.machine.seq
-        switch Int.random(in: 0..<10, using: &self.random) {
+        var seq = self.machine.seq
+        switch Int.random(in: 0..<14, using: &self.random) {
         case 0..<3: try await self.set(client)
         case 3..<7: try await self.send(client)
         case 7: try await self.update(client)
+        case 8..<12: try await self.endRun(client)
         default: self.passTime()
         }
-        if self.machine.seq != before {
+        // What was withheld until then comes after what was asked for.
+        _ = self.machine.timePassed(to: self.now)
+        while seq < self.machine.seq {
+            seq += 1
             let change = try await watch.next()
-            try self.compare(change, "change")
-            guard change.string("cause") == self.machine.cause else {
-                throw TestFailure("its cause is not \(self.machine.cause ?? "none"): \(change)")
+            if seq == self.machine.seq { try self.compare(change, "change") }
+            let cause = self.machine.causes[seq - 1]
+            if let cause { self.seen[cause, default: 0] += 1 }
+            guard change.seq == seq, change.string("cause") == cause,
+                change.has("by") == (cause == nil)
+            else {
+                throw TestFailure("not \(seq) for \(cause ?? "somebody"): \(change)")
             }
         }
         // By its answer the daemon waits for what is due now.
@@ -155,6 +169,43 @@ final class DeclaredWalk: @unchecked Sendable {
         let json = data.map { "\"\($0.key)\":\($0.value?.json ?? "null")" }
             .joined(separator: ",")
         try await self.ask(#"{"op":"update","data":{\#(json)}\#(condition)}"#, client, answer)
+    }
+
+    private func endRun(_ client: LineSocket) async throws {
+        let end = self.someEnd()
+        var stay: Int? = self.machine.stay
+        switch Int.random(in: 0..<12, using: &self.random) {
+        case 0: stay = self.machine.stay + 1
+        case 1: stay = self.machine.stay - 1
+        case 2: stay = nil
+        default: break
+        }
+        // A stay has a number that is none less than nothing.
+        if let given = stay, given < 0 { stay = nil }
+        let answer = self.machine.runEnded(end.means, ifStay: stay, at: self.now)
+        let condition = stay.map { #","ifStay":\#($0)"# } ?? ""
+        let line = #"{"op":"send","event":"run.ended","data":\#(end.json)\#(condition)}"#
+        try await self.ask(line, client, answer)
+        guard answer == .changed, Bool.random(using: &self.random) else { return }
+        // Told twice it is done once.
+        try await self.ask(line, client, .refused("conflict"))
+    }
+
+    /// How a command ends, as it is written; nil: in no way.
+    private func someEnd() -> (json: String, means: MachineModel.End?) {
+        switch Int.random(in: 0..<20, using: &self.random) {
+        case 0: return (#"{}"#, nil)
+        case 1: return (#"{"exit":0,"signal":"SIGKILL"}"#, nil)
+        case 2: return (#"{"exit":true}"#, nil)
+        case 3..<8: return (#"{"exit":0}"#, .exit(0))
+        case 8: return (#"{"signal":"SIGSEGV"}"#, .signal("SIGSEGV"))
+        case 9..<11: return (#"{"timeout":true}"#, .timeout)
+        case 11..<13: return (#"{"interrupted":true}"#, .interrupted)
+        default:
+            let codes = self.declared?.run?.exits.keys.sorted() ?? []
+            let code = (codes + [1, 3, 21]).randomElement(using: &self.random) ?? 1
+            return (#"{"exit":\#(code)}"#, .exit(code))
+        }
     }
 
     private func passTime() {
@@ -237,6 +288,7 @@ final class DeclaredWalk: @unchecked Sendable {
                 throw TestFailure("nothing is to change, handled \(isHandled as Any): \(reply)")
             }
         case .refused(let code):
+            self.seen[code, default: 0] += 1
             guard reply.error == code else { throw TestFailure("to be \(code): \(reply)") }
             // A request that makes no sense is answered before anybody looks at the machine.
             guard reply.has("seq") else { return }

@@ -24,6 +24,7 @@ struct DeclaredWalkTests {
         machine: oddities
         start: rest
         boot: again
+        moves: {most: 2, in: 10min}
         events:
           poke: {}
           note: {text: {type: string, max: 12, optional: true}, loud: boolean}
@@ -42,13 +43,22 @@ struct DeclaredWalkTests {
               count: {type: integer, min: 0, max: 20, default: 3}
               text: {type: string, optional: true}
             when: {poke: again, note: again}
+            run: {command: /bin/busy, timeout: 1h}
+            done: rest count=2
+            exit: {3: loud text=x, 4: busy count=9}
+            failed: busy
             after: {45s: busy count=1}
             to: [rest, loud]
           loud:
             fields: {loud: {type: boolean, default: false}, text: {type: string, max: 5, optional: true}}
             when: {note: stay, skip: ignore}
+            run: {command: [/bin/loud, "{loud}"], interrupted: rest count=6}
+            exit: {21: busy}
             after: {2h: rest count=4}
         """
+
+    /// What only their walk is sure to meet.
+    private static let rare = ["suspended", "exit 3", "exit 21", "interrupted"]
 
     private static let texts: [String: String] = {
         var texts = ["oddities": Self.oddities]
@@ -69,6 +79,9 @@ struct DeclaredWalkTests {
             while walk.count < steps { try await walk.life(of: steps) }
             // A walk in which little happened would not have tried much.
             #expect(walk.machine.seq > steps / 10, "\(walk.machine.seq)")
+            for seen in ["done", "failed", "conflict"] + (machine == "oddities" ? Self.rare : []) {
+                #expect(walk.seen[seen] != nil, "\(seen) of \(walk.seen)")
+            }
         }
     }
 }

@@ -67,11 +67,43 @@ struct MachineModel {
         let reactions: [String: Reaction]
         let after: (micros: Int64, text: String, target: Target)?
         let boot: Reaction?
+        /// Where ends of its command lead; nil if it runs none.
+        let run: Run?
+    }
+
+    /// How a command has ended.
+    enum End: Hashable {
+        case exit(Int)
+        case signal(String)
+        case timeout
+        case interrupted
+    }
+
+    struct Run {
+        let done: Target?
+        let exits: [Int: Target]
+        let failed: Target?
+        let interrupted: Target?
+
+        /// Where that end leads, and why; nil if the stay goes on.
+        func way(of end: End) -> (target: Target, cause: String)? {
+            let usual = self.failed.map { (target: $0, cause: "failed") }
+            switch end {
+            case .exit(0): return self.done.map { (target: $0, cause: "done") }
+            case .exit(let code):
+                return self.exits[code].map { (target: $0, cause: "exit \(code)") } ?? usual
+            case .signal, .timeout: return usual
+            case .interrupted:
+                return self.interrupted.map { (target: $0, cause: "interrupted") } ?? usual
+            }
+        }
     }
 
     let start: Target
     let states: [String: State]
     let events: [String: [String: Field]]
+    /// So many moves of its own it may make in so many microseconds, while nobody asks for anything.
+    let breaker: (most: Int, micros: Int64)
 
     init(_ text: String) throws {
         guard let root = try Yams.compose(yaml: text)?.mapping else { throw TestFailure("no map") }
@@ -85,6 +117,10 @@ struct MachineModel {
             shared.append((group["states"]?.words ?? [], Self.reactions(group["when"])))
         }
         self.start = Target(root["start"]?.text ?? "")
+        self.breaker = (
+            root["moves"]?["most"].flatMap { Int($0.text) } ?? 50,
+            root["moves"]?["in"].map { Self.micros($0.text) } ?? 60_000_000
+        )
         self.events = (root["events"]?.mapping ?? [:]).texts.mapValues(Self.fields)
         self.states = states.texts.reduce(into: [:]) { all, item in
             let (name, state) = item
@@ -95,20 +131,35 @@ struct MachineModel {
                 reactions.merge(group.reactions) { own, _ in own }
             }
             let after = state["after"]?.mapping?.first.map { time, target in
-                (micros: Self.micros(time.text), text: time.text, target: Target(target.text))
+                let micros = Self.micros(time.text)
+                return (micros: micros, text: Self.text(micros), target: Target(target.text))
             }
             all[name] = State(
                 fields: Self.fields(state["fields"] ?? [:]),
                 next: Set(next + always),
                 reactions: reactions,
                 after: after,
-                boot: state["boot"].map(Reaction.init) ?? boot
+                boot: state["boot"].map(Reaction.init) ?? boot,
+                run: state["run"].map { Self.run($0, in: state) }
             )
         }
     }
 
     private static func reactions(_ node: Node?) -> [String: Reaction] {
         (node?.mapping ?? [:]).texts.mapValues(Reaction.init)
+    }
+
+    private static func run(_ node: Node, in state: Node) -> Run {
+        let exits = (state["exit"]?.mapping ?? [:]).texts.map { code, target in
+            (Int(code) ?? 0, Target(target.text))
+        }
+        let interrupted = node.mapping == nil ? nil : node["interrupted"]?.text
+        return Run(
+            done: state["done"].map { Target($0.text) },
+            exits: Dictionary(exits) { first, _ in first },
+            failed: state["failed"].map { Target($0.text) },
+            interrupted: interrupted.flatMap { $0 == "again" ? nil : Target($0) }
+        )
     }
 
     private static func fields(_ node: Node) -> [String: Field] {
@@ -134,11 +185,24 @@ struct MachineModel {
         }
     }
 
+    /// The greatest unit first.
+    private static func text(_ micros: Int64) -> String {
+        var (text, rest) = ("", micros / 1000)
+        for (name, milliseconds) in Self.units.sorted(by: { $0.value > $1.value }) {
+            if rest >= milliseconds { text += "\(rest / milliseconds)\(name)" }
+            rest %= milliseconds
+        }
+        return text
+    }
+
+    private static let units: [String: Int64] = [
+        "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000,
+    ]
+
     /// One number and one unit.
     private static func micros(_ text: String) -> Int64 {
         let number = Int64(text.prefix { $0.isNumber }) ?? 0
-        let units: [String: Int64] = ["ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000]
-        return number * (units[String(text.drop { $0.isNumber })] ?? 0) * 1000
+        return number * (Self.units[String(text.drop { $0.isNumber })] ?? 0) * 1000
     }
 }
 

@@ -11,8 +11,15 @@ struct ModelledMachine {
     private(set) var stay = 0
     /// When the deadline began, in microseconds of the machine's uptime and of the wall's clock.
     private var began: (uptime: Int64, wall: Int64)
-    /// What the newest change has to say of why.
-    private(set) var cause: String?
+    /// What each change has to say of why, from the first; nil of what somebody has asked for.
+    private(set) var causes: [String?] = []
+    private var breaker = Breaker()
+
+    /// Whether it may move by itself.
+    private struct Breaker {
+        var moves: [Int64] = []
+        var isOpen = false
+    }
 
     /// What an answer has to say.
     enum Answer: Hashable {
@@ -58,6 +65,7 @@ struct ModelledMachine {
         guard Self.fit(given, next.fields), let data = Self.complete(given, next.fields) else {
             return .refused("bad-data")
         }
+        self.breaker = Breaker()
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         if name == self.state, data == self.data {
             guard reenter else { return .unchanged(isHandled: nil) }
@@ -74,6 +82,7 @@ struct ModelledMachine {
         ifStay: Int?,
         at now: (Int64, Int64)
     ) -> Answer {
+        if self.model.events[event] != nil { self.breaker = Breaker() }
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         guard let fields = self.model.events[event] else { return .refused("unknown-event") }
         guard Self.fit(given, fields), let values = Self.complete(given, fields) else {
@@ -98,6 +107,7 @@ struct ModelledMachine {
     }
 
     mutating func update(_ given: [String: Value?], ifStay: Int?) -> Answer {
+        self.breaker = Breaker()
         if let ifStay, ifStay != self.stay { return .refused("conflict") }
         var data = self.data
         for (name, value) in given {
@@ -113,17 +123,43 @@ struct ModelledMachine {
         guard data != self.data else { return .unchanged(isHandled: nil) }
         self.data = data
         self.seq += 1
-        self.cause = nil
+        self.causes.append(nil)
         return .changed
     }
 
-    // MARK: - Time
+    // MARK: - By itself
+
+    /// The command of a stay has ended; nil: in a way that there is none.
+    mutating func runEnded(
+        _ end: MachineModel.End?,
+        ifStay: Int?,
+        at now: (uptime: Int64, wall: Int64)
+    ) -> Answer {
+        guard let ifStay else { return .refused("bad-request") }
+        guard let end else { return .refused("bad-data") }
+        guard ifStay == self.stay else { return .refused("conflict") }
+        guard let way = self.declared.run?.way(of: end) else {
+            return .unchanged(isHandled: false)
+        }
+        guard self.mayMove(at: now.uptime) else { return .refused("suspended") }
+        self.enter(way.target, way.cause, now)
+        return .changed
+    }
+
+    /// A new run of the daemon knows nothing of the moves of the one before it.
+    mutating func daemonBegan() { self.breaker = Breaker() }
+
+    private mutating func mayMove(at uptime: Int64) -> Bool {
+        self.breaker.moves.removeAll { $0 <= uptime - self.model.breaker.micros }
+        if self.breaker.moves.count >= self.model.breaker.most { self.breaker.isOpen = true }
+        return !self.breaker.isOpen
+    }
 
     /// Whether time moves it; it does that now, and once.
     mutating func timePassed(to now: (uptime: Int64, wall: Int64)) -> Bool {
-        guard let after = self.declared.after, self.began.uptime + after.micros <= now.uptime else {
-            return false
-        }
+        guard let after = self.declared.after, self.began.uptime + after.micros <= now.uptime,
+            self.mayMove(at: now.uptime)
+        else { return false }
         self.enter(after.target, "after \(after.text)", now)
         return true
     }
@@ -137,7 +173,9 @@ struct ModelledMachine {
         // Nothing that was kept has happened.
         guard let boot = self.declared.boot, self.seq > 0 else { return false }
         switch boot {
-        case .again: self.enter(self.state, self.data, "boot", now)
+        case .again:
+            self.breaker.moves.append(now.uptime)
+            self.enter(self.state, self.data, "boot", now)
         case .enter(let target): self.enter(target, "boot", now)
         case .stay, .ignore: return false
         }
@@ -152,6 +190,7 @@ struct ModelledMachine {
         guard let data = self.filled(target, [:]) else {
             preconditionFailure("\(cause) leads to data that does not fit")
         }
+        self.breaker.moves.append(now.0)
         self.enter(target.state, data, cause, now)
     }
 
@@ -166,7 +205,7 @@ struct ModelledMachine {
         self.seq += 1
         self.stay = self.seq
         self.began = now
-        self.cause = cause
+        self.causes.append(cause)
     }
 
     // MARK: - Fields
