@@ -247,6 +247,7 @@ let package = Package(
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
                 "StateMachineRunner",
+                "Systemd",
                 "TestSupport",
                 "statectl",
                 "statemachine",

@@ -9,6 +9,7 @@
 #define F_SEAL_GROW 0x0004
 #define F_SEAL_WRITE 0x0008
 int memfd_create(const char *name, unsigned int flags);
+#include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 // The caller's place in the source is not sent: the messages' own fields say more.
 #define SD_JOURNAL_SUPPRESS_LOCATION

@@ -41,7 +41,8 @@ package struct CommandEnd: Hashable, Sendable {
         case signal(String)
         /// It took longer than it may.
         case timeout
-        /// It was stopped by ``CommandHost/stop(_:)``, whatever it made of that.
+        /// It was stopped, whatever it made of that: by ``CommandHost/stop(_:)``, or by systemd, which somebody
+        /// else told to stop it, as when the machine goes down.
         case stopped
     }
 

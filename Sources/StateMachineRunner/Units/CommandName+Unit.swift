@@ -1,0 +1,48 @@
+/// A command's name as a unit has it, and back.
+extension CommandName {
+    package var unit: String { "\(self).service" }
+
+    /// The names of all that a machine may have; others may be among them, for names may have dashes.
+    package static func pattern(of label: MachineLabel) -> String {
+        "statemachine-\(label)-*.service"
+    }
+
+    /// What a unit of that name adds to each of its lines in the journal: a unit's name cannot tell where the
+    /// machine's name ends and the state's begins.
+    package var logFields: [String] {
+        [
+            "STATEMACHINE_MACHINE=\(self.label)",
+            "STATEMACHINE_STATE=\(self.state)",
+            "STATEMACHINE_KEY=\(self.key)",
+            "STATEMACHINE_SEQ=\(self.seq)",
+        ]
+    }
+
+    /// The command that has those fields; nil if it is not one of that machine.
+    package init?(_ label: MachineLabel, logFields: [String]) {
+        func value(of field: String) -> String? {
+            logFields.first { $0.hasPrefix("\(field)=") }.map {
+                String($0.dropFirst(field.count + 1))
+            }
+        }
+        guard value(of: "STATEMACHINE_MACHINE") == label.description,
+            let state = value(of: "STATEMACHINE_STATE"),
+            let key = value(of: "STATEMACHINE_KEY").flatMap(Key.init(text:)),
+            let seq = value(of: "STATEMACHINE_SEQ").flatMap({ UInt64($0) })
+        else { return nil }
+        self.init(label, state: state, key, seq: seq)
+    }
+}
+
+extension CommandName.Key {
+    /// Reads what its description writes.
+    fileprivate init?(text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        switch (parts.first, parts.count == 2 ? Int(parts[1]) : nil) {
+        case ("run", nil) where parts.count == 1: self = .run
+        case ("enter", .some(let place)): self = .enter(place)
+        case ("leave", .some(let place)): self = .leave(place)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import StateMachineCore
+import StateMachineDeclaration
+package import Systemd
+
+/// The settings of the unit that a command becomes: systemd.service(5), systemd.exec(5).
+extension CommandOrder {
+    /// Whether it can be executed at all: a NUL ends a word, a variable and a path for the kernel.
+    package var isSound: Bool {
+        let texts = self.words + self.environment.flatMap { [$0.name, $0.value] }
+        return !texts.contains { $0.utf8.contains(0) } && self.words.first?.isEmpty == false
+    }
+
+    package var unitSettings: [UnitSetting] {
+        self.serviceSettings + self.placeSettings + self.accountSettings + self.timeSettings
+    }
+
+    private var serviceSettings: [UnitSetting] {
+        // Words are what they are: without the flag systemd would put variables' values into them.
+        let program = BusValue.Command(
+            self.program,
+            words: self.words,
+            flags: ["no-env-expand"]
+        )
+        return [
+            UnitSetting("Description", .text(self.title)),
+            // What cannot be executed fails at once.
+            UnitSetting("Type", .text("exec")),
+            UnitSetting("ExecStartEx", .commands([program])),
+            // Its end is there to be read until it is forgotten.
+            UnitSetting("RemainAfterExit", .boolean(true)),
+            UnitSetting("StartLimitIntervalUSec", .unsigned(0)),
+            UnitSetting("StandardInput", .text("data")),
+            UnitSetting("StandardInputData", .bytes(self.input)),
+            // A pipe's reader that goes ends its writer, as it does in a shell.
+            UnitSetting("IgnoreSIGPIPE", .boolean(false)),
+            UnitSetting("LogExtraFields", .byteTexts(self.name.logFields.map { Array($0.utf8) })),
+        ]
+    }
+
+    private var placeSettings: [UnitSetting] {
+        var settings = [
+            UnitSetting("WorkingDirectory", .text(self.command.directory)),
+            UnitSetting(
+                "Environment",
+                .texts(self.environment.map { "\($0.name)=\($0.value)" })
+            ),
+            // When the machine goes down, the daemon is there until the commands have ended.
+            UnitSetting("After", .texts([self.name.label.daemonUnit])),
+        ]
+        if let path = self.command.environmentFile {
+            settings.append(
+                UnitSetting("EnvironmentFiles", .files([.init(path, mayBeMissing: false)]))
+            )
+        }
+        return settings
+    }
+
+    private var accountSettings: [UnitSetting] {
+        [("User", self.command.user), ("Group", self.command.group)].compactMap { name, account in
+            account.map { UnitSetting(name, .text($0)) }
+        }
+    }
+
+    private var timeSettings: [UnitSetting] {
+        var settings = [UnitSetting("TimeoutStopUSec", .unsigned(self.command.stop.microseconds))]
+        if let timeout = self.command.timeout {
+            settings.append(UnitSetting("RuntimeMaxUSec", .unsigned(timeout.microseconds)))
+        }
+        return settings
+    }
+
+    /// What is executed: a path with a slash in it is one from the command's directory, and a mere name is
+    /// looked for by systemd.
+    private var program: String {
+        let word = self.words.first ?? ""
+        guard word.contains("/"), !word.hasPrefix("/") else { return word }
+        let directory = self.command.directory
+        return directory.hasSuffix("/") ? directory + word : "\(directory)/\(word)"
+    }
+}
+
+extension MachineLabel {
+    /// The unit of the daemon that has the machine.
+    fileprivate var daemonUnit: String {
+        self.instance.map { "statemachine@\($0).service" } ?? "statemachine.service"
+    }
+}
+
+extension Duration {
+    fileprivate var microseconds: UInt64 {
+        let (seconds, attoseconds) = self.components
+        return UInt64(clamping: seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,191 @@
+import Glibc
+package import Logging
+package import Systemd
+
+/// Runs commands as transient units of systemd, which has their processes, times, output and ends.
+///
+/// A unit stays loaded after its command has ended, until it is forgotten; a new runner finds it by its name.
+/// What was stopped is not loaded any more: its end is kept here, and lost with the runner that stopped it.
+package actor UnitHost: CommandHost {
+    package nonisolated let outlivesRunner = true
+
+    private let manager: UnitManager
+    private let log: Logger
+    /// Ends that no unit tells.
+    private var ends: [CommandName: CommandEnd] = [:]
+    /// What runs and is being stopped.
+    private var stopping: Set<CommandName> = []
+
+    package init(_ manager: UnitManager, log: Logger) {
+        self.manager = manager
+        self.log = log
+    }
+
+    package func start(_ order: CommandOrder) async throws(CommandHostError) {
+        let name = order.name
+        guard self.ends[name] == nil else { return }
+        guard order.isSound else {
+            self.cannotBeExecuted(
+                name,
+                "a word or a variable has a NUL in it, or no program is named"
+            )
+            return
+        }
+        do throws(BusError) {
+            try await self.start(name, order.unitSettings)
+        } catch .refused(let error, let sentence) where Self.isFinal(error) {
+            self.cannotBeExecuted(name, sentence)
+        } catch {
+            throw CommandHostError("cannot start \(name.unit): \(error)")
+        }
+    }
+
+    package func end(of name: CommandName) async throws(CommandHostError) -> CommandEnd? {
+        if let end = self.ends[name] { return end }
+        do throws(BusError) {
+            return try await self.awaitEnd(of: name)
+        } catch {
+            throw CommandHostError("cannot learn how \(name.unit) ends: \(error)")
+        }
+    }
+
+    package func stop(_ name: CommandName) async throws(CommandHostError) {
+        guard self.ends[name] == nil else { return }
+        do throws(BusError) {
+            guard let status = try await self.status(of: name), !status.isGone else { return }
+            let process = try await self.manager.process(of: name.unit)
+            // What has ended by itself may have left others behind; its end is what it was.
+            if status.hasEnded {
+                self.ends[name] = CommandEnd(process)
+            } else {
+                self.stopping.insert(name)
+            }
+            try await self.remove(name)
+            self.hasStopped(name, began: process.started)
+        } catch {
+            self.stopping.remove(name)
+            throw CommandHostError("cannot stop \(name.unit): \(error)")
+        }
+    }
+
+    package func forget(_ name: CommandName) async throws(CommandHostError) {
+        do throws(BusError) {
+            let status = try await self.status(of: name)
+            if let status, !status.hasEnded, !status.isGone {
+                throw BusError.malformed("it has not ended")
+            }
+            if status != nil { try await self.remove(name) }
+            self.ends[name] = nil
+        } catch {
+            throw CommandHostError("cannot forget \(name.unit): \(error)")
+        }
+    }
+
+    package func known(of machine: MachineLabel) async throws(CommandHostError) -> [CommandName] {
+        do throws(BusError) {
+            var names = self.ends.keys.filter { $0.label == machine }
+            for unit in try await self.manager.units(matching: CommandName.pattern(of: machine))
+            where !unit.isGone {
+                let fields = try await self.manager.logFields(of: unit.name)
+                guard let name = CommandName(machine, logFields: fields), !names.contains(name)
+                else { continue }
+                names.append(name)
+            }
+            return names
+        } catch {
+            throw CommandHostError("cannot list the commands of \(machine): \(error)")
+        }
+    }
+
+    // MARK: Starting
+
+    private func start(
+        _ name: CommandName,
+        _ settings: [UnitSetting]
+    ) async throws(BusError) {
+        do throws(BusError) {
+            try await self.manager.start(name.unit, settings)
+        } catch .refused(Self.exists, let sentence) {
+            if let status = try await self.status(of: name), !status.isGone {
+                let fields = try await self.manager.logFields(of: name.unit)
+                guard CommandName(name.label, logFields: fields) == name else {
+                    throw .refused(name: Self.exists, sentence: sentence)
+                }
+            } else {
+                // One that somebody stopped is about to be forgotten.
+                _ = try await self.manager.status(of: name.unit) { $0?.isGone != true }
+                try await self.manager.start(name.unit, settings)
+            }
+        }
+    }
+
+    private static let exists = "org.freedesktop.systemd1.UnitExists"
+
+    /// Whether the manager says no to what the command is, and would say so again.
+    private static func isFinal(_ error: String) -> Bool {
+        [
+            "org.freedesktop.DBus.Error.InvalidArgs",
+            "org.freedesktop.DBus.Error.PropertyReadOnly",
+            "org.freedesktop.systemd1.BadUnitSetting",
+        ]
+        .contains(error)
+    }
+
+    private func cannotBeExecuted(_ name: CommandName, _ why: String) {
+        self.log.error("cannot run a command", metadata: ["command": "\(name)", "error": "\(why)"])
+        self.ends[name] = CommandEnd(.exit(CommandEnd.notExecuted), duration: .zero)
+    }
+
+    // MARK: Ending
+
+    private func awaitEnd(of name: CommandName) async throws(BusError) -> CommandEnd? {
+        // When it began is not known before it has.
+        let first = try await self.manager.status(of: name.unit) { status in
+            status.map { $0.hasBegun || $0.isGone } ?? true
+        }
+        guard let first, !first.isGone else { return self.ends[name] }
+        let began = try await self.manager.process(of: name.unit).started
+        let last = try await self.manager.status(of: name.unit) { status in
+            guard let status else { return true }
+            return status.hasEnded || status.isGone
+        }
+        if let last, last.hasEnded, !self.stopping.contains(name), self.ends[name] == nil {
+            return CommandEnd(try await self.manager.process(of: name.unit))
+        }
+        // Such a unit is never gone but by being stopped: by us, by somebody's `systemctl stop`, or because
+        // the machine goes down.
+        self.hasStopped(name, began: began)
+        return self.ends[name]
+    }
+
+    private func hasStopped(_ name: CommandName, began: Duration) {
+        self.stopping.remove(name)
+        guard self.ends[name] == nil else { return }
+        let duration = began == .zero ? .zero : max(.zero, Self.now - began)
+        self.ends[name] = CommandEnd(.stopped, duration: duration)
+    }
+
+    /// Has a unit stop, and returns when it is not loaded any more.
+    private func remove(_ name: CommandName) async throws(BusError) {
+        let unit = name.unit
+        do throws(BusError) {
+            try await self.manager.stop(unit)
+            let status = try await self.manager.status(of: unit) { $0?.isOver ?? true }
+            if status?.active == "failed" { try await self.manager.resetFailed(unit) }
+            _ = try await self.manager.status(of: unit) { $0 == nil }
+        } catch .refused("org.freedesktop.systemd1.NoSuchUnit", _) {
+            // It went by itself.
+        }
+    }
+
+    private func status(of name: CommandName) async throws(BusError) -> UnitStatus? {
+        try await self.manager.status(of: name.unit) { _ in true }
+    }
+
+    private static var now: Duration {
+        var now = timespec()
+        // Fails only for a clock that does not exist.
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        return .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec)
+    }
+}

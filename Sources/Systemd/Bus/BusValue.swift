@@ -1,0 +1,53 @@
+/// A value as D-Bus types it.
+package enum BusValue: Hashable, Sendable {
+    case boolean(Bool)
+    case signed(Int32)
+    case unsigned(UInt64)
+    case text(String)
+    case texts([String])
+    case bytes([UInt8])
+    /// Texts that may be no text.
+    case byteTexts([[UInt8]])
+    /// Programs with their words, the first of which is what the program is told it is called, and with
+    /// flags of systemd.service(5), as `no-env-expand`.
+    case commands([Command])
+    /// Files, and whether each may be missing.
+    case files([File])
+
+    package struct Command: Hashable, Sendable {
+        package let program: String
+        package let words: [String]
+        package let flags: [String]
+
+        package init(_ program: String, words: [String], flags: [String]) {
+            self.program = program
+            self.words = words
+            self.flags = flags
+        }
+    }
+
+    package struct File: Hashable, Sendable {
+        package let path: String
+        package let mayBeMissing: Bool
+
+        package init(_ path: String, mayBeMissing: Bool) {
+            self.path = path
+            self.mayBeMissing = mayBeMissing
+        }
+    }
+
+    /// The type's code.
+    var signature: String {
+        switch self {
+        case .boolean: "b"
+        case .signed: "i"
+        case .unsigned: "t"
+        case .text: "s"
+        case .texts: "as"
+        case .bytes: "ay"
+        case .byteTexts: "aay"
+        case .commands: "a(sasas)"
+        case .files: "a(sb)"
+        }
+    }
+}

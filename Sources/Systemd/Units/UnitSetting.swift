@@ -1,0 +1,10 @@
+/// A setting of a transient unit, under the name that D-Bus has for it: org.freedesktop.systemd1(5).
+package struct UnitSetting: Hashable, Sendable {
+    package let name: String
+    package let value: BusValue
+
+    package init(_ name: String, _ value: BusValue) {
+        self.name = name
+        self.value = value
+    }
+}

@@ -1,0 +1,64 @@
+/// Those who wait for something to become true of a unit, and whose turn it is to look.
+struct UnitWaits {
+    typealias Condition = @Sendable (UnitStatus?) -> Bool
+    typealias Answer = Result<UnitStatus?, BusError>
+
+    struct Wait {
+        let unit: String
+        let path: String
+        let isMet: Condition
+        let continuation: CheckedContinuation<Answer, Never>
+    }
+
+    private var waits: [Int: Wait] = [:]
+    /// Of which units something may be new.
+    private var stale: Set<String> = []
+
+    var isEmpty: Bool { self.waits.isEmpty }
+
+    mutating func append(_ wait: Wait, as number: Int) {
+        self.waits[number] = wait
+        self.stale.insert(wait.unit)
+    }
+
+    mutating func hear(_ signal: UnitSignal) {
+        switch signal {
+        case .changed(let path):
+            for wait in self.waits.values where wait.path == path { self.stale.insert(wait.unit) }
+        case .moved(let name):
+            if self.waits.values.contains(where: { $0.unit == name }) { self.stale.insert(name) }
+        case .reloaded: self.staleAll()
+        case .other: break
+        }
+    }
+
+    /// Anything may have happened, as while there was no connection.
+    mutating func staleAll() {
+        for wait in self.waits.values { self.stale.insert(wait.unit) }
+    }
+
+    /// The units that are to be asked about; nobody is to ask about them again.
+    mutating func takeStale() -> [String] {
+        defer { self.stale = [] }
+        return self.waits.isEmpty ? [] : Array(self.stale)
+    }
+
+    /// Answers those who wait for one of the units, and whose condition is met.
+    mutating func answer(_ units: [String], _ found: [UnitStatus]) {
+        let statuses = Dictionary(found.map { ($0.name, $0) }) { first, _ in first }
+        for (number, wait) in self.waits where units.contains(wait.unit) {
+            let status = statuses[wait.unit]
+            guard wait.isMet(status) else { continue }
+            self.waits[number] = nil
+            wait.continuation.resume(returning: .success(status))
+        }
+    }
+
+    mutating func fail(_ number: Int, _ error: BusError) {
+        self.waits.removeValue(forKey: number)?.continuation.resume(returning: .failure(error))
+    }
+
+    mutating func failAll(_ error: BusError) {
+        for number in Array(self.waits.keys) { self.fail(number, error) }
+    }
+}
