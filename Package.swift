@@ -193,7 +193,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SystemdTests",
-            dependencies: ["Systemd"],
+            dependencies: ["CSystemd", "Systemd"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -51,7 +51,9 @@ final class Bus {
         var error = sd_bus_error()
         defer { sd_bus_error_free(&error) }
         var reply: OpaquePointer?
-        let result = sd_bus_call(self.pointer, message.pointer, Self.patience, &error, &reply)
+        let result = withExtendedLifetime(message) {
+            sd_bus_call(self.pointer, message.pointer, Self.patience, &error, &reply)
+        }
         guard result >= 0, let reply else { throw self.failure(result, error) }
         return BusMessage(reply)
     }
@@ -99,9 +101,9 @@ final class Bus {
     private var isOpen: Bool { sd_bus_is_open(self.pointer) > 0 }
 
     private func failure(_ result: CInt, _ error: sd_bus_error) -> BusError {
-        guard self.isOpen, result != -ETIMEDOUT, let name = error.name else {
-            return .lost(-result)
-        }
+        // A signal of the process may end the waiting too: it is asked again.
+        let isBroken = !self.isOpen || [-ETIMEDOUT, -EINTR].contains(result)
+        guard !isBroken, let name = error.name else { return .lost(-result) }
         return .refused(
             name: String(cString: name),
             sentence: error.message.map { String(cString: $0) } ?? String(cString: name)

@@ -51,6 +51,7 @@ final class BusMessage {
         case .boolean(let flag): try self.append(flag)
         case .signed(let number): try self.appendBasic("i", number)
         case .unsigned(let number): try self.appendBasic("t", number)
+        case .unsigned32(let number): try self.appendBasic("u", number)
         case .text(let text): try self.append(text)
         case .texts(let texts): try self.append(texts)
         case .bytes(let bytes): try self.append(bytes)
@@ -65,6 +66,11 @@ final class BusMessage {
         case .files(let files):
             try self.fill("a", of: "(sb)") { () throws(BusError) in
                 for file in files { try self.append(file) }
+            }
+        case .filter(let isAllowing, let texts):
+            try self.fill("r", of: "bas") { () throws(BusError) in
+                try self.append(isAllowing)
+                try self.append(texts)
             }
         }
     }

@@ -3,6 +3,7 @@ package enum BusValue: Hashable, Sendable {
     case boolean(Bool)
     case signed(Int32)
     case unsigned(UInt64)
+    case unsigned32(UInt32)
     case text(String)
     case texts([String])
     case bytes([UInt8])
@@ -13,6 +14,8 @@ package enum BusValue: Hashable, Sendable {
     case commands([Command])
     /// Files, and whether each may be missing.
     case files([File])
+    /// A list of what alone may be, or of what may not.
+    case filter(isAllowing: Bool, [String])
 
     package struct Command: Hashable, Sendable {
         package let program: String
@@ -42,12 +45,14 @@ package enum BusValue: Hashable, Sendable {
         case .boolean: "b"
         case .signed: "i"
         case .unsigned: "t"
+        case .unsigned32: "u"
         case .text: "s"
         case .texts: "as"
         case .bytes: "ay"
         case .byteTexts: "aay"
         case .commands: "a(sasas)"
         case .files: "a(sb)"
+        case .filter: "(bas)"
         }
     }
 }

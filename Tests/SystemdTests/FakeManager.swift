@@ -1,0 +1,272 @@
+import CSystemd
+import Glibc
+import Synchronization
+
+@testable import Systemd
+
+/// A service manager of the test's own: it answers at a socket what systemd would, as far as it is asked here.
+///
+/// `bus` and `listener` belong to its thread; the rest is guarded.
+final class FakeManager: Sendable {
+    struct Unit {
+        var active: String
+        var sub: String
+        var job: UInt32 = 0
+        var result = "success"
+        var code: Int32 = 0
+        var status: Int32 = 0
+    }
+
+    private struct State {
+        var units: [String: Unit] = [:]
+        /// Of which something is new that was not told.
+        var news: [String] = []
+        var started: [(unit: String, settings: [String: String])] = []
+        var stopped: [String] = []
+        var connections = 0
+        var isToHangUp = false
+        var isStopped = false
+    }
+
+    let path: String
+    private let state = Mutex(State())
+
+    init(_ path: String) throws {
+        self.path = path
+        let listener = try Self.listener(path)
+        var thread = pthread_t()
+        let start = Start(manager: self, listener: listener)
+        pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                start.manager.serve(start.listener)
+                return nil
+            },
+            Unmanaged.passRetained(start).toOpaque()
+        )
+        pthread_detach(thread)
+    }
+
+    private final class Start {
+        let manager: FakeManager
+        let listener: CInt
+
+        init(manager: FakeManager, listener: CInt) {
+            self.manager = manager
+            self.listener = listener
+        }
+    }
+
+    // MARK: What a test does with it
+
+    /// Something becomes of a unit, nil unloading it; a signal says so if it is told.
+    func set(_ name: String, _ unit: Unit?, telling: Bool = true) {
+        self.state.withLock { state in
+            state.units[name] = unit
+            if telling { state.news.append(name) }
+        }
+    }
+
+    /// As if it started anew.
+    func hangUp() { self.state.withLock { $0.isToHangUp = true } }
+
+    func stop() { self.state.withLock { $0.isStopped = true } }
+
+    var started: [(unit: String, settings: [String: String])] { self.state.withLock { $0.started } }
+    var stopped: [String] { self.state.withLock { $0.stopped } }
+    var connections: Int { self.state.withLock { $0.connections } }
+
+    // MARK: Serving
+
+    private func serve(_ listener: CInt) {
+        var bus: OpaquePointer?
+        while !self.state.withLock({ $0.isStopped }) {
+            if let present = bus {
+                let hangsUp = self.state.withLock { state in
+                    defer { state.isToHangUp = false }
+                    return state.isToHangUp
+                }
+                if hangsUp || !self.turn(present) {
+                    sd_bus_close_unref(present)
+                    bus = nil
+                }
+            } else if let descriptor = Self.accepted(listener) {
+                bus = Self.bus(descriptor)
+                self.state.withLock { $0.connections += 1 }
+            }
+            usleep(2000)
+        }
+        if let bus { sd_bus_close_unref(bus) }
+        close(listener)
+        unlink(self.path)
+    }
+
+    /// Answers what has come and tells what is new; false if the other side is gone.
+    private func turn(_ bus: OpaquePointer) -> Bool {
+        while true {
+            var pointer: OpaquePointer?
+            let result = sd_bus_process(bus, &pointer)
+            guard result >= 0 else { return false }
+            if let pointer { self.answer(BusMessage(pointer), bus) }
+            if result == 0 { break }
+        }
+        let news = self.state.withLock { state in
+            defer { state.news = [] }
+            return state.news
+        }
+        for name in news { Self.tell(name, bus) }
+        return true
+    }
+
+    private static func tell(_ name: String, _ bus: OpaquePointer) {
+        var pointer: OpaquePointer?
+        sd_bus_message_new_signal(
+            bus,
+            &pointer,
+            Bus.path(of: name),
+            "org.freedesktop.DBus.Properties",
+            "PropertiesChanged"
+        )
+        guard let pointer else { return }
+        sd_bus_send(bus, pointer, nil)
+        sd_bus_message_unref(pointer)
+    }
+
+    private func answer(_ call: BusMessage, _ bus: OpaquePointer) {
+        var pointer: OpaquePointer?
+        sd_bus_message_new_method_return(call.pointer, &pointer)
+        guard let pointer else { return }
+        let reply = BusMessage(pointer)
+        do {
+            if let error = try self.fill(reply, for: call) {
+                _ = withExtendedLifetime(call) {
+                    sd_bus_reply_method_errno(call.pointer, error, nil)
+                }
+            } else {
+                _ = withExtendedLifetime(reply) { sd_bus_send(bus, reply.pointer, nil) }
+            }
+        } catch {
+            sd_bus_reply_method_errno(call.pointer, EINVAL, nil)
+        }
+    }
+
+    /// Fills the answer; returns an error's number instead.
+    private func fill(_ reply: BusMessage, for call: BusMessage) throws(BusError) -> CInt? {
+        switch call.member {
+        case "StartTransientUnit":
+            let name = try call.text()
+            guard self.state.withLock({ $0.units[name] }) == nil else { return EEXIST }
+            _ = try call.text()
+            let settings = try call.elements(of: "(sv)") { () throws(BusError) in
+                try call.members(of: "sv") { () throws(BusError) in
+                    (try call.text(), Self.skippedSignature(call))
+                }
+            }
+            self.state.withLock { state in
+                state.started.append((name, Dictionary(settings) { _, last in last }))
+                state.units[name] = Unit(active: "active", sub: "running")
+            }
+            Self.appendPath("/job/1", to: reply)
+        case "StopUnit":
+            let name = try call.text()
+            self.state.withLock { $0.stopped.append(name) }
+            Self.appendPath("/job/2", to: reply)
+        case "ListUnitsByPatterns":
+            _ = try call.elements(of: "s") { () throws(BusError) in try call.text() }
+            let patterns = try call.elements(of: "s") { () throws(BusError) in try call.text() }
+            let units = self.state.withLock { state in
+                state.units.filter { name, _ in
+                    patterns.contains { fnmatch($0, name, FNM_NOESCAPE) == 0 }
+                }
+            }
+            try reply.fill("a", of: "(ssssssouso)") { () throws(BusError) in
+                for (name, unit) in units { try Self.append(name, unit, to: reply) }
+            }
+        case "Get":
+            _ = try call.text()
+            let property = try call.text()
+            let unit = self.state.withLock { state in
+                state.units.first { Bus.path(of: $0.key) == call.path }?.value
+            }
+            try reply.appendVariant(Self.value(of: property, unit))
+        default: return EOPNOTSUPP
+        }
+        return nil
+    }
+
+    private static func value(of property: String, _ unit: Unit?) -> BusValue {
+        switch property {
+        case "Result": .text(unit?.result ?? "success")
+        case "ExecMainCode": .signed(unit?.code ?? 0)
+        case "ExecMainStatus": .signed(unit?.status ?? 0)
+        case "ExecMainStartTimestampMonotonic": .unsigned(1_000_000)
+        case "ExecMainExitTimestampMonotonic": .unsigned(1_500_000)
+        default: .byteTexts([Array("A=b".utf8)])
+        }
+    }
+
+    private static func append(
+        _ name: String,
+        _ unit: Unit,
+        to reply: BusMessage
+    ) throws(BusError) {
+        try reply.fill("r", of: "ssssssouso") { () throws(BusError) in
+            for text in [name, "", "loaded", unit.active, unit.sub, ""] { try reply.append(text) }
+            self.appendPath("/unit", to: reply)
+            _ = withUnsafePointer(to: unit.job) {
+                sd_bus_message_append_basic(reply.pointer, CChar(UInt8(ascii: "u")), $0)
+            }
+            try reply.append("")
+            self.appendPath("/", to: reply)
+        }
+    }
+
+    private static func appendPath(_ path: String, to reply: BusMessage) {
+        _ = path.withCString {
+            sd_bus_message_append_basic(reply.pointer, CChar(UInt8(ascii: "o")), $0)
+        }
+    }
+
+    /// Passes over the variant that comes next; its type's code.
+    private static func skippedSignature(_ call: BusMessage) -> String {
+        var contents: UnsafePointer<CChar>?
+        sd_bus_message_peek_type(call.pointer, nil, &contents)
+        defer { sd_bus_message_skip(call.pointer, "v") }
+        return contents.map { String(cString: $0) } ?? ""
+    }
+
+    // MARK: Its socket
+
+    private static func listener(_ path: String) throws -> CInt {
+        let listener = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0, listen(listener, 8) == 0 else { throw BusError.lost(errno) }
+        return listener
+    }
+
+    private static func accepted(_ listener: CInt) -> CInt? {
+        let descriptor = accept(listener, nil, nil)
+        return descriptor >= 0 ? descriptor : nil
+    }
+
+    private static func bus(_ descriptor: CInt) -> OpaquePointer? {
+        var bus: OpaquePointer?
+        var id = sd_id128_t()
+        sd_id128_randomize(&id)
+        sd_bus_new(&bus)
+        sd_bus_set_fd(bus, descriptor, descriptor)
+        sd_bus_set_server(bus, 1, id)
+        sd_bus_start(bus)
+        return bus
+    }
+}

@@ -1,0 +1,110 @@
+import Glibc
+import Systemd
+import Testing
+
+/// A service manager asked at its socket.
+@Suite(.timeLimit(.minutes(1)))
+struct UnitManagerTests {
+    private let fake: FakeManager
+    private let manager: UnitManager
+
+    init() throws {
+        let path = "/tmp/manager-\(getpid())-\(UInt32.random(in: 0...(.max)))"
+        self.fake = try FakeManager(path)
+        self.manager = UnitManager(ManagerAddress(socket: path))
+    }
+
+    @Test
+    func settingsComeWithTheirTypes() async throws {
+        defer { self.fake.stop() }
+        let settings: [(BusValue, String)] = [
+            (.boolean(true), "b"), (.signed(-1), "i"), (.unsigned(.max), "t"),
+            (.unsigned32(1), "u"),
+            (.text("é"), "s"), (.texts(["a", ""]), "as"), (.bytes([0, 255]), "ay"),
+            (.byteTexts([[1], []]), "aay"), (.files([.init("/a", mayBeMissing: true)]), "a(sb)"),
+            (.commands([.init("/a", words: ["a", "b"], flags: [])]), "a(sasas)"),
+            (.filter(isAllowing: false, ["x"]), "(bas)"),
+        ]
+        try await self.manager.start(
+            "a.service",
+            settings.enumerated().map { UnitSetting("S\($0)", $1.0) }
+        )
+        let started = try #require(self.fake.started.first)
+        #expect(started.unit == "a.service")
+        for (index, setting) in settings.enumerated() {
+            #expect(started.settings["S\(index)"] == setting.1)
+        }
+        #expect(self.fake.connections == 1)
+    }
+
+    @Test
+    func aTextWithANULIsNotSent() async {
+        defer { self.fake.stop() }
+        await #expect(throws: BusError.self) {
+            try await self.manager.start("a.service", [UnitSetting("A", .text("a\0b"))])
+        }
+        #expect(self.fake.started.isEmpty)
+    }
+
+    @Test
+    func theManagersNoIsPassedOn() async throws {
+        defer { self.fake.stop() }
+        self.fake.set("a.service", .init(active: "active", sub: "running"))
+        await #expect(throws: BusError.self) { try await self.manager.start("a.service", []) }
+        // The connection is as good as before.
+        #expect(try await self.manager.units(matching: "*").map(\.name) == ["a.service"])
+        #expect(self.fake.connections == 1)
+    }
+
+    @Test
+    func aChangeEndsAWait() async throws {
+        defer { self.fake.stop() }
+        self.fake.set("a.service", .init(active: "active", sub: "running"))
+        async let ended = self.manager.status(of: "a.service") { $0?.hasEnded == true }
+        async let gone = self.manager.status(of: "b.service") { $0 == nil }
+        // That of a unit that is not loaded is over at once.
+        #expect(try await gone == nil)
+        self.fake.set("b.service", .init(active: "failed", sub: "failed"))
+        self.fake.set(
+            "a.service",
+            .init(active: "failed", sub: "failed", result: "signal", code: 2, status: 9)
+        )
+        #expect(try await ended?.active == "failed")
+        #expect(
+            try await self.manager.process(of: "a.service")
+                == ServiceProcess(
+                    result: "signal",
+                    end: .killed(signal: 9),
+                    started: .seconds(1),
+                    ended: .milliseconds(1500)
+                )
+        )
+    }
+
+    @Test
+    func aWaitGoesOnOverAStartOfTheManager() async throws {
+        defer { self.fake.stop() }
+        self.fake.set("a.service", .init(active: "active", sub: "running"))
+        let manager = self.manager
+        let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
+        while self.fake.connections == 0 { await Task.yield() }
+        // What happens while it is away is told by no signal.
+        self.fake.set("a.service", .init(active: "active", sub: "exited"), telling: false)
+        self.fake.hangUp()
+        #expect(try await wait.value?.sub == "exited")
+        // Asked again, it is reached again.
+        self.fake.hangUp()
+        #expect(try await self.manager.units(matching: "a.*").count == 1)
+    }
+
+    @Test
+    func whoIsCancelledWaitsNoMore() async {
+        defer { self.fake.stop() }
+        self.fake.set("a.service", .init(active: "active", sub: "running"))
+        let manager = self.manager
+        let wait = Task { try await manager.status(of: "a.service") { $0 == nil } }
+        while self.fake.connections == 0 { await Task.yield() }
+        wait.cancel()
+        await #expect(throws: BusError.cancelled) { try await wait.value }
+    }
+}
