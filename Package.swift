@@ -69,8 +69,18 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
+            name: "ServiceLog",
+            dependencies: [
+                "StateMachineCore",
+                "Systemd",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
             name: "StateMachineServer",
             dependencies: [
+                "ServiceLog",
                 "StateMachineCore",
                 "StateMachineProtocol",
                 "Systemd",
@@ -121,15 +131,22 @@ let package = Package(
         .executableTarget(
             name: "statemachine-runner",
             dependencies: [
+                "ServiceLog",
+                "StateMachineCore",
+                "StateMachineDeclaration",
+                "StateMachineProtocol",
                 "StateMachineRunner",
+                "Systemd",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: strict
         ),
         .executableTarget(
             name: "statemachine",
             dependencies: [
+                "ServiceLog",
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineHistory",
@@ -194,6 +211,14 @@ let package = Package(
         .testTarget(
             name: "SystemdTests",
             dependencies: ["CSystemd", "Systemd"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "ServiceLogTests",
+            dependencies: [
+                "ServiceLog",
+                .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: strict
         ),
         .testTarget(

@@ -3,6 +3,7 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import Logging
+import ServiceLog
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol

@@ -12,11 +12,15 @@ package struct RunProgress: Hashable, Sendable {
     private static let mostInterruptions = 3
 
     /// The attempt that is under way, from 1; interrupted ones are not counted.
-    package private(set) var attempt = 1
-    private var interruptions = 0
+    package private(set) var attempt: Int
+    /// How often in a row it was interrupted.
+    package private(set) var interruptions: Int
 
-    /// A run that is about to begin.
-    package init() {}
+    /// A run that is about to begin, or one that has come as far as that.
+    package init(attempt: Int = 1, interruptions: Int = 0) {
+        self.attempt = attempt
+        self.interruptions = interruptions
+    }
 
     /// Takes an end of the command.
     package mutating func ended(_ end: RunEnd, of run: DeclaredCase.Run) -> Step {

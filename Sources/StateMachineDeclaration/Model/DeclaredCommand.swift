@@ -23,6 +23,11 @@ package struct DeclaredCommand: Hashable, Sendable {
     package struct Variable: Hashable, Sendable {
         package let name: String
         package let value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     /// The words with the values of a state's fields in them.

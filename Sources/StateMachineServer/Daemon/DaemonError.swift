@@ -1,5 +1,6 @@
 import Glibc
 package import Logging
+import ServiceLog
 import Systemd
 
 /// Why the daemon does not start, in one sentence which says what to do.

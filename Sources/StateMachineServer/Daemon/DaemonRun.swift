@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
+import ServiceLog
 import StateMachineCore
 import StateMachineProtocol
 import Systemd

@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceLog
 import StateMachineCore
 import StateMachineProtocol
 import Systemd

@@ -1,5 +1,6 @@
 public import Logging
 public import ServiceLifecycle
+@_exported public import ServiceLog
 public import StateMachineCore
 package import StateMachineProtocol
 import UnixSignals

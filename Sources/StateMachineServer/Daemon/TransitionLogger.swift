@@ -2,6 +2,7 @@ import Dispatch
 package import Logging
 import NIOConcurrencyHelpers
 import NIOCore
+import ServiceLog
 package import StateMachineCore
 import StateMachineProtocol
 

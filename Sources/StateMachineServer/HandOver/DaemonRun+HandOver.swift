@@ -1,5 +1,6 @@
 import Logging
 import NIOCore
+import ServiceLog
 import Systemd
 
 /// From one process to the next.

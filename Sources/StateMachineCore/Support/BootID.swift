@@ -1,10 +1,10 @@
 import Glibc
 
 /// Which start of the machine this is.
-enum BootID {
+package enum BootID {
     /// What the unit hands on in `$BOOT_ID` (`%b` in a unit), for `/proc/sys` may be hidden; else the kernel's
     /// word for it; nil if neither is there.
-    static var current: String? {
+    package static var current: String? {
         getenv("BOOT_ID").flatMap { Self.normalized(String(cString: $0)) }
             ?? self.read("/proc/sys/kernel/random/boot_id")
     }

@@ -1,15 +1,13 @@
-import StateMachineClient
 import StateMachineCore
+package import StateMachineProtocol
 
 /// What a command that is run because of a line finds in its environment.
 ///
 /// A variable that a line has nothing for is taken away, so that none is left from outside.
-enum LineEnvironment {
+package enum LineEnvironment {
     /// For a line of a watch; `resync` may come from a line that was passed over.
-    static func watch(_ line: Line, resync: String?) -> [String: String?] {
-        var variables = self.state(line)
-        variables["STATEMACHINE_FROM"] = .some(line.from?.name)
-        variables["STATEMACHINE_FROM_DATA"] = .some(line.from?.dataText)
+    package static func watch(_ line: Line, resync: String?) -> [String: String?] {
+        var variables = self.state(line.state).merging(self.from(line.from)) { $1 }
         variables["STATEMACHINE_SEQ"] = .some(line.seq.map { String($0) })
         variables["STATEMACHINE_CURSOR"] = .some(line.cursor)
         variables["STATEMACHINE_RESYNC"] = .some(resync)
@@ -17,8 +15,8 @@ enum LineEnvironment {
     }
 
     /// For a question to a guard.
-    static func question(_ line: Line) -> [String: String?] {
-        var variables = self.state(line)
+    package static func question(_ line: Line) -> [String: String?] {
+        var variables = self.state(line.state)
         variables["STATEMACHINE_TO"] = .some(line.destination?.name)
         variables["STATEMACHINE_TO_DATA"] = .some(line.destination?.dataText)
         variables["STATEMACHINE_BY_UID"] = .some(line.by.map { String($0.uid) })
@@ -28,8 +26,14 @@ enum LineEnvironment {
         return variables.mapValues { $0?.withoutNUL }
     }
 
-    private static func state(_ line: Line) -> [String: String?] {
-        ["STATEMACHINE_STATE": line.state?.name, "STATEMACHINE_DATA": line.state?.dataText]
+    /// For the state that it is.
+    package static func state(_ state: NamedState?) -> [String: String?] {
+        ["STATEMACHINE_STATE": state?.name, "STATEMACHINE_DATA": state?.dataText.withoutNUL]
+    }
+
+    /// For the state that was left.
+    package static func from(_ state: NamedState?) -> [String: String?] {
+        ["STATEMACHINE_FROM": state?.name, "STATEMACHINE_FROM_DATA": state?.dataText.withoutNUL]
     }
 }
 
@@ -39,6 +43,6 @@ extension NamedState {
 }
 
 extension String {
-    /// NUL ends a variable; a text that has one must not lose the rest.
-    fileprivate var withoutNUL: String { self.replacing("\0", with: "\u{FFFD}") }
+    /// NUL ends a variable, and a word; a text that has one must not lose the rest.
+    package var withoutNUL: String { self.replacing("\0", with: "\u{FFFD}") }
 }

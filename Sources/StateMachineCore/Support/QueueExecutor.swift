@@ -6,14 +6,14 @@ import Dispatch
 /// goes off every second from the first such task to the end of the process, and ends the process if
 /// there is no descriptor left to look with. A task that prefers this executor, and what it awaits and
 /// forks, leaves a process at rest asleep.
-final class QueueExecutor: TaskExecutor {
+package final class QueueExecutor: TaskExecutor {
     private let queue: DispatchQueue
 
-    init(label: String) {
+    package init(label: String) {
         self.queue = DispatchQueue(label: label)
     }
 
-    func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }

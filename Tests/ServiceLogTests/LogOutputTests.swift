@@ -2,7 +2,7 @@ import Glibc
 import Logging
 import Testing
 
-@testable import StateMachineServer
+@testable import ServiceLog
 
 /// The log as its readers see it, and who does not read it.
 @Suite(.timeLimit(.minutes(5)))

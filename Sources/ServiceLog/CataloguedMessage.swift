@@ -1,5 +1,5 @@
 /// The messages of the log that `systemd/statemachine.catalog` explains, and their numbers there.
-enum CataloguedMessage: String, CaseIterable {
+package enum CataloguedMessage: String, CaseIterable {
     case transition
     case transitions
     case ready
@@ -8,7 +8,7 @@ enum CataloguedMessage: String, CaseIterable {
     case takenUp = "connections taken up"
 
     /// A number that no other message of any program has: sd-id128(3).
-    var id: String {
+    package var id: String {
         switch self {
         case .transition: "8b46a7af6b018467db5bf4e2804a6369"
         case .transitions: "3afbe874cf2142678e765c9d20f4cb1f"
