@@ -1,10 +1,140 @@
 import ArgumentParser
+import Dispatch
+import Glibc
+import Logging
+import NIOCore
+import ServiceLog
+import StateMachineCore
+import StateMachineProtocol
 import StateMachineRunner
 
+/// Runs the commands of a machine that a file declares.
 @main
-struct Runner: AsyncParsableCommand {
+struct RunnerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "statemachine-runner",
-        abstract: "Runs the commands of a machine that a file declares."
+        abstract: "Runs the commands of a machine that a file declares.",
+        discussion: """
+            A client of the daemon statemachine, at its control door. What the present state asks for is run as a \
+            transient unit of systemd, or as a child of this process, and stopped when the state is left; how it \
+            ended is told to the daemon. It ends when nothing is declared to be run.
+
+            SIGTERM and SIGINT stop what runs; SIGUSR2 leaves it, if it is a unit, to the next runner; SIGHUP has \
+            the file read again. Exit codes: 0 ended, or nothing is to be run; 1 it cannot go on; 64 usage; 78 a \
+            file that is refused.
+            """,
+        version: StateMachineVersion.current
     )
+
+    @Option(
+        help: ArgumentHelp(
+            "The file that declares the machine.",
+            discussion: """
+                Default: machine.yaml, or of an instance NAME.machine.yaml, in /etc/statemachine, else in \
+                /usr/lib/statemachine.
+                """,
+            valueName: "file"
+        ),
+        completion: .file(extensions: ["yaml"])
+    )
+    var machine: String?
+
+    @Option(
+        help: ArgumentHelp("The instance whose machine it is.", valueName: "name")
+    )
+    var instance: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the daemon's sockets are.",
+            discussion: """
+                Default: $RUNTIME_DIRECTORY, else /run/statemachine for root, else \
+                $XDG_RUNTIME_DIR/statemachine; of an instance the directory of its name in the last two.
+                """,
+            valueName: "dir"
+        ),
+        completion: .directory
+    )
+    var runtimeDirectory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where it is remembered what has been run.",
+            discussion:
+                "Default: $STATE_DIRECTORY, which systemd sets; without it nothing is remembered.",
+            valueName: "dir"
+        ),
+        completion: .directory
+    )
+    var stateDirectory: String?
+
+    @Flag(help: "Run commands as children, and not as units of systemd.")
+    var children = false
+
+    @Option(help: "What is logged: this level and those above.")
+    var logLevel = LogLevel.info
+
+    func validate() throws {
+        for (name, value) in [
+            ("--machine", self.machine), ("--instance", self.instance),
+            ("--runtime-directory", self.runtimeDirectory),
+            ("--state-directory", self.stateDirectory),
+        ] where value == "" {
+            throw ValidationError("\(name) is empty")
+        }
+        if let instance, !Self.isName(instance) {
+            throw ValidationError(
+                "\"\(instance)\" is no name of an instance; it has no \"/\" in it"
+            )
+        }
+    }
+
+    static func main() {
+        // What is written to a reader that is gone is an error of that write, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        // One connection needs one thread.
+        NIOSingletons.groupLoopCountSuggestion = 1
+        NIOSingletons.blockingPoolThreadCountSuggestion = 1
+        let command: RunnerCommand
+        do {
+            guard let parsed = try self.parseAsRoot() as? RunnerCommand else { return }
+            command = parsed
+        } catch {
+            self.exit(withError: error)
+        }
+        let signals = Signals()
+        // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
+        Task { @MainActor in
+            let status = await command.status(heeding: signals)
+            LogOutput.standardError.flush()
+            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to.
+            _exit(status)
+        }
+        dispatchMain()
+    }
+
+    /// Does the work; returns the exit status.
+    @MainActor
+    private func status(heeding signals: Signals) async -> CInt {
+        let logger = Logger.service(
+            label: "statemachine-runner",
+            threshold: LogThreshold(self.logLevel.level)
+        )
+        do throws(RunnerError) {
+            let service = try RunnerService(self)
+            try await withTaskExecutorPreference(QueueExecutor(label: "statemachine-runner")) {
+                () async throws(RunnerError) in
+                try await service.run(heeding: signals.stream, logger: logger)
+            }
+            return EXIT_SUCCESS
+        } catch {
+            for line in error.description.split(separator: "\n") { logger.critical("\(line)") }
+            return error.exitStatus
+        }
+    }
+
+    /// A name is no path.
+    private static func isName(_ name: String) -> Bool {
+        name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
+    }
 }

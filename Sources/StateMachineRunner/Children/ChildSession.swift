@@ -1,0 +1,157 @@
+import Glibc
+import StateMachineCore
+
+/// The processes of one command: those of its session, which its leader began.
+struct ChildSession: Hashable, Sendable {
+    /// How often it is looked whether any are left.
+    ///
+    /// 20 ms: of the 100 within which a state follows the end of a command.
+    private static let interval = Duration.milliseconds(20)
+
+    let leader: pid_t
+    /// When the leader began, in the kernel's ticks since the machine's start; 0 if it had ended already.
+    let start: UInt64
+    /// Stands in `$INVOCATION_ID` of all of them that have not taken it away: a number may be another's by now.
+    let token: String
+    /// From SIGTERM to SIGKILL.
+    let grace: Duration
+
+    init(leader: pid_t, start: UInt64, token: String, grace: Duration) {
+        self.leader = leader
+        self.start = start
+        self.token = token
+        self.grace = grace
+    }
+
+    /// One whose leader has just begun.
+    init(leader: pid_t, token: String, grace: Duration) {
+        let start = ProcessEntry(leader)?.start ?? 0
+        self.init(leader: leader, start: start, token: token, grace: grace)
+    }
+
+    /// As systemd has it: 32 hexadecimal digits.
+    static func newToken() -> String {
+        (0..<2).map { _ in
+            let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }
+        .joined()
+    }
+
+    /// Whether the process that began it has come to its end, though perhaps nobody has been told.
+    var hasLeaderEnded: Bool {
+        guard let leader = self.leaderEntry else { return true }
+        return leader.isDead
+    }
+
+    /// Ends all of them, by SIGTERM and after that time by SIGKILL; returns when none is left.
+    func end(after grace: Duration) async {
+        var known: Set<ProcessEntry> = []
+        var isTold: Set<ProcessEntry> = []
+        let clock = QuietClock()
+        let deadline = clock.now.advanced(by: grace)
+        while true {
+            let members = self.members(knowing: known)
+            guard !members.isEmpty else { return }
+            known.formUnion(members)
+            let isLate = clock.now >= deadline
+            for process in members where isLate || isTold.insert(process).inserted {
+                kill(process.pid, isLate ? SIGKILL : SIGTERM)
+                // One that is stopped would not hear of it.
+                kill(process.pid, SIGCONT)
+            }
+            do {
+                try await clock.sleep(for: Self.interval)
+            } catch {
+                // Nobody waits for it any more; what is left is killed.
+                for process in self.members(knowing: known) { kill(process.pid, SIGKILL) }
+                return
+            }
+        }
+    }
+
+    private var leaderEntry: ProcessEntry? {
+        ProcessEntry(self.leader).flatMap { $0.start == self.start ? $0 : nil }
+    }
+
+    /// Those that are alive.
+    ///
+    /// While the leader is there, the number of the session is its; afterwards it may be
+    /// another's.
+    private func members(knowing known: Set<ProcessEntry>) -> [ProcessEntry] {
+        let isOurs = self.leaderEntry != nil
+        return ProcessEntry.all().filter { process in
+            guard process.session == self.leader, !process.isDead else { return false }
+            return isOurs || known.contains(process) || process.has("INVOCATION_ID", self.token)
+        }
+    }
+}
+
+/// A process as `/proc` shows it.
+struct ProcessEntry: Hashable, Sendable {
+    let pid: pid_t
+    let session: pid_t
+    let start: UInt64
+    /// Whether it has ended and nobody has asked how.
+    let isDead: Bool
+
+    static func == (left: ProcessEntry, right: ProcessEntry) -> Bool {
+        left.pid == right.pid && left.start == right.start
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.pid)
+        hasher.combine(self.start)
+    }
+
+    /// The process of that number; nil if there is none.
+    init?(_ pid: pid_t) {
+        guard let text = Self.text(of: "/proc/\(pid)/stat") else { return nil }
+        // The name stands in brackets and may have anything in it.
+        guard let end = text.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = text[(end + 1)...].split(separator: UInt8(ascii: " "))
+            .map { String(decoding: $0, as: UTF8.self) }
+        // From the third of proc(5) on: state, ppid, pgrp, session, …, starttime.
+        guard fields.count > 19, let session = pid_t(fields[3]), let start = UInt64(fields[19])
+        else { return nil }
+        self.pid = pid
+        self.session = session
+        self.start = start
+        self.isDead = fields[0] == "Z" || fields[0] == "X"
+    }
+
+    /// All that can be seen.
+    static func all() -> [ProcessEntry] {
+        guard let directory = opendir("/proc") else { return [] }
+        defer { closedir(directory) }
+        var all: [ProcessEntry] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let pid = pid_t(name), let process = ProcessEntry(pid) { all.append(process) }
+        }
+        return all
+    }
+
+    /// Whether it was begun with that in its environment, as far as this process may look.
+    func has(_ variable: String, _ value: String) -> Bool {
+        let wanted = Array("\(variable)=\(value)".utf8)
+        return Self.text(of: "/proc/\(self.pid)/environ")?
+            .split(separator: 0).contains { $0.elementsEqual(wanted) } ?? false
+    }
+
+    private static func text(of path: String) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = read(file, &buffer, buffer.count)
+            guard count >= 0 else { return nil }
+            if count == 0 { return text }
+            text += buffer[..<count]
+        }
+    }
+}

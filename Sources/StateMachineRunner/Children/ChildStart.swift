@@ -1,0 +1,112 @@
+import Glibc
+import StateMachineDeclaration
+import Subprocess
+import SystemPackage
+import Systemd
+
+/// A command as it is handed to the system.
+struct ChildStart: Sendable {
+    /// Why it did not begin.
+    struct Failure: Error {
+        /// As systemd has it: systemd.exec(5).
+        let status: Int
+        /// If it may succeed another time: what the matter is.
+        var trouble: String?
+
+        static let directory = Failure(status: 200)
+        static let program = Failure(status: 203)
+        static let group = Failure(status: 216)
+        static let user = Failure(status: 217)
+    }
+
+    /// Where programs are looked for, as by a service of systemd's.
+    private static let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+    private let configuration: Configuration
+    private let input: [UInt8]
+    private let token: String
+    private let grace: Duration
+
+    /// - Throws: ``Failure`` if there is no such user or group, or the file with the environment cannot be read.
+    init(_ order: CommandOrder) throws(Failure) {
+        let command = order.command
+        self.token = ChildSession.newToken()
+        self.grace = command.stop
+        self.input = order.input
+        let account = try ChildAccount.of(command)
+        var variables = ["PATH": Self.path, "INVOCATION_ID": self.token]
+        for name in ["LANG", "XDG_RUNTIME_DIR"] {
+            // What belongs to this user does not belong to another.
+            guard name == "LANG" || account == nil, let value = getenv(name) else { continue }
+            variables[name] = String(cString: value)
+        }
+        variables.merge((account ?? .own())?.variables ?? [:]) { $1 }
+        for variable in order.environment { variables[variable.name] = variable.value }
+        if let path = command.environmentFile {
+            guard let file = EnvironmentFile(path: path) else { throw .program }
+            for variable in file.variables { variables[variable.name] = variable.value }
+        }
+        var options = PlatformOptions()
+        options.createSession = true
+        options.userID = account?.user
+        options.groupID = account?.group
+        options.supplementaryGroups = account?.groups
+        let program = order.words.first ?? ""
+        self.configuration = Configuration(
+            executable: program.contains("/") ? .path(FilePath(program)) : .name(program),
+            arguments: Arguments(Array(order.words.dropFirst())),
+            environment: .custom(
+                Dictionary(
+                    uniqueKeysWithValues: variables.map {
+                        (Environment.Key(stringLiteral: $0.key), $0.value)
+                    }
+                )
+            ),
+            workingDirectory: FilePath(command.directory),
+            platformOptions: options
+        )
+    }
+
+    /// Runs it to its end; `started` is told of its processes when it runs.
+    func run(
+        started: @Sendable @escaping (ChildSession) -> Void
+    ) async throws(Failure) -> TerminationStatus {
+        do {
+            let input = FileDescriptor(rawValue: try SealedMemory.make(self.input, name: "change"))
+            try input.seek(offset: 0, from: .start)
+            let result = try await Subprocess.run(
+                self.configuration,
+                input: .fileDescriptor(input, closeAfterSpawningProcess: true),
+                output: .currentStandardOutput,
+                error: .currentStandardError
+            ) { execution in
+                let leader = execution.processIdentifier.value
+                started(ChildSession(leader: leader, token: self.token, grace: self.grace))
+            }
+            return result.terminationStatus
+        } catch let error as SubprocessError {
+            throw Failure(error)
+        } catch {
+            throw Failure(status: EXIT_FAILURE.status, trouble: "\(error)")
+        }
+    }
+}
+
+extension CInt {
+    fileprivate var status: Int { Int(self) }
+}
+
+extension ChildStart.Failure {
+    /// What the system's refusal means.
+    fileprivate init(_ error: SubprocessError) {
+        switch (error.code, error.underlyingError) {
+        case (.failedToChangeWorkingDirectory, _): self = .directory
+        case (.executableNotFound, _): self = .program
+        case (.spawnFailed, .permissionDenied?), (.spawnFailed, .noSuchFileOrDirectory?),
+            (.spawnFailed, .execFormatError?), (.spawnFailed, .argListTooLong?):
+            self = .program
+        case (.spawnFailed, .notPermitted?): self = .user
+        default: self.init(status: Self.program.status, trouble: error.description)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+package import StateMachineCore
+package import StateMachineDeclaration
+
+/// How far the run of a stay has come.
+package struct RunWork: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// It is to be begun.
+        case due
+        /// It was begun, as far as is known.
+        case running
+        /// It has ended so; what follows is to be decided.
+        case ended(RunEnd)
+        /// It is tried again at that time.
+        case pausing(until: WallTime)
+        /// It is over, and the daemon is to be told.
+        case telling(RunEnd)
+        /// The daemon knows, and the stay goes on, or has ended.
+        case over
+    }
+
+    package internal(set) var phase = Phase.due
+    package internal(set) var progress = RunProgress()
+    /// What its command is called, once it was begun; it keeps that if the state is renamed.
+    package internal(set) var name: CommandName?
+    /// When the attempt that is under way, or was last, began.
+    package internal(set) var since: WallTime?
+    /// Whether the host still has the end of an attempt, which has been taken.
+    var isKept = false
+
+    init() {}
+
+    /// What is next, and with that the phase in which it is done; `order` is the command if it may be begun now,
+    /// `run` what is declared, nil while that is not known.
+    mutating func step(
+        _ order: CommandOrder?,
+        of run: DeclaredCase.Run?,
+        at now: WallTime
+    ) -> WorkStep {
+        if case .ended(let end) = self.phase {
+            guard let run else { return .blocked }
+            switch self.progress.ended(end, of: run) {
+            case .over(let end): self.phase = .telling(end)
+            case .again(.zero): self.phase = .due
+            case .again(let wait): self.phase = .pausing(until: now + wait)
+            }
+        }
+        switch self.phase {
+        case .due, .ended:
+            guard let order else { return .blocked }
+            defer { self.isKept = false }
+            self.phase = .running
+            self.name = order.name
+            self.since = now
+            return .begin(order, afresh: self.isKept)
+        case .running: return self.name.map { .await($0) } ?? .done
+        case .pausing(let until):
+            // The wall's clock may have been set meanwhile.
+            let longest = run?.command.retry?.longest ?? .zero
+            return .pause(min(max(.zero, now.duration(to: until)), longest))
+        case .telling(let end): return .tell(end)
+        case .over: return .done
+        }
+    }
+
+    /// The command has ended.
+    mutating func ended(_ end: RunEnd) {
+        self.phase = .ended(end)
+        self.isKept = true
+    }
+
+    /// The command may not have begun, or is gone: it is begun again.
+    mutating func lost() {
+        if self.phase == .running { self.phase = .due }
+    }
+
+    /// The time of a pause has come.
+    mutating func woke() {
+        if case .pausing = self.phase { self.phase = .due }
+    }
+
+    /// Looks at what is there after a restart of this process; `outlived` says that one that is not there has not
+    /// just ended with this process, or the machine.
+    mutating func restored(among known: Set<CommandName>, outlived: Bool) {
+        let isKnown = self.name.map(known.contains) ?? false
+        if self.phase != .running {
+            self.isKept = isKnown
+        } else if !isKnown {
+            self.phase = outlived ? .due : .ended(.interrupted)
+        }
+    }
+}
+
+extension RunEnd {
+    /// What the end of a command is to a run.
+    init(_ kind: CommandEnd.Kind) {
+        switch kind {
+        case .exit(let code): self = .exit(code)
+        case .signal(let name): self = .signal(name)
+        case .timeout: self = .timeout
+        case .stopped: self = .interrupted
+        }
+    }
+}
+
+extension WallTime {
+    static func + (time: WallTime, duration: Duration) -> WallTime {
+        WallTime(microseconds: time.microseconds + duration.wholeMilliseconds * 1000)
+    }
+
+    /// Negative if the other one is earlier.
+    func duration(to other: WallTime) -> Duration {
+        .microseconds(other.microseconds - self.microseconds)
+    }
+}

@@ -1,0 +1,254 @@
+import Dispatch
+import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
+import StateMachineProtocol
+import Systemd
+
+/// Does what is decided, in order: nothing goes before the record that it must not be without.
+struct Effects {
+    /// How long what is not urgent waits for more of its kind.
+    private static let recordDelay = Duration.seconds(1)
+
+    /// What stopping a command takes beside its own time.
+    ///
+    /// 10 s: a manager that is busy stopping everything else.
+    private static let stopMargin = Duration.seconds(10)
+
+    private let configuration: RunnerConfiguration
+    private let host: any CommandHost
+    private let memory: MemoryDirectory?
+    private let log: RunnerLog
+    private let post: AsyncStream<RunnerEvent>.Continuation
+    private let client: Client
+    private let report: RunnerReport
+    private let notifier = ServiceNotifier()
+
+    private var tally = Tally()
+    /// What is not done yet; more than an action or two only while the record cannot be written.
+    private var pending: [Action] = []
+    /// As it stands on the disk.
+    private var written: String?
+    private var recording = GrowingPause()
+    private var recordTimer: (any StayTimer)?
+    private var rereadTimer: (any StayTimer)?
+    private var alarm: (any StayTimer)?
+    private var isEnding = false
+    /// From SIGTERM to SIGKILL, of the command that was begun last.
+    private var grace = Duration.seconds(60)
+
+    /// Whether there is nothing more to do in this process.
+    private(set) var isFinished = false
+
+    init(
+        _ configuration: RunnerConfiguration,
+        host: any CommandHost,
+        memory: MemoryDirectory?,
+        log: RunnerLog,
+        post: AsyncStream<RunnerEvent>.Continuation
+    ) {
+        self.configuration = configuration
+        self.host = host
+        self.memory = memory
+        self.log = log
+        self.post = post
+        self.client = Client(configuration.directory)
+        self.report = RunnerReport(configuration)
+    }
+
+    /// What the process before this one left.
+    func record(of label: MachineLabel) throws(RunnerError) -> Record? {
+        try self.memory?.record(of: label)
+    }
+
+    /// The process is asked to end; a disk that is full does not keep it from that.
+    mutating func willEnd() {
+        self.isEnding = true
+        self.tell { (manager) throws(NotifyError) in try manager.stopping() }
+    }
+
+    /// There is nothing to be seen of this process any more.
+    func end() { self.report.remove() }
+
+    /// The file is to be read again after that time.
+    mutating func rereadLater(_ pause: Duration) {
+        self.rereadTimer = self.timer(.rereadDue, after: pause)
+    }
+
+    mutating func add(_ actions: [Action]) { self.pending += actions }
+
+    /// Does what can be done.
+    mutating func perform(
+        _ conductor: Conductor,
+        in group: inout TaskGroup<Void>
+    ) async {
+        var isSeen = false
+        while !self.pending.isEmpty, !self.isFinished {
+            let action = self.pending.removeFirst()
+            switch action {
+            case .record:
+                guard self.write(conductor.record) else {
+                    self.pending.insert(.record, at: 0)
+                    return
+                }
+                isSeen = true
+            case .recordSoon:
+                guard self.recordTimer == nil else { continue }
+                self.recordTimer = self.timer(.recordDue, after: Self.recordDelay)
+            case .note(let notice):
+                self.log.note(notice)
+                self.tally.note(notice, at: .now)
+                isSeen = true
+            case .begin(let order, let afresh): self.begin(order, afresh: afresh, in: &group)
+            case .await(let name): self.await(name, in: &group)
+            case .stop(let name): self.stop(name, in: &group)
+            case .forget(let name): await self.forget(name)
+            case .tell(let end, let stay):
+                let (client, post) = (self.client, self.post)
+                group.addTask {
+                    let answer = await Answer.of(client, to: end, stay: stay)
+                    post.yield(.told(answer, stay: stay))
+                }
+            case .wake(let number, let pause):
+                self.alarm = self.timer(.woke(number), after: pause)
+            case .finish: self.isFinished = true
+            }
+        }
+        if isSeen, let problem = self.report.write(conductor.record, self.tally) {
+            self.log.unseen(problem)
+        }
+    }
+
+    /// Puts it on the disk unless it is there; false if that is to be tried again.
+    private mutating func write(_ record: Record) -> Bool {
+        self.recordTimer = nil
+        let label = self.configuration.label
+        let text = "\(record.json(of: label))\n"
+        guard let memory, text != self.written else { return true }
+        do throws(RunnerError) {
+            try memory.write(text)
+            self.written = text
+            self.recording.reset()
+            return true
+        } catch {
+            let pause = self.recording.next()
+            self.log.unwritten(error, retryingIn: pause)
+            guard !self.isEnding else { return true }
+            self.recordTimer = self.timer(.recordDue, after: pause)
+            return false
+        }
+    }
+
+    private mutating func begin(
+        _ order: CommandOrder,
+        afresh: Bool,
+        in group: inout TaskGroup<Void>
+    ) {
+        self.grace = order.command.stop
+        let (host, post) = (self.host, self.post)
+        group.addTask {
+            do throws(CommandHostError) {
+                if afresh { try await host.forget(order.name) }
+                try await host.start(order)
+            } catch {
+                post.yield(.failed(order.name, error, isStart: true))
+                return
+            }
+            await Self.tellEnd(of: order.name, at: host, post)
+        }
+    }
+
+    private func await(_ name: CommandName, in group: inout TaskGroup<Void>) {
+        let (host, post) = (self.host, self.post)
+        group.addTask { await Self.tellEnd(of: name, at: host, post) }
+    }
+
+    private static func tellEnd(
+        of name: CommandName,
+        at host: any CommandHost,
+        _ post: AsyncStream<RunnerEvent>.Continuation
+    ) async {
+        do throws(CommandHostError) {
+            post.yield(.ended(name, try await host.end(of: name)))
+        } catch {
+            post.yield(.failed(name, error, isStart: false))
+        }
+    }
+
+    private func stop(_ name: CommandName, in group: inout TaskGroup<Void>) {
+        if self.isEnding {
+            let time = self.grace + Self.stopMargin
+            self.tell { (manager) throws(NotifyError) in try manager.extendTimeout(by: time) }
+        }
+        let (host, post, log) = (self.host, self.post, self.log)
+        group.addTask {
+            var trouble = GrowingPause()
+            while !Task.isCancelled {
+                do throws(CommandHostError) {
+                    try await host.stop(name)
+                    post.yield(.stopped(name, try await host.end(of: name)))
+                    return
+                } catch {
+                    let pause = trouble.next()
+                    log.trouble(error, retryingIn: pause)
+                    do {
+                        try await QuietClock().sleep(for: pause)
+                    } catch {
+                        // The process ends.
+                        return
+                    }
+                }
+            }
+        }
+    }
+
+    private func forget(_ name: CommandName) async {
+        do throws(CommandHostError) {
+            try await self.host.forget(name)
+        } catch {
+            // It is a stray then, which the next start finds.
+            self.log.unforgotten(name, error)
+        }
+    }
+
+    /// Rings as long as it is held.
+    private func timer(_ event: RunnerEvent, after pause: Duration) -> (any StayTimer)? {
+        let post = self.post
+        guard let timer = KernelClock().timer({ post.yield(event) }) else {
+            // No descriptor is left; an alarm that comes when nobody waits for it is passed over.
+            let seconds = pause / .seconds(1)
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { post.yield(event) }
+            return nil
+        }
+        timer.set(after: pause)
+        return timer
+    }
+
+    private func tell(_ body: (ServiceNotifier) throws(NotifyError) -> Void) {
+        do throws(NotifyError) {
+            try body(self.notifier)
+        } catch {
+            self.log.unheard(error)
+        }
+    }
+}
+
+extension Answer {
+    /// Tells the daemon how the run of a stay has ended.
+    fileprivate static func of(_ client: Client, to end: RunEnd, stay: UInt64) async -> Answer {
+        do {
+            // Without a limit: guards are asked, and holds may last.
+            let reply = try await client.reply(
+                to: .send(StateSchema.endOfRun.name, data: end.data.members, ifStay: stay),
+                within: nil
+            )
+            guard reply.isOK != true else {
+                return reply.isHandled == false ? .unhandled : .taken
+            }
+            if reply.error == .conflict { return .late }
+            return .refused(reply.error ?? .internal, message: reply.message ?? "")
+        } catch {
+            return .lost("\(error)")
+        }
+    }
+}

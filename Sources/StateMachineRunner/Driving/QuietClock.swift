@@ -1,0 +1,26 @@
+import StateMachineCore
+
+/// The continuous clock, whose sleepers cost no wake-up before their time.
+///
+/// A task that sleeps in the usual way has Dispatch look at its threads every second until the process ends.
+struct QuietClock: Clock {
+    typealias Instant = ContinuousClock.Instant
+
+    var now: Instant { ContinuousClock.now }
+
+    var minimumResolution: Duration { ContinuousClock().minimumResolution }
+
+    /// Sleeps until then; time in which the machine sleeps counts.
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let (ringing, bell) = AsyncStream.makeStream(of: Void.self)
+        guard let timer = KernelClock().timer({ bell.finish() }) else {
+            // No descriptor is left; nobody counts wake-ups then.
+            return try await ContinuousClock().sleep(until: deadline, tolerance: tolerance)
+        }
+        timer.set(after: max(.zero, self.now.duration(to: deadline)))
+        defer { timer.stop() }
+        // Ended by the timer, or because the task is cancelled.
+        for await _ in ringing {}
+        try Task.checkCancellation()
+    }
+}

@@ -1,0 +1,167 @@
+package import Logging
+import StateMachineClient
+import StateMachineCore
+package import StateMachineDeclaration
+import Systemd
+
+/// Follows a machine and has its commands run, until there is nothing to be run or it is asked to end.
+///
+/// All of its state belongs to the one task that calls ``run(heeding:)``; what it has others do comes back to
+/// it as events.
+package final class Runner {
+    /// Changes that may wait while a hook takes its time; the daemon keeps the others.
+    ///
+    /// 1024: some hundred kilobytes of ordinary ones.
+    private static let backlogLimit = 1024
+
+    private let configuration: RunnerConfiguration
+    private let host: any CommandHost
+    private let log: RunnerLog
+    private let events: AsyncStream<RunnerEvent>
+    private let post: AsyncStream<RunnerEvent>.Continuation
+
+    private var file: DeclaredFile
+    private var effects: Effects
+    /// Whether a line has been taken for which there was no credit yet.
+    private var isReaderWaiting = false
+
+    /// Of what the file said when it was read last; what has to outlive the process is kept in `memory`, if there
+    /// is any.
+    package init(
+        _ configuration: RunnerConfiguration,
+        declaration: Declaration,
+        host: any CommandHost,
+        memory: MemoryDirectory?,
+        logger: Logger
+    ) {
+        let (events, post) = AsyncStream.makeStream(of: RunnerEvent.self)
+        let log = RunnerLog(logger)
+        self.configuration = configuration
+        self.host = host
+        self.log = log
+        self.events = events
+        self.post = post
+        self.file = DeclaredFile(configuration.source, declaration)
+        self.effects = Effects(configuration, host: host, memory: memory, log: log, post: post)
+    }
+
+    /// Runs until there is nothing to be run, or a signal ends it.
+    ///
+    /// - Throws: `RunnerError` if it cannot go on.
+    package func run(heeding signals: AsyncStream<RunnerSignal>) async throws(RunnerError) {
+        var conductor = try await self.begin()
+        let (credits, credit) = AsyncStream.makeStream(of: Void.self)
+        let result = await withTaskGroup(of: Void.self) { group -> Result<Void, RunnerError> in
+            let post = self.post
+            let intake = LineIntake(client: Client(self.configuration.directory)) { post.yield($0) }
+            let since = conductor.since
+            group.addTask { await intake.run(since: since, credits: credits) }
+            group.addTask { for await signal in signals { post.yield(.signal(signal)) } }
+            defer { group.cancelAll() }
+            for await event in self.events {
+                do throws(RunnerError) {
+                    self.effects.add(try self.taken(event, by: &conductor))
+                } catch {
+                    return .failure(error)
+                }
+                await self.effects.perform(conductor, in: &group)
+                if self.effects.isFinished { break }
+                if self.isReaderWaiting, conductor.backlog < Self.backlogLimit {
+                    self.isReaderWaiting = false
+                    credit.yield()
+                }
+            }
+            return .success(())
+        }
+        self.effects.end()
+        try result.get()
+    }
+
+    /// Looks at what the runner before this one has left.
+    private func begin() async throws(RunnerError) -> Conductor {
+        let label = self.configuration.label
+        let record = try self.effects.record(of: label)
+        var trouble = GrowingPause()
+        while true {
+            do throws(CommandHostError) {
+                let known = Set(try await self.host.known(of: label))
+                let conductor = Conductor(
+                    self.file.declaration,
+                    record: record,
+                    known: known,
+                    boot: self.configuration.boot,
+                    outlives: self.host.outlivesRunner,
+                    orders: CommandOrders(label, directory: self.configuration.directory)
+                )
+                for name in conductor.strays(among: known) {
+                    self.log.stray(name)
+                    try await self.host.stop(name)
+                    try await self.host.forget(name)
+                }
+                return conductor
+            } catch {
+                let pause = trouble.next()
+                self.log.trouble(error, retryingIn: pause)
+                do {
+                    try await QuietClock().sleep(for: pause)
+                } catch {
+                    throw RunnerError("ended before it had begun")
+                }
+            }
+        }
+    }
+
+    private func taken(
+        _ event: RunnerEvent,
+        by conductor: inout Conductor
+    ) throws(RunnerError) -> [Action] {
+        let now = WallTime.now
+        switch event {
+        case .line(let line):
+            self.isReaderWaiting = true
+            if let change = Change(line) { return conductor.received(change, at: now) }
+            if line.kind == .live { return conductor.caughtUp(at: now) }
+            guard line.kind == .declared, let hash = line.declaration else { return [] }
+            self.file.daemonHas(hash)
+            return self.compared(reading: true, &conductor, at: now)
+        case .connected(let hash):
+            self.log.connected()
+            self.file.daemonHas(hash)
+            return self.compared(reading: !self.file.isAgreed, &conductor, at: now)
+                + conductor.connected(at: now)
+        case .disconnected(let error, let attempt):
+            self.log.disconnected(error, attempt: attempt)
+            return []
+        case .gaveUp(let error): throw RunnerError("\(error)")
+        case .ended(let name, let end): return conductor.ended(name, end, at: now)
+        case .failed(let name, let error, let isStart):
+            return conductor.failed(name, error, isStart: isStart, at: now)
+        case .stopped(let name, let end): return conductor.stopped(name, end, at: now)
+        case .told(let answer, let stay): return conductor.told(answer, stay: stay, at: now)
+        case .woke(let alarm): return conductor.woke(alarm, at: now)
+        case .signal(.reread), .rereadDue: return self.compared(reading: true, &conductor, at: now)
+        case .signal(.stop):
+            self.effects.willEnd()
+            return conductor.end(.stop, at: now)
+        case .signal(.leave):
+            self.effects.willEnd()
+            return conductor.end(.leave, at: now)
+        case .recordDue: return [.record]
+        }
+    }
+
+    /// Whether the file is what the daemon has.
+    private func compared(
+        reading: Bool,
+        _ conductor: inout Conductor,
+        at now: WallTime
+    ) -> [Action] {
+        if reading, let problem = self.file.read() { self.log.unreadable(problem) }
+        switch self.file.isAgreed {
+        case true: return conductor.agreed(on: self.file.declaration, at: now)
+        case false:
+            self.effects.rereadLater(self.file.pause())
+            return conductor.disagreed(at: now)
+        }
+    }
+}

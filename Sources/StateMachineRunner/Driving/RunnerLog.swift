@@ -1,0 +1,166 @@
+import Logging
+import StateMachineClient
+import StateMachineDeclaration
+
+/// What a runner tells the log: for each command its beginning and its end, and whatever keeps one waiting.
+struct RunnerLog: Sendable {
+    private let logger: Logger
+
+    init(_ logger: Logger) { self.logger = logger }
+
+    func note(_ notice: Notice) {
+        switch notice {
+        case .begun(let name, let attempt):
+            self.logger.info("begun", metadata: Self.facts(name, ["attempt": "\(attempt)"]))
+        case .ended(let name, let end, let attempt, let isFailure):
+            let facts: Logger.Metadata = [
+                "attempt": "\(attempt)", "end": "\(end.kind.text)",
+                "seconds": "\(end.duration.seconds)",
+            ]
+            self.logger.log(
+                level: isFailure ? .warning : .info,
+                isFailure ? "failed" : "ended",
+                metadata: Self.facts(name, facts)
+            )
+        case .triedAgain(let name, let pause):
+            self.logger.info(
+                "it is tried again",
+                metadata: Self.facts(name, ["after": "\(pause.timeText)"])
+            )
+        case .interrupted(let name):
+            self.logger.warning("interrupted by a stop", metadata: Self.facts(name))
+        case .vanished(let name):
+            self.logger.warning("it is gone, beginning it again", metadata: Self.facts(name))
+        case .trouble(let name, let why, let pause):
+            self.logger.error(
+                "cannot be run, trying again",
+                metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
+            )
+        case .unhandled(let name, let end):
+            self.logger.warning(
+                "nothing is declared of this end, the stay goes on",
+                metadata: Self.facts(name, ["end": "\(end.text)"])
+            )
+        case .refused(let name, let code, let message, let pause):
+            self.logger.warning(
+                "the end is not taken, trying again",
+                metadata: Self.facts(
+                    name,
+                    ["error": "\(code)", "message": "\(message)", "after": "\(pause.timeText)"]
+                )
+            )
+        case .untold(let name, let why, let pause):
+            self.logger.warning(
+                "the daemon cannot be told of the end, trying again",
+                metadata: Self.facts(name, ["error": "\(why)", "after": "\(pause.timeText)"])
+            )
+        case .hooksUnknown(let count, let from, let to):
+            self.logger.warning(
+                "what is between is unknown, hooks may be missing",
+                metadata: [
+                    "changes": "\(count.map { "\($0)" } ?? "?")", "from": "\(from)", "to": "\(to)",
+                ]
+            )
+        case .stateUnknown(let state):
+            self.logger.warning(
+                "the file does not know a state of an old change, its hooks are not run",
+                metadata: ["state": "\(state)"]
+            )
+        case .differs:
+            self.logger.warning(
+                "the file is not what the daemon has, beginning nothing until it is; reload the daemon"
+            )
+        case .agrees: self.logger.notice("the file is what the daemon has, going on")
+        case .nothingToRun: self.logger.notice("nothing is declared to be run any more, ending")
+        }
+    }
+
+    func connected() { self.logger.debug("connected") }
+
+    func disconnected(_ error: ClientError, attempt: Int) {
+        guard attempt == 1 else { return }
+        self.logger.notice("no connection, trying again", metadata: ["error": "\(error)"])
+    }
+
+    func stray(_ name: CommandName) {
+        self.logger.notice("ending what an earlier runner has left", metadata: Self.facts(name))
+    }
+
+    func trouble(_ error: CommandHostError, retryingIn pause: Duration) {
+        self.logger.error(
+            "commands cannot be dealt with, trying again",
+            metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
+        )
+    }
+
+    func unforgotten(_ name: CommandName, _ error: CommandHostError) {
+        self.logger.warning(
+            "what is over could not be cleared away, leaving it",
+            metadata: Self.facts(name, ["error": "\(error)"])
+        )
+    }
+
+    func unreadable(_ problem: String) {
+        for line in problem.split(separator: "\n") { self.logger.error("\(line)") }
+    }
+
+    func unwritten(_ error: RunnerError, retryingIn pause: Duration) {
+        self.logger.error(
+            "nothing is begun before it is remembered, trying again",
+            metadata: ["error": "\(error)", "after": "\(pause.timeText)"]
+        )
+    }
+
+    func unseen(_ problem: String) {
+        self.logger.warning(
+            "statectl status cannot see what runs, going on",
+            metadata: ["error": "\(problem)"]
+        )
+    }
+
+    func unheard(_ error: any Error) {
+        self.logger.debug("the service manager was not told", metadata: ["error": "\(error)"])
+    }
+
+    private static func facts(
+        _ name: CommandName,
+        _ others: Logger.Metadata = [:]
+    ) -> Logger.Metadata {
+        let own: Logger.Metadata = [
+            "state": "\(name.state)", "key": "\(name.key)", "seq": "\(name.seq)",
+        ]
+        return own.merging(others) { $1 }
+    }
+}
+
+extension CommandEnd.Kind {
+    /// For people: `exit 3`, `SIGKILL`, `timeout`, `stopped`.
+    var text: String {
+        switch self {
+        case .exit(let code): "exit \(code)"
+        case .signal(let name): name
+        case .timeout: "timeout"
+        case .stopped: "stopped"
+        }
+    }
+}
+
+extension RunEnd {
+    fileprivate var text: String {
+        switch self {
+        case .exit(let code): "exit \(code)"
+        case .signal(let name): name
+        case .timeout: "timeout"
+        case .interrupted: "interrupted"
+        }
+    }
+}
+
+extension Duration {
+    /// To a thousandth: `0.042`.
+    var seconds: String {
+        let milliseconds = max(0, self.wholeMilliseconds)
+        let rest = String(milliseconds % 1000)
+        return "\(milliseconds / 1000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
+    }
+}

@@ -1,0 +1,103 @@
+import Glibc
+import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
+import SystemPackage
+
+/// The file beside the daemon's doors that says what runs, for `statectl status`.
+///
+/// Everybody may read it. Its place may be the daemon's user's, whom it is not trusted to: no link is followed.
+struct RunnerReport {
+    private let file: WholeFile
+    private let machine: MachineLabel
+    private let began = WallTime.now
+
+    init(_ configuration: RunnerConfiguration) {
+        self.file = WholeFile("runner.json", in: configuration.directory.path)
+        self.machine = configuration.label
+    }
+
+    /// Returns what is wrong if it cannot be written.
+    func write(_ record: Record, _ tally: Tally) -> String? {
+        do throws(Errno) {
+            try self.file.write(
+                "\(self.json(record, tally))\n",
+                mode: 0o644,
+                isDurable: false
+            )
+            return nil
+        } catch {
+            return "cannot write \(self.file.path): \(error)"
+        }
+    }
+
+    func remove() {
+        do throws(Errno) {
+            try self.file.remove()
+        } catch {
+            // The process that it names is gone, which says the same.
+        }
+    }
+
+    private func json(_ record: Record, _ tally: Tally) -> JSONValue {
+        .members([
+            ("pid", .integer(getpid())),
+            // Whether it is the same process that has this number.
+            ("start", .integer(ProcessEntry(getpid())?.start ?? 0)),
+            ("machine", .string(self.machine.machine)),
+            ("began", .string(self.began.rfc3339)),
+            ("running", record.running),
+            ("next", record.next),
+            ("lastFailure", tally.lastFailure?.json),
+            ("commands", .array(tally.counts.sorted { $0.key < $1.key }.map(Self.row))),
+        ])
+    }
+
+    private static func row(_ key: Tally.Key, _ count: Tally.Count) -> JSONValue {
+        .members([
+            ("state", .string(key.state)), ("key", .string(key.key.description)),
+            ("runs", .integer(count.runs)), ("failures", .integer(count.failures)),
+            ("seconds", .number(count.time.seconds)),
+        ])
+    }
+}
+
+extension Record {
+    /// The command that is there.
+    fileprivate var running: JSONValue? {
+        if let hooks, let name = hooks.name {
+            return name.json(attempt: hooks.attempt, "since", hooks.since)
+        }
+        guard let run, run.phase == .running, let name = run.name else { return nil }
+        return name.json(attempt: run.progress.attempt, "since", run.since)
+    }
+
+    /// The command that is tried again, and when.
+    fileprivate var next: JSONValue? {
+        guard let run, case .pausing(let until) = run.phase, let name = run.name else { return nil }
+        return name.json(attempt: run.progress.attempt, "at", until)
+    }
+}
+
+extension Tally.Failure {
+    fileprivate var json: JSONValue {
+        self.name.json(attempt: self.attempt, "at", self.at, [("end", .string(self.end.text))])
+    }
+}
+
+extension CommandName {
+    fileprivate func json(
+        attempt: Int,
+        _ key: String,
+        _ time: WallTime?,
+        _ others: [(String, JSONValue?)] = []
+    ) -> JSONValue {
+        .members(
+            [
+                ("state", .string(self.state)), ("key", .string(self.key.description)),
+                ("stay", .integer(self.seq)), ("attempt", .integer(attempt)),
+                (key, time.map { .string($0.rfc3339) }),
+            ] + others
+        )
+    }
+}

@@ -1,0 +1,64 @@
+import Glibc
+package import StateMachineDeclaration
+
+/// The file that declares the machine, read as often as it may have changed.
+package struct DeclarationSource: Sendable {
+    private let path: String?
+    private let instance: String?
+
+    /// - Parameters:
+    ///   - path: the file that is named; nil for the usual one.
+    ///   - instance: whose; nil for the only one.
+    package init(path: String?, instance: String?) {
+        self.path = path
+        self.instance = instance
+    }
+
+    /// What the file declares; nil if none is named and the usual one is not there.
+    ///
+    /// - Throws: `RunnerError` with all that is wrong with it, a line for each.
+    package func declaration() throws(RunnerError) -> Declaration? {
+        let usual = DeclarationFile.usualPaths(instance: self.instance)
+        // What is there and cannot be read is an error.
+        guard
+            let path = self.path
+                ?? usual.first(where: { (path: String) in access(path, F_OK) == 0 })
+        else { return nil }
+        let file: DeclarationFile
+        do {
+            file = try DeclarationFile(path: path)
+        } catch {
+            throw RunnerError(error.sentence, exitStatus: EX_CONFIG)
+        }
+        let reading = file.reading
+        guard let declaration = reading.declaration else {
+            let errors = reading.problems.filter { $0.severity == .error }
+            throw RunnerError(
+                errors.map { $0.line(in: path) }.joined(separator: "\n"),
+                exitStatus: EX_CONFIG
+            )
+        }
+        if geteuid() != 0 { try Self.refuseAccounts(in: declaration, path) }
+        return declaration
+    }
+
+    /// Only root can run something as somebody else.
+    private static func refuseAccounts(
+        in declaration: Declaration,
+        _ path: String
+    ) throws(RunnerError) {
+        for state in declaration.states {
+            for command in state.commands {
+                guard
+                    let key = command.user.map({ _ in "user" })
+                        ?? command.group.map({ _ in "group" })
+                else { continue }
+                throw RunnerError(
+                    "\(path): a command of \(state.name) has \"\(key)\", and only root can run something as "
+                        + "somebody else; leave it out",
+                    exitStatus: EX_CONFIG
+                )
+            }
+        }
+    }
+}

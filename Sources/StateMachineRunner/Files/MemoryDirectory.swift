@@ -1,0 +1,88 @@
+import Glibc
+import StateMachineCore
+import StateMachineProtocol
+import SystemPackage
+
+/// Where a runner remembers what has to outlive it; one process at a time has it.
+///
+/// The lock is the kernel's and goes with the process, however that ends. A child does not have it.
+package final class MemoryDirectory: Sendable {
+    package let path: String
+    private let lock: CInt
+    private let file: WholeFile
+
+    /// Makes the directory, for its owner only, unless it is there, and takes the lock in it.
+    package init(_ path: String) throws(RunnerError) {
+        self.path = path
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw RunnerError(cannot: "make the state directory \(path)", errno: errno)
+        }
+        try Self.close(path)
+        let lockPath = "\(path)/runner.lock"
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let lock = open(lockPath, flags, 0o600)
+        guard lock >= 0 else { throw RunnerError(cannot: "open \(lockPath)", errno: errno) }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let owner = Self.owner(of: lock)
+            Glibc.close(lock)
+            throw RunnerError(
+                "another statemachine-runner\(owner) has \(path); end that one, or give another "
+                    + "--state-directory"
+            )
+        }
+        self.lock = lock
+        self.file = WholeFile("runner-record.json", in: path)
+        let pid = Array("\(getpid())\n".utf8)
+        // A hint for people; a full disk may refuse it.
+        if ftruncate(lock, 0) == 0 { pwrite(lock, pid, pid.count, 0) }
+    }
+
+    deinit { Glibc.close(self.lock) }
+
+    /// What the runner of that machine before this one left; nil if there was none.
+    ///
+    /// - Throws: `RunnerError` if it cannot be read; what cannot be understood is as if there was none.
+    func record(of label: MachineLabel) throws(RunnerError) -> Record? {
+        let bytes: [UInt8]?
+        do {
+            bytes = try self.file.read()
+        } catch {
+            throw RunnerError("cannot read \(self.file.path): \(error)")
+        }
+        return bytes.flatMap { JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
+            .flatMap { Record($0, of: label) }
+    }
+
+    /// Puts a record on the disk.
+    func write(_ text: String) throws(RunnerError) {
+        do {
+            try self.file.write(text, mode: 0o600, isDurable: true)
+        } catch {
+            throw RunnerError("cannot write \(self.file.path): \(error)")
+        }
+    }
+
+    /// Takes from all others what rights they have to it; what is in it says what is run.
+    private static func close(_ path: String) throws(RunnerError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw RunnerError(cannot: "look at the state directory \(path)", errno: errno)
+        }
+        guard status.st_uid == geteuid() else {
+            throw RunnerError(
+                "the state directory \(path) belongs to uid \(status.st_uid) and not to \(geteuid()); "
+                    + "chown it, or give another --state-directory"
+            )
+        }
+        guard status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0 else {
+            throw RunnerError(cannot: "set the mode of \(path)", errno: errno)
+        }
+    }
+
+    private static func owner(of lock: CInt) -> String {
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = pread(lock, &buffer, buffer.count, 0)
+        let text = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        return Int32(text.split(separator: "\n").first ?? "").map { " (pid \($0))" } ?? ""
+    }
+}

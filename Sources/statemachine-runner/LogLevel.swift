@@ -1,0 +1,25 @@
+import ArgumentParser
+import Logging
+
+/// The levels of swift-log, as they are spelled on the command line.
+enum LogLevel: String, ExpressibleByArgument, CaseIterable {
+    case trace
+    case debug
+    case info
+    case notice
+    case warning
+    case error
+    case critical
+
+    var level: Logger.Level {
+        switch self {
+        case .trace: .trace
+        case .debug: .debug
+        case .info: .info
+        case .notice: .notice
+        case .warning: .warning
+        case .error: .error
+        case .critical: .critical
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Glibc
+import Logging
+import StateMachineCore
+import StateMachineDeclaration
+import StateMachineProtocol
+import StateMachineRunner
+import Systemd
+
+/// What the command line asks for, put together.
+struct RunnerService: Sendable {
+    private let directory: RuntimeDirectory
+    private let instance: String?
+    private let source: DeclarationSource
+    private let memory: String?
+    private let wantsChildren: Bool
+
+    /// - Throws: `RunnerError` if nobody says where the daemon is.
+    init(_ command: RunnerCommand) throws(RunnerError) {
+        self.directory = try Self.directory(command)
+        self.instance = command.instance
+        self.source = DeclarationSource(path: command.machine, instance: command.instance)
+        self.memory = command.stateDirectory ?? Self.variable("STATE_DIRECTORY")
+        self.wantsChildren = command.children
+    }
+
+    /// Runs until there is nothing to be run, or a signal ends it.
+    func run(
+        heeding signals: AsyncStream<RunnerSignal>,
+        logger: Logger
+    ) async throws(RunnerError) {
+        guard let declaration = try self.source.declaration(), declaration.hasCommands else {
+            logger.notice("nothing is declared to be run, ending")
+            return
+        }
+        let memory = try self.memory.map { (path) throws(RunnerError) in try MemoryDirectory(path) }
+        if memory == nil {
+            logger.notice("nothing is remembered over a restart; name a --state-directory")
+        }
+        let label = MachineLabel(
+            machine: declaration.machine ?? self.instance ?? "statemachine",
+            instance: self.instance
+        )
+        let configuration = RunnerConfiguration(
+            directory: self.directory,
+            label: label,
+            source: self.source,
+            boot: BootID.current ?? ""
+        )
+        let host = try await self.host(memory, logger: logger)
+        let runner = Runner(
+            configuration,
+            declaration: declaration,
+            host: host,
+            memory: memory,
+            logger: logger
+        )
+        do throws(NotifyError) {
+            try ServiceNotifier().ready()
+        } catch {
+            logger.debug("the service manager was not told", metadata: ["error": "\(error)"])
+        }
+        try await runner.run(heeding: signals)
+    }
+
+    /// Units where systemd is, else children.
+    private func host(
+        _ memory: MemoryDirectory?,
+        logger: Logger
+    ) async throws(RunnerError) -> any CommandHost {
+        // sd_booted(3).
+        let isBooted = access("/run/systemd/system", F_OK) == 0
+        let manager: ManagerAddress? = geteuid() == 0 ? .system : .user
+        if !self.wantsChildren, isBooted, let manager, manager.isThere {
+            return UnitHost(UnitManager(manager), log: logger)
+        }
+        logger.notice(
+            "commands are children: they end with this process, and have no cgroup and no journal of their own"
+        )
+        return try await ChildHost(remembering: memory)
+    }
+
+    private static func directory(_ command: RunnerCommand) throws(RunnerError) -> RuntimeDirectory
+    {
+        if let path = command.runtimeDirectory { return RuntimeDirectory(path) }
+        let usual = RuntimeDirectory.usual(environment: self.variable, isRoot: geteuid() == 0)
+        guard let usual else {
+            throw RunnerError(
+                "nobody says where the daemon's sockets are; give --runtime-directory, or set XDG_RUNTIME_DIR"
+            )
+        }
+        guard let instance = command.instance, RuntimeDirectory.ofService(self.variable) == nil
+        else {
+            return usual
+        }
+        return RuntimeDirectory("\(usual.path)/\(instance)")
+    }
+
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+}
