@@ -51,9 +51,8 @@ struct UnitManagerTests {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         await #expect(throws: BusError.self) { try await self.manager.start("a.service", []) }
-        // The connection is as good as before.
+        // The connection is as good as before, which a pause long enough would close.
         #expect(try await self.manager.units(matching: "*").map(\.name) == ["a.service"])
-        #expect(self.fake.connections == 1)
     }
 
     @Test
@@ -87,7 +86,7 @@ struct UnitManagerTests {
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         let manager = self.manager
         let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
-        while self.fake.connections == 0 { await Task.yield() }
+        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
         // What happens while it is away is told by no signal.
         self.fake.set("a.service", .init(active: "active", sub: "exited"), telling: false)
         self.fake.hangUp()
@@ -98,12 +97,12 @@ struct UnitManagerTests {
     }
 
     @Test
-    func whoIsCancelledWaitsNoMore() async {
+    func whoIsCancelledWaitsNoMore() async throws {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         let manager = self.manager
         let wait = Task { try await manager.status(of: "a.service") { $0 == nil } }
-        while self.fake.connections == 0 { await Task.yield() }
+        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
         wait.cancel()
         await #expect(throws: BusError.cancelled) { try await wait.value }
     }
