@@ -129,8 +129,10 @@ extension StateSchema {
     }
 
     private func data(_ data: JSONValue?, words: [JSONMember], ofEvent name: String) -> JSONValue? {
-        let events = self.events + [Self.endOfRun]
-        guard let event = events.first(where: { $0.name.isSpelled(name) }) else { return data }
+        guard !words.isEmpty else { return data }
+        let isEndOfRun = name.isSpelled(Self.endOfRun.name)
+        let found = isEndOfRun ? Self.endOfRun : self.events.first { $0.name.isSpelled(name) }
+        guard let event = found else { return data }
         return self.data(data, words) { $0.members(typedBy: event.fields) }
     }
 

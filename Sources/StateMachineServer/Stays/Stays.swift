@@ -66,6 +66,7 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     /// - Parameters:
     ///   - transition: the change.
     ///   - deadline: what time does to the state that it led to.
+    /// - Returns: its number, and what is due.
     func stay(
         after transition: Transition<State>,
         _ deadline: EncodedDeadline?
@@ -84,6 +85,7 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     /// - Parameters:
     ///   - snapshot: where it was.
     ///   - deadline: what time does to its state.
+    /// - Returns: its number, and what is due.
     func stay(at snapshot: Snapshot<State>, _ deadline: EncodedDeadline?) -> ServerLine.Stay {
         let due = deadline.map { deadline in
             deadline.due(

@@ -141,9 +141,9 @@ struct EndOfRunTests {
                         #"{"op":"set","state":"installing","reenter":true}"#
                     )
                     let stay = try #require(begun.seq)
-                    // Each sends it twice, and reads then.
+                    // Each sends it twice, and reads then; it leads to the same state, which would do it again.
                     for client in clients + clients {
-                        try client.send(Self.end(#"{"exit":0}"#, stay: stay))
+                        try client.send(Self.end(#"{"exit":21}"#, stay: stay))
                     }
                     var answers: [JSONLine] = []
                     for client in clients + clients { answers.append(try await client.next()) }
