@@ -91,6 +91,8 @@ struct DeclarationBuilder {
         let own = TargetResolver.Sources(left: number)
         let target = { (target: TargetDraft) in self.resolver.target(target, from: own) }
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
+        var maySet = [Bool](repeating: false, count: self.tables.states.count)
+        for state in next + always { maySet[state] = true }
         for command in (draft.run.map { [$0.command] } ?? []) + draft.enter + draft.leave {
             self.check(command, in: draft)
         }
@@ -99,7 +101,7 @@ struct DeclarationBuilder {
             about: draft.about,
             oldNames: draft.oldNames.map(\.value),
             fields: draft.fields,
-            successors: Set(next + always).sorted(),
+            successors: maySet.indices.filter { maySet[$0] },
             reactions: self.reactions(number, draft.reactions + shared),
             after: draft.after.flatMap { after in
                 target(after.target).map {

@@ -60,15 +60,16 @@ struct Warnings {
 
     /// From where the machine begins, and where a start may put it.
     private func warnOfUnreached() {
-        var reached: Set<Int> = []
+        var reached = [Bool](repeating: false, count: self.edges.count)
         var next = [self.declaration.initial.number]
         if let lost = self.declaration.lostState { next.append(lost.number) }
         while let number = next.popLast() {
-            guard reached.insert(number).inserted else { continue }
-            next += self.edges[number].map(\.to)
+            guard !reached[number] else { continue }
+            reached[number] = true
+            for edge in self.edges[number] where !reached[edge.to] { next.append(edge.to) }
         }
         for (number, state) in self.declaration.states.enumerated()
-        where !reached.contains(number) {
+        where !reached[number] {
             self.problems.warn(
                 self.position(number),
                 "nothing leads to \(state.name.quoted); take it out, or lead somewhere to it"
