@@ -5,6 +5,7 @@ import Glibc
 package enum BuiltProduct: String, Sendable {
     case statemachine
     case statectl
+    case runner = "statemachine-runner"
 
     package var path: String {
         get throws {

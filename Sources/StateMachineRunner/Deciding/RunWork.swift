@@ -37,7 +37,8 @@ package struct RunWork: Hashable, Sendable {
         at now: WallTime
     ) -> WorkStep {
         if case .ended(let end) = self.phase {
-            guard let run else { return .blocked }
+            // What another end leads to, or whether it is tried again, is the daemon's file's to say.
+            guard let run, order != nil || end == .exit(0) else { return .blocked }
             switch self.progress.ended(end, of: run) {
             case .over(let end): self.phase = .telling(end)
             case .again(.zero): self.phase = .due

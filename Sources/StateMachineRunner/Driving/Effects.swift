@@ -33,6 +33,8 @@ struct Effects {
     private var recordTimer: (any StayTimer)?
     private var rereadTimer: (any StayTimer)?
     private var alarm: (any StayTimer)?
+    /// Ends when the command that was begun last is there, or is not going to be.
+    private var begun: AsyncStream<Void>?
     private var isEnding = false
     /// From SIGTERM to SIGKILL, of the command that was begun last.
     private var grace = Duration.seconds(60)
@@ -146,7 +148,10 @@ struct Effects {
     ) {
         self.grace = order.command.stop
         let (host, post) = (self.host, self.post)
+        let (begun, beginning) = AsyncStream.makeStream(of: Void.self)
+        self.begun = begun
         group.addTask {
+            defer { beginning.finish() }
             do throws(CommandHostError) {
                 if afresh { try await host.forget(order.name) }
                 try await host.start(order)
@@ -154,6 +159,7 @@ struct Effects {
                 post.yield(.failed(order.name, error, isStart: true))
                 return
             }
+            beginning.finish()
             await Self.tellEnd(of: order.name, at: host, post)
         }
     }
@@ -180,8 +186,10 @@ struct Effects {
             let time = self.grace + Self.stopMargin
             self.tell { (manager) throws(NotifyError) in try manager.extendTimeout(by: time) }
         }
-        let (host, post, log) = (self.host, self.post, self.log)
+        let (host, post, log, begun) = (self.host, self.post, self.log, self.begun)
         group.addTask {
+            // What is only just being started cannot be stopped yet.
+            if let begun { for await _ in begun {} }
             var trouble = GrowingPause()
             while !Task.isCancelled {
                 do throws(CommandHostError) {

@@ -40,9 +40,7 @@ struct WholeFile: Sendable {
         throw .fileTooLarge
     }
 
-    /// Writes it beside, and renames that.
-    ///
-    /// - Parameter isDurable: whether a loss of power may not undo it; without, it may be lost as a whole.
+    /// Writes it beside, and renames that; `isDurable` says that a loss of power may not undo it.
     func write(_ text: String, mode: mode_t, isDurable: Bool) throws(Errno) {
         let place = try self.open()
         defer { close(place) }

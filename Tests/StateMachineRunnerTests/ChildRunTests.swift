@@ -1,0 +1,206 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// Commands as children, with the built daemon and the built runner.
+@Suite(.timeLimit(.minutes(5)))
+struct ChildRunTests {
+    /// A run that ends as the event says.
+    private static let ends = """
+        machine: ends
+        start: idle
+        always: [idle]
+        events: {go: {how: string}, fail: {}, hang: {}, miss: {}, lost: {}}
+        states:
+          idle: {when: {go: working, hang: hanging, miss: missing, lost: lost}}
+          working:
+            fields: {how: string}
+            run: [/bin/sh, -c, "{how}"]
+            done: well
+            exit: {21: asking}
+            failed: broken
+          hanging: {run: {command: [/bin/sleep, 1000], timeout: 100ms, stop: 1s}, failed: broken}
+          missing: {run: /nonexistent/program, exit: {203: asking}}
+          lost: {run: {command: /bin/true, directory: /nonexistent}, exit: {200: asking}}
+          well: {when: {go: working}}
+          asking: {when: {go: working}}
+          broken: {when: {go: working}}
+        """
+
+    @Test(arguments: [
+        ("send go how:=\"exit\"", "well", "done"),
+        (#"{"op":"send","event":"go","data":{"how":"exit 21"}}"#, "asking", "exit 21"),
+        (#"{"op":"send","event":"go","data":{"how":"exit 3"}}"#, "broken", "failed"),
+        (#"{"op":"send","event":"go","data":{"how":"kill -9 $$"}}"#, "broken", "failed"),
+        ("send hang", "broken", "failed"),
+        ("send miss", "asking", "exit 203"),
+        ("send lost", "asking", "exit 200"),
+    ])
+    func anEndLeadsWhereTheFileSays(_ event: String, _ state: String, _ cause: String) async throws
+    {
+        try await withRunningMachine(Self.ends) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            let watch = try await machine.watch()
+            #expect(try await machine.ask(event).ok == true)
+            #expect(try await watch.next().seq == 1)
+            let moved = try await watch.next()
+            #expect(moved.state == state && moved.seq == 2, "\(machine.said)")
+            #expect(moved.string("cause") == cause)
+            #expect(!moved.has("by"))
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            #expect(try await daemon.ended() == 0)
+        }
+    }
+
+    @Test func itIsToldWhatItIsAndWhy() async throws {
+        let text = """
+            machine: told
+            start: idle
+            events: {play: {title: string, count: integer}}
+            states:
+              idle: {when: {play: playing}}
+              playing:
+                fields: {title: string, count: integer}
+                run:
+                  command: [/bin/sh, -c, 'IFS= read -r line; env | LC_ALL=C sort | grep -E "^(STATEMACHINE|OWN|PATH|RUNTIME)" >WITNESS; echo "$line" >WITNESS; printf "%s|" "$@" >WITNESS; echo >WITNESS', sh, "{title}", "-{count}-", "{{x}"]
+                  environment: {OWN: mine}
+                  directory: /usr
+                done: idle
+            """
+        try await withRunningMachine(text) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            let title = #"a  "b" 'c'\n$HOME `d` {count}"#
+            let sent = try await machine.ask(
+                #"{"op":"send","event":"play","data":{"title":"a  \"b\" 'c'\\n$HOME `d` {count}","count":7}}"#
+            )
+            #expect(sent.state == "playing")
+            let cursor = try #require(sent.string("cursor"))
+            let lines = try await machine.witness.next(15)
+            let data = #"{"title":"a  \"b\" 'c'\\n$HOME `d` {count}","count":7}"#
+            #expect(
+                lines.dropLast(2) == [
+                    "OWN=mine",
+                    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                    "RUNTIME_DIRECTORY=\(machine.run)",
+                    "STATEMACHINE_ATTEMPT=1",
+                    "STATEMACHINE_CURSOR=\(cursor)",
+                    "STATEMACHINE_DATA=\(data)",
+                    "STATEMACHINE_FROM=idle",
+                    "STATEMACHINE_FROM_DATA={}",
+                    "STATEMACHINE_KEY=run",
+                    "STATEMACHINE_MACHINE=told",
+                    "STATEMACHINE_SEQ=1",
+                    "STATEMACHINE_STATE=playing",
+                    "STATEMACHINE_STAY=1",
+                ]
+            )
+            let line = try JSONLine(lines[13])
+            #expect(line.type == "change" && line.seq == 1 && line.state == "playing")
+            #expect(lines[14] == "\(title)|-7-|{x}|")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func aFailureIsTriedAgainAndASuccessEndsThat() async throws {
+        let text = """
+            start: working
+            states:
+              working:
+                run:
+                  command: [/bin/sh, -c, 'echo $STATEMACHINE_ATTEMPT >WITNESS; test $STATEMACHINE_ATTEMPT = 3']
+                  retry: {times: 3, wait: 50ms}
+                done: well
+                failed: broken
+              well: {final: true}
+              broken: {final: true}
+            """
+        try await withRunningMachine(text) { machine in
+            let daemon = try await machine.startDaemon()
+            let watch = try await machine.watch()
+            let runner = try await machine.startRunner()
+            #expect(try await machine.witness.next(3) == ["1", "2", "3"])
+            #expect(try await watch.next().state == "well")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    /// A run that goes on until it is stopped, with a child of its own that does not mind SIGTERM.
+    private static let stubborn = """
+        machine: stubborn
+        start: idle
+        events: {go: {}, halt: {}}
+        states:
+          idle: {when: {go: working}}
+          working:
+            run:
+              command: [/bin/sh, -c, 'trap "echo told $STATEMACHINE_STAY >WITNESS; exit 0" TERM; (trap "" TERM; exec sleep 1000) & echo $! >WITNESS; wait; wait']
+              stop: 300ms
+            done: broken
+            when: {halt: idle}
+          broken: {final: true}
+        """
+
+    @Test func leavingStopsAllOfItAndItsLateEndChangesNothing() async throws {
+        try await withRunningMachine(Self.stubborn) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            for stay in [1, 3] {
+                #expect(try await machine.ask("send go").int("stay") == stay)
+                let child = try #require(pid_t(try await machine.witness.next()))
+                #expect(kill(child, 0) == 0)
+                let watch = try await machine.watch()
+                #expect(try await machine.ask("send halt").seq == stay + 1)
+                // It ends with 0, which no longer leads anywhere.
+                #expect(try await machine.witness.next() == "told \(stay)")
+                #expect(try await watch.next().seq == stay + 1)
+            }
+            // The next run was begun when nothing of the one before was left.
+            #expect(try await machine.ask("get").state == "idle")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func nothingOfOneStayIsLeftInTheNext() async throws {
+        try await withRunningMachine(Self.stubborn) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            let child = try #require(pid_t(try await machine.witness.next()))
+            _ = try await machine.ask("send halt")
+            _ = try await machine.ask("send go")
+            #expect(try await machine.witness.next() == "told 1")
+            _ = try await machine.witness.next()
+            #expect(!Self.isAlive(child), "\(machine.said)")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    /// Whether it runs: nobody may have asked how it ended.
+    private static func isAlive(_ pid: pid_t) -> Bool {
+        guard let file = fopen("/proc/\(pid)/stat", "re") else { return false }
+        defer { fclose(file) }
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard fgets(&buffer, CInt(buffer.count), file) != nil else { return false }
+        let text = String(
+            decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
+            as: UTF8.self
+        )
+        return !text.contains(") Z ")
+    }
+}

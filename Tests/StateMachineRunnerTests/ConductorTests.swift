@@ -1,0 +1,284 @@
+import StateMachineCore
+import StateMachineDeclaration
+import StateMachineProtocol
+import StateMachineRunner
+import Testing
+
+/// What is run and when, as scripts of what happens and what is to be done.
+struct ConductorTests {
+    private typealias Name = CommandName
+
+    private static func name(
+        _ state: String,
+        _ key: CommandName.Key,
+        _ seq: UInt64
+    ) -> CommandName {
+        Script.name(state, key, seq)
+    }
+
+    /// One whose machine has been working since seq 1.
+    private static func working() throws -> Script {
+        var script = try Script()
+        _ = script.agreed()
+        #expect(
+            script.found(1, "working", #"{"num":4,"note":"a b"}"#) == [
+                "soon", "record", "begin working-run-1",
+            ]
+        )
+        return script
+    }
+
+    @Test func theFirstStartEntersThePresentState() throws {
+        var script = try Script()
+        #expect(script.found(7, "idle", stay: 5) == [])
+        #expect(script.agreed() == ["record", "begin idle-enter-1-5"])
+        let first = Self.name("idle", .enter(1), 5)
+        let second = Self.name("idle", .enter(2), 5)
+        #expect(
+            script.ended(first, .exit(0)) == [
+                "record", "forget idle-enter-1-5", "record", "begin idle-enter-2-5",
+            ]
+        )
+        // A failure moves nothing.
+        #expect(
+            script.ended(second, .exit(1)) == ["record", "forget idle-enter-2-5", "record"]
+        )
+        #expect(script.conductor.record.cursor == "e:7")
+    }
+
+    @Test func aStateIsLeftInOrder() throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        #expect(
+            script.change(2, "idle", from: "working") == ["stop working-run-1"]
+        )
+        // It ends late; that changes nothing.
+        #expect(script.ended(run, .exit(0)) == [])
+        #expect(
+            script.stopped(run) == ["forget working-run-1", "record", "begin idle-enter-1-2"]
+        )
+        _ = script.ended(Self.name("idle", .enter(1), 2), .exit(0))
+        _ = script.ended(Self.name("idle", .enter(2), 2), .exit(0))
+        #expect(
+            script.change(3, "broken", from: "idle") == ["record", "begin idle-leave-1-3"]
+        )
+        #expect(
+            script.ended(Self.name("idle", .leave(1), 3), .signal("SIGKILL")) == [
+                "record", "forget idle-leave-1-3", "record", "begin broken-enter-1-3",
+            ]
+        )
+    }
+
+    @Test func onlyThePresentStayIsRun() throws {
+        var script = try Script()
+        _ = script.agreed()
+        _ = script.found(1, "idle")
+        _ = script.change(2, "working", #"{"num":1}"#, from: "idle")
+        _ = script.change(3, "asking", from: "working")
+        _ = script.change(4, "working", #"{"num":2}"#, from: "asking")
+        _ = script.ended(Self.name("idle", .enter(1), 1), .exit(0))
+        _ = script.ended(Self.name("idle", .enter(2), 1), .exit(0))
+        let left = script.ended(Self.name("idle", .leave(1), 2), .exit(0))
+        #expect(left.last == "begin working-run-4")
+        #expect(script.orders.map(\.name.key) == [.enter(1), .enter(2), .leave(1), .run])
+    }
+
+    @Test func whatIsReplayedIsNotRunUntilAllIsHeard() throws {
+        var script = try Self.working()
+        script = try script.restarted(known: [])
+        _ = script.agreed()
+        #expect(script.change(2, "asking", from: "working", isReplay: true) == ["soon"])
+        #expect(
+            script.change(3, "working", #"{"num":9}"#, from: "asking", isReplay: true) == ["soon"]
+        )
+        #expect(script.caughtUp() == ["record", "begin working-run-3"])
+    }
+
+    @Test func anUpdateIsNoNewStay() throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        #expect(
+            script.change(2, "working", #"{"num":4,"note":"c"}"#, from: "working", stay: 1)
+                == ["soon"]
+        )
+        _ = script.ended(run, .exit(1))
+        #expect(script.woke() == ["record", "begin working-run-1 afresh"])
+        // What is tried again has the fields as they are then.
+        #expect(
+            script.orders.map(\.words) == [["/bin/work", "4", "a b"], ["/bin/work", "4", "c"]]
+        )
+        #expect(script.orders[0].input == script.orders[1].input)
+    }
+
+    @Test(arguments: [
+        (CommandEnd.Kind.exit(0), #"tell {"exit":0} of 1"#),
+        (.exit(21), #"tell {"exit":21} of 1"#),
+    ])
+    func anEndThatLeadsSomewhereIsTold(_ kind: CommandEnd.Kind, _ word: String) throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        #expect(script.ended(run, kind) == ["record", word])
+        #expect(script.told(.taken, stay: 1) == ["record", "forget working-run-1"])
+        #expect(script.conductor.record.run?.phase == .over)
+        #expect(script.change(2, "asking", from: "working") == ["soon"])
+    }
+
+    @Test(arguments: [
+        (CommandEnd.Kind.exit(3), #"tell {"exit":3} of 1"#),
+        (.signal("SIGSEGV"), #"tell {"signal":"SIGSEGV"} of 1"#),
+        (.timeout, #"tell {"timeout":true} of 1"#),
+    ])
+    func aFailureIsTriedAgainFirst(_ kind: CommandEnd.Kind, _ word: String) throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        #expect(script.ended(run, kind) == ["record", "wake 5s"])
+        #expect(script.woke() == ["record", "begin working-run-1 afresh"])
+        #expect(script.ended(run, kind) == ["record", "wake 10s"])
+        #expect(script.woke() == ["record", "begin working-run-1 afresh"])
+        #expect(script.ended(run, kind) == ["record", word])
+        let attempts = script.orders.map { order in
+            order.environment.last { $0.name == "STATEMACHINE_ATTEMPT" }?.value
+        }
+        #expect(attempts == ["1", "2", "3"])
+    }
+
+    @Test func aHookIsTriedAgainToo() throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        _ = script.change(2, "broken", from: "working")
+        _ = script.stopped(run)
+        let alarm = Self.name("broken", .enter(1), 2)
+        #expect(script.ended(alarm, .timeout) == ["record", "wake 7s"])
+        #expect(script.woke() == ["record", "begin broken-enter-1-2 afresh"])
+        #expect(script.ended(alarm, .exit(1)) == ["record", "forget broken-enter-1-2", "record"])
+    }
+
+    @Test func aStayThatEndsMeanwhileEndsAPause() throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        _ = script.ended(run, .exit(3))
+        #expect(
+            script.change(2, "asking", from: "working") == ["forget working-run-1", "soon"]
+        )
+        #expect(script.woke() == [])
+        #expect(
+            script.change(3, "working", #"{"num":1}"#, from: "asking") == [
+                "soon", "record", "begin working-run-3",
+            ]
+        )
+    }
+
+    @Test func aRefusalIsTriedAgainAfterGrowingPauses() throws {
+        var script = try Self.working()
+        _ = script.ended(Self.name("working", .run, 1), .exit(0))
+        var pauses: [String] = []
+        for _ in 1...8 {
+            pauses += script.told(.refused(.denied, message: "no"), stay: 1)
+            #expect(script.woke() == [#"tell {"exit":0} of 1"#])
+        }
+        #expect(
+            pauses == [
+                "wake 1s", "wake 2s", "wake 4s", "wake 8s", "wake 16s", "wake 32s", "wake 1min",
+                "wake 1min",
+            ]
+        )
+        // A connection that is there again ends the pause.
+        #expect(script.told(.lost("gone"), stay: 1) == ["wake 1min"])
+        #expect(script.connected() == [#"tell {"exit":0} of 1"#])
+        #expect(script.connected() == [])
+        // An answer to what was asked about another stay is none.
+        #expect(script.told(.taken, stay: 9) == [])
+        #expect(script.told(.late, stay: 1) == ["record", "forget working-run-1"])
+    }
+
+    @Test func anEndOfWhichNothingIsDeclaredEndsNothing() throws {
+        var script = try Self.working()
+        _ = script.ended(Self.name("working", .run, 1), .exit(0))
+        #expect(script.told(.unhandled, stay: 1) == ["record", "forget working-run-1"])
+        #expect(script.notices.contains(.unhandled(Self.name("working", .run, 1), .exit(0))))
+        #expect(script.caughtUp() == [])
+    }
+
+    @Test func nothingIsBegunWhileFileAndDaemonDiffer() throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        #expect(script.disagreed() == [])
+        #expect(script.notices.last == .differs)
+        #expect(script.disagreed() == [])
+        // What runs goes on, is tried again later, and its stay's end stops it.
+        #expect(script.ended(run, .exit(1)) == ["record"])
+        #expect(script.agreed() == ["record", "wake 5s"])
+        #expect(script.notices.filter { $0 == .differs }.count == 1)
+        #expect(script.woke() == ["record", "begin working-run-1 afresh"])
+        _ = script.disagreed()
+        #expect(script.change(2, "idle", from: "working") == ["stop working-run-1"])
+        #expect(script.stopped(run) == ["forget working-run-1"])
+        #expect(script.agreed() == ["record", "begin idle-enter-1-2"])
+    }
+
+    @Test func aFileWithoutCommandsEndsTheProcess() throws {
+        var script = try Self.working()
+        let none = "start: idle\nstates: {idle: {to: [working]}, working: {to: [idle]}}"
+        #expect(script.agreed(none) == ["stop working-run-1"])
+        #expect(
+            script.stopped(Self.name("working", .run, 1)) == [
+                "record", "forget working-run-1", "finish",
+            ]
+        )
+    }
+
+    @Test func aRunThatTheFileHasNoMoreIsStoppedAndANewOneBegun() throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        let without = Script.machine.split(separator: "\n")
+            .filter { line in
+                ["run:", "done:", "exit:", "failed:"].allSatisfy { !line.contains($0) }
+            }
+            .joined(separator: "\n")
+        #expect(script.agreed(without) == ["stop working-run-1"])
+        #expect(script.stopped(run) == ["forget working-run-1", "record"])
+        #expect(script.conductor.record.run == nil)
+        #expect(script.agreed() == ["record", "begin working-run-1"])
+    }
+
+    @Test(arguments: ["lagged", "evicted"])
+    func missedChangesOfTheSameStayDoNotMatter(_ resync: String) throws {
+        var script = try Self.working()
+        let data = #"{"num":4,"note":"z"}"#
+        #expect(script.found(90, "working", data, stay: 1, resync: resync) == ["soon"])
+        #expect(
+            script.found(99, "idle", stay: 95, resync: resync) == ["stop working-run-1"]
+        )
+        #expect(
+            script.stopped(Self.name("working", .run, 1)).last == "begin idle-enter-1-95"
+        )
+        #expect(script.notices.contains(.hooksUnknown(nil, from: "working", to: "idle")))
+    }
+
+    @Test func anotherNumberingIsAnotherStay() throws {
+        var script = try Script()
+        _ = script.agreed()
+        _ = script.found(0, "idle")
+        _ = script.ended(Self.name("idle", .enter(1), 0), .exit(0))
+        _ = script.ended(Self.name("idle", .enter(2), 0), .exit(0))
+        #expect(
+            script.found(0, "idle", resync: "restarted") == ["record", "begin idle-leave-1-0"]
+        )
+        #expect(script.notices.contains(.hooksUnknown(nil, from: "idle", to: "idle")))
+    }
+
+    @Test func whatCannotBeStartedIsTriedAgain() throws {
+        var script = try Self.working()
+        let run = Self.name("working", .run, 1)
+        #expect(script.failed(run, isStart: true) == ["wake 1s"])
+        #expect(script.woke() == ["record", "begin working-run-1"])
+        #expect(script.failed(run, isStart: false) == ["wake 2s"])
+        #expect(script.woke() == ["await working-run-1"])
+        // Somebody has cleared it away.
+        #expect(script.ended(run, nil) == ["wake 4s"])
+        #expect(script.woke() == ["record", "begin working-run-1"])
+        // A change ends that too.
+        _ = script.failed(run, isStart: true)
+        #expect(script.change(2, "asking", from: "working") == ["soon"])
+    }
+}

@@ -1,0 +1,257 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// What becomes of commands when the daemon, the runner or the file do not stay what they are.
+@Suite(.timeLimit(.minutes(5)))
+struct RunnerLifeTests {
+    /// A run that says when it begins and whether it was told to end, and waits for `go` before it ends well.
+    private static let working = """
+        machine: life
+        start: idle
+        events: {go: {}, halt: {}}
+        states:
+          idle: {when: {go: working}}
+          working:
+            run:
+              command: [/bin/sh, -c, 'trap "echo told >WITNESS; exit 1" TERM; echo $$ >WITNESS; read line <WITNESS.go & wait $!; exit 0']
+              stop: 5sINTERRUPTED
+            done: well
+            failed: broken
+            when: {halt: idle}
+          well: {when: {go: working}}
+          broken: {when: {go: working}}
+        """
+
+    private func run(
+        interrupted: String = "",
+        _ body: (RunningMachine) async throws -> Void
+    ) async throws {
+        let more = interrupted.isEmpty ? "" : "\n      interrupted: \(interrupted)"
+        let text = Self.working.replacing("INTERRUPTED", with: more)
+        try await withRunningMachine(text) { machine in
+            #expect(mkfifo(machine.witness.path + ".go", 0o600) == 0)
+            try await body(machine)
+        }
+    }
+
+    /// Has a command that waits go on.
+    private static func letGo(_ machine: RunningMachine) async throws {
+        let path = machine.witness.path + ".go"
+        try await blocking {
+            let file = open(path, O_WRONLY | O_CLOEXEC)
+            guard file >= 0, write(file, "\n", 1) == 1 else {
+                throw TestFailure("nobody waits at \(path): errno \(errno)")
+            }
+            close(file)
+        }
+    }
+
+    @Test func aKilledDaemonDoesNotEndWhatRuns() async throws {
+        try await self.run { machine in
+            var daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            _ = try await machine.witness.next()
+            daemon.send(SIGKILL)
+            #expect(try await daemon.ended() == -9)
+            // It ends while there is nobody to be told.
+            try await Self.letGo(machine)
+            daemon = try await machine.startDaemon()
+            let waited = try await machine.ask(#"{"op":"wait","until":["well"]}"#)
+            #expect(waited.state == "well" && waited.seq == 2, "\(machine.said)")
+            #expect(machine.witness.rest() == [])
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func whatAKilledRunnerLeftIsEndedAndRunAgain() async throws {
+        try await self.run { machine in
+            let daemon = try await machine.startDaemon()
+            var runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            let first = try #require(pid_t(try await machine.witness.next()))
+            runner.send(SIGKILL)
+            #expect(try await runner.ended() == -9)
+            #expect(kill(first, 0) == 0)
+            runner = try await machine.startRunner()
+            #expect(try await machine.witness.next() == "told")
+            let second = try #require(pid_t(try await machine.witness.next()))
+            #expect(second != first)
+            try await Self.letGo(machine)
+            #expect(try await machine.ask(#"{"op":"wait","until":["well"]}"#).seq == 2)
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT, SIGUSR2])
+    func aStopEndsWhatRunsAndTheNextStartRunsItAgain(_ signal: CInt) async throws {
+        try await self.run { machine in
+            let daemon = try await machine.startDaemon()
+            var runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            _ = try await machine.witness.next()
+            runner.send(signal)
+            #expect(try await runner.ended() == 0)
+            #expect(try await machine.witness.next() == "told")
+            #expect(machine.witness.rest() == [])
+            #expect(try await machine.ask("get").state == "working")
+            #expect(!FileManager.default.fileExists(atPath: "\(machine.run)/runner.json"))
+            runner = try await machine.startRunner()
+            _ = try await machine.witness.next()
+            try await Self.letGo(machine)
+            #expect(try await machine.ask(#"{"op":"wait","until":["well"]}"#).seq == 2)
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func anInterruptionLeadsWhereTheFileSays() async throws {
+        try await self.run(interrupted: "idle") { machine in
+            let daemon = try await machine.startDaemon()
+            var runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            _ = try await machine.witness.next()
+            runner.send(SIGTERM)
+            _ = try await runner.ended()
+            let watch = try await machine.watch()
+            runner = try await machine.startRunner()
+            let moved = try await watch.next()
+            #expect(moved.state == "idle" && moved.string("cause") == "interrupted")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func thereIsOneRunnerAtATime() async throws {
+        try await self.run { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            let second = try machine.refusedRunner()
+            #expect(try await second.ended() == 1)
+            #expect(second.said.contains("another statemachine-runner (pid \(runner.pid)) has "))
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func aReloadBringsCommandsAndTakesThemAway() async throws {
+        try await self.run { machine in
+            let text = try String(contentsOfFile: machine.file, encoding: .utf8)
+            let none = text.split(separator: "\n", omittingEmptySubsequences: false)
+                .filter { line in
+                    ["run:", "command:", "stop:", "done:", "failed:"].allSatisfy {
+                        !line.contains($0)
+                    }
+                }
+                .joined(separator: "\n")
+            try machine.write(none)
+            let daemon = try await machine.startDaemon()
+            let watch = try await machine.watch()
+            let idle = try machine.refusedRunner()
+            #expect(try await idle.ended() == 0)
+            #expect(idle.said.contains("nothing is declared to be run, ending"))
+            _ = try await machine.ask("send go")
+            _ = try await watch.next()
+
+            // The file is newer than what the daemon has: nothing is begun.
+            try machine.write(text)
+            let runner = try await machine.startRunner()
+            let log = try await machine.logged("beginning nothing until it is")
+            #expect(!log.contains("begun"))
+            daemon.send(SIGHUP)
+            #expect(try await watch.next().type == "declared")
+            _ = try await machine.witness.next()
+
+            try machine.write(none)
+            daemon.send(SIGHUP)
+            #expect(try await watch.next().type == "declared")
+            #expect(try await machine.witness.next() == "told")
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func whatIsRefusedIsTriedAgainUntilItIsTaken() async throws {
+        try await self.run { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            _ = try await machine.witness.next()
+            let holder = try machine.connect()
+            #expect(try await holder.ask(#"{"op":"hold","before":["well"]}"#).ok == true)
+            try await Self.letGo(machine)
+            _ = try await machine.logged("the end is not taken, trying again")
+            #expect(try await machine.ask("get").state == "working")
+            let watch = try await machine.watch()
+            holder.vanish()
+            #expect(try await watch.next().state == "well")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func aFileThatOthersCanWriteIsRefused() async throws {
+        try await self.run { machine in
+            chmod(machine.file, 0o666)
+            let runner = try machine.refusedRunner()
+            #expect(try await runner.ended() == 78)
+            #expect(runner.said.contains("may be written by others; commands are refused"))
+        }
+    }
+
+    @Test func nobodyWaitsForAHookThatHangs() async throws {
+        let text = """
+            start: idle
+            events: {go: {num: integer}}
+            states:
+              idle: {when: {go: busy}}
+              busy:
+                fields: {num: integer}
+                enter:
+                  - {command: [/bin/sh, -c, 'echo {num} >WITNESS; read line <WITNESS.go'], timeout: 1h}
+                  - {command: [/bin/sh, -c, 'trap "" TERM; exec sleep 1000'], timeout: 100ms, stop: 100ms}
+                when: {go: done}
+              done:
+                fields: {num: integer}
+                enter: {command: [/bin/sh, -c, 'echo done {num} >WITNESS']}
+                when: {go: done}
+            """
+        try await withRunningMachine(text) { machine in
+            #expect(mkfifo(machine.witness.path + ".go", 0o600) == 0)
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            let client = try machine.connect()
+            #expect(try await client.ask("send go num=0").state == "busy")
+            #expect(try await machine.witness.next() == "0")
+            for number in 1...200 {
+                #expect(try await client.ask("send go num=\(number)").seq == number + 1)
+            }
+            // All of that has been answered while the hook was there.
+            #expect(machine.witness.rest() == [])
+            try await Self.letGo(machine)
+            let rest = try await machine.witness.next(200)
+            #expect(rest == (1...200).map { "done \($0)" }, "\(machine.said)")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+}

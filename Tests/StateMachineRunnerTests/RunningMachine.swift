@@ -1,0 +1,123 @@
+import Foundation
+import Glibc
+import TestSupport
+
+/// A machine with commands, its daemon, and its runner, in directories of a test's own.
+final class RunningMachine: Sendable {
+    /// Where sockets and what is remembered lie.
+    let directory: String
+    /// Where the file lies: not below a directory that others may write, as the one above is.
+    let place: String
+    let witness: Witness
+    let isDurable: Bool
+
+    init(_ text: String, in directory: String, place: String, isDurable: Bool) throws {
+        self.directory = directory
+        self.place = place
+        self.isDurable = isDurable
+        self.witness = try Witness(at: "\(directory)/witness")
+        try self.write(text)
+    }
+
+    var file: String { "\(self.place)/machine.yaml" }
+    var run: String { "\(self.directory)/run" }
+    var log: String { "\(self.directory)/runner.log" }
+
+    /// Writes the file; `WITNESS` stands for the path of what commands say.
+    func write(_ text: String) throws {
+        try Data(text.replacing("WITNESS", with: self.witness.path).utf8)
+            .write(to: URL(filePath: self.file), options: .atomic)
+    }
+
+    /// Starts the daemon; returns when it is ready.
+    func startDaemon() async throws -> SpawnedProcess {
+        let notify = try NotifySocket(in: self.directory, name: "daemon-notify")
+        let state = self.isDurable ? ["--state-directory", "\(self.directory)/state"] : []
+        let daemon = try SpawnedProcess(
+            [
+                BuiltProduct.statemachine.path, "--machine", self.file, "--runtime-directory",
+                self.run, "--log-level", "warning",
+            ] + state,
+            environment: ["NOTIFY_SOCKET": notify.path],
+            output: "\(self.directory)/daemon.log"
+        )
+        try await notify.wait(for: "READY=1")
+        return daemon
+    }
+
+    /// Starts a runner with children; returns when it has begun.
+    func startRunner() async throws -> SpawnedProcess {
+        let notify = try NotifySocket(in: self.directory, name: "runner-notify")
+        let runner = try self.spawnRunner(notify)
+        try await notify.wait(for: "READY=1")
+        return runner
+    }
+
+    /// The same for one that does not begin.
+    func refusedRunner() throws -> SpawnedProcess { try self.spawnRunner(nil) }
+
+    private func spawnRunner(_ notify: NotifySocket?) throws -> SpawnedProcess {
+        try SpawnedProcess(
+            [
+                BuiltProduct.runner.path, "--machine", self.file, "--runtime-directory", self.run,
+                "--state-directory", "\(self.directory)/memory", "--children", "--log-level",
+                "debug",
+            ],
+            environment: notify.map { ["NOTIFY_SOCKET": $0.path] } ?? [:],
+            output: self.log
+        )
+    }
+
+    func connect() throws -> LineSocket { try LineSocket(connectingTo: "\(self.run)/control.sock") }
+
+    /// A watch that has shown the state as it is.
+    func watch() async throws -> LineSocket {
+        let socket = try LineSocket(connectingTo: "\(self.run)/events.sock")
+        _ = try await socket.next()
+        return socket
+    }
+
+    func ask(_ line: String) async throws -> JSONLine { try await self.connect().ask(line) }
+
+    /// Waits until the runner has said that; returns all that it has said.
+    func logged(_ text: String) async throws -> String {
+        let path = self.log
+        return try await blocking {
+            // What is written to a file wakes nobody; so long, a minute in all, is no time of the test's.
+            for _ in 0..<3000 {
+                let said = try String(contentsOfFile: path, encoding: .utf8)
+                if said.contains(text) { return said }
+                usleep(20_000)
+            }
+            throw TestFailure("the runner never said \(text)")
+        }
+    }
+
+    /// What the runner has said, for a test that fails.
+    var said: String {
+        do {
+            return try String(contentsOfFile: self.log, encoding: .utf8)
+        } catch {
+            return "nothing"
+        }
+    }
+}
+
+/// Runs `body` with a machine in directories of its own.
+func withRunningMachine(
+    _ text: String,
+    isDurable: Bool = true,
+    _ body: (RunningMachine) async throws -> Void
+) async throws {
+    try await withTemporaryDirectory { directory in
+        let place = try "\(BuiltProduct.directory)/runner-\(UInt32.random(in: 0...UInt32.max))"
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+        defer {
+            // A leftover beside the products fails no test.
+            try? FileManager.default.removeItem(atPath: place)
+        }
+        try await body(
+            RunningMachine(text, in: directory, place: place, isDurable: isDurable)
+        )
+    }
+}
