@@ -28,7 +28,7 @@ import Testing
         #expect(error?.sentence == "cannot read /nowhere/machine.yaml: No such file or directory")
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func whatIsNoFileIsToldAsWhatItIs() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "declaration-\(UUID().uuidString)").path

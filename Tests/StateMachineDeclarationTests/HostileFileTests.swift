@@ -31,7 +31,7 @@ import Testing
         ("documents", Self.repeated("---\n")),
     ]
 
-    @Test(.timeLimit(.minutes(1)), arguments: Self.files.map(\.name))
+    @Test(.timeLimit(.minutes(5)), arguments: Self.files.map(\.name))
     func noFileTakesLong(name: String) throws {
         let text = try #require(Self.files.first { $0.name == name }).text
         let clock = ContinuousClock()

@@ -144,7 +144,7 @@ struct ChildRunTests {
           working:
             run:
               command: [/bin/sh, -c, 'trap "echo told $STATEMACHINE_STAY >WITNESS; exit 0" TERM; (trap "" TERM; exec sleep 1000) & echo $! >WITNESS; wait; wait']
-              stop: 300ms
+              stop: 3s
             done: broken
             when: {halt: idle}
           broken: {final: true}

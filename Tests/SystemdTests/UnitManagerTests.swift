@@ -3,7 +3,7 @@ import Systemd
 import Testing
 
 /// A service manager asked at its socket.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct UnitManagerTests {
     private let fake: FakeManager
     private let manager: UnitManager
