@@ -70,6 +70,24 @@ struct UnitSettingsTests {
         )
     }
 
+    /// What is declared of a unit is said last, so that it counts.
+    @Test
+    func propertiesArePassedOn() throws {
+        let keys = """
+            , properties: {MemoryMax: 64K, Nice: -5, PrivateTmp: true, Slice: kiosk.slice, UMask: 0077,
+                  SupplementaryGroups: [video], SystemCallFilter: ["~@mount"]}
+            """
+        let settings = try self.order(["play"], keys).unitSettings.suffix(7)
+        let expected: [UnitSetting] = [
+            UnitSetting("MemoryMax", .unsigned(65_536)), UnitSetting("Nice", .signed(-5)),
+            UnitSetting("PrivateTmp", .boolean(true)), UnitSetting("Slice", .text("kiosk.slice")),
+            UnitSetting("UMask", .unsigned32(0o77)),
+            UnitSetting("SupplementaryGroups", .texts(["video"])),
+            UnitSetting("SystemCallFilter", .filter(isAllowing: false, ["@mount"])),
+        ]
+        #expect(Set(settings) == Set(expected))
+    }
+
     /// systemd takes a name or a path from the root, and no other.
     @Test(arguments: [
         ("play", "/srv", "play"), ("/bin/play", "/srv", "/bin/play"),

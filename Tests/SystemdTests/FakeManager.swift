@@ -21,6 +21,8 @@ final class FakeManager: Sendable {
         var units: [String: Unit] = [:]
         /// Of which something is new that was not told.
         var news: [String] = []
+        /// Which somebody wants something of.
+        var asked: [String] = []
         var started: [(unit: String, settings: [String: String])] = []
         var stopped: [String] = []
         var connections = 0
@@ -70,6 +72,9 @@ final class FakeManager: Sendable {
         }
     }
 
+    /// As if somebody wanted something of a unit, `systemctl stop` for one.
+    func ask(_ name: String) { self.state.withLock { $0.asked.append(name) } }
+
     /// As if it started anew.
     func hangUp() { self.state.withLock { $0.isToHangUp = true } }
 
@@ -77,6 +82,8 @@ final class FakeManager: Sendable {
 
     var started: [(unit: String, settings: [String: String])] { self.state.withLock { $0.started } }
     var stopped: [String] { self.state.withLock { $0.stopped } }
+    /// Whether something is new that was not told yet.
+    var isNews: Bool { self.state.withLock { !$0.news.isEmpty || !$0.asked.isEmpty } }
     var connections: Int { self.state.withLock { $0.connections } }
 
     // MARK: Serving
@@ -113,12 +120,29 @@ final class FakeManager: Sendable {
             if let pointer { self.answer(BusMessage(pointer), bus) }
             if result == 0 { break }
         }
-        let news = self.state.withLock { state in
-            defer { state.news = [] }
-            return state.news
+        let (news, asked) = self.state.withLock { state in
+            defer { (state.news, state.asked) = ([], []) }
+            return (state.news, state.asked)
         }
+        for name in asked { Self.tellAsked(name, bus) }
         for name in news { Self.tell(name, bus) }
         return true
+    }
+
+    private static func tellAsked(_ name: String, _ bus: OpaquePointer) {
+        var pointer: OpaquePointer?
+        let interface = "org.freedesktop.systemd1.Manager"
+        sd_bus_message_new_signal(bus, &pointer, "/org/freedesktop/systemd1", interface, "JobNew")
+        guard let pointer else { return }
+        var number: UInt32 = 3
+        sd_bus_message_append_basic(pointer, CChar(UInt8(ascii: "u")), &number)
+        for (type, text) in [("o", "/job/3"), ("s", name)] {
+            _ = text.withCString {
+                sd_bus_message_append_basic(pointer, CChar(type.utf8.first ?? 0), $0)
+            }
+        }
+        sd_bus_send(bus, pointer, nil)
+        sd_bus_message_unref(pointer)
     }
 
     private static func tell(_ name: String, _ bus: OpaquePointer) {

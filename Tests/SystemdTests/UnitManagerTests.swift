@@ -14,6 +14,12 @@ struct UnitManagerTests {
         self.manager = UnitManager(ManagerAddress(socket: path))
     }
 
+    /// Until the manager has told all that is new, and it has been heard.
+    private func hearAll() async throws {
+        while self.fake.isNews { try await Task.sleep(for: .milliseconds(5)) }
+        _ = try await self.manager.units(matching: "*")
+    }
+
     @Test
     func settingsComeWithTheirTypes() async throws {
         defer { self.fake.stop() }
@@ -78,6 +84,45 @@ struct UnitManagerTests {
                     ended: .milliseconds(1500)
                 )
         )
+    }
+
+    /// Its end may look as if it were its own.
+    @Test(arguments: [true, false])
+    func whoeverWaitsIsToldThatItWasStopped(byJob: Bool) async throws {
+        defer { self.fake.stop() }
+        self.fake.set("a.service", .init(active: "active", sub: "running"))
+        let manager = self.manager
+        let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
+        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        // The answer to this comes after that to the wait.
+        try await self.hearAll()
+        if byJob {
+            self.fake.ask("a.service")
+        } else {
+            self.fake.set("a.service", .init(active: "deactivating", sub: "stop-sigterm", job: 3))
+            try await self.hearAll()
+        }
+        self.fake.set("a.service", .init(active: "failed", sub: "failed", result: "timeout"))
+        #expect(try await wait.value?.wasToldToStop == true)
+    }
+
+    @Test
+    func anEndOfItsOwnIsNoStop() async throws {
+        defer { self.fake.stop() }
+        self.fake.set("a.service", .init(active: "activating", sub: "start", job: 1))
+        let manager = self.manager
+        let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
+        while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
+        // Its start.
+        self.fake.ask("a.service")
+        try await self.hearAll()
+        self.fake.set("a.service", .init(active: "active", sub: "running"))
+        try await self.hearAll()
+        // Its time is over.
+        self.fake.set("a.service", .init(active: "deactivating", sub: "stop-sigterm"))
+        try await self.hearAll()
+        self.fake.set("a.service", .init(active: "failed", sub: "failed", result: "timeout"))
+        #expect(try await wait.value?.wasToldToStop == false)
     }
 
     @Test

@@ -12,6 +12,7 @@ extension CommandOrder {
 
     package var unitSettings: [UnitSetting] {
         self.serviceSettings + self.placeSettings + self.accountSettings + self.timeSettings
+            + self.command.properties.map { UnitSetting($0) }
     }
 
     private var serviceSettings: [UnitSetting] {

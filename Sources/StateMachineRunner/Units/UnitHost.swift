@@ -13,6 +13,8 @@ package actor UnitHost: CommandHost {
     private let log: Logger
     /// Ends that no unit tells.
     private var ends: [CommandName: CommandEnd] = [:]
+    /// When commands that were started here began, by the monotonic clock.
+    private var starts: [CommandName: Duration] = [:]
     /// What runs and is being stopped.
     private var stopping: Set<CommandName> = []
 
@@ -32,7 +34,8 @@ package actor UnitHost: CommandHost {
             return
         }
         do throws(BusError) {
-            try await self.start(name, order.unitSettings)
+            let now = Self.now
+            if try await self.start(name, order.unitSettings) { self.starts[name] = now }
         } catch .refused(let error, let sentence) where Self.isFinal(error) {
             self.cannotBeExecuted(name, sentence)
         } catch {
@@ -76,6 +79,7 @@ package actor UnitHost: CommandHost {
             }
             if status != nil { try await self.remove(name) }
             self.ends[name] = nil
+            self.starts[name] = nil
         } catch {
             throw CommandHostError("cannot forget \(name.unit): \(error)")
         }
@@ -99,22 +103,26 @@ package actor UnitHost: CommandHost {
 
     // MARK: Starting
 
+    /// Returns false if there is one already.
     private func start(
         _ name: CommandName,
         _ settings: [UnitSetting]
-    ) async throws(BusError) {
+    ) async throws(BusError) -> Bool {
         do throws(BusError) {
             try await self.manager.start(name.unit, settings)
+            return true
         } catch .refused(Self.exists, let sentence) {
             if let status = try await self.status(of: name), !status.isGone {
                 let fields = try await self.manager.logFields(of: name.unit)
                 guard CommandName(name.label, logFields: fields) == name else {
                     throw .refused(name: Self.exists, sentence: sentence)
                 }
+                return false
             } else {
                 // One that somebody stopped is about to be forgotten.
                 _ = try await self.manager.status(of: name.unit) { $0?.isGone != true }
                 try await self.manager.start(name.unit, settings)
+                return true
             }
         }
     }
@@ -139,23 +147,26 @@ package actor UnitHost: CommandHost {
     // MARK: Ending
 
     private func awaitEnd(of name: CommandName) async throws(BusError) -> CommandEnd? {
-        // When it began is not known before it has.
-        let first = try await self.manager.status(of: name.unit) { status in
-            status.map { $0.hasBegun || $0.isGone } ?? true
-        }
-        guard let first, !first.isGone else { return self.ends[name] }
-        let began = try await self.manager.process(of: name.unit).started
+        let began = try await self.began(name)
         let last = try await self.manager.status(of: name.unit) { status in
-            guard let status else { return true }
-            return status.hasEnded || status.isGone
+            status.map { $0.hasEnded || $0.isGone } ?? true
         }
-        if let last, last.hasEnded, !self.stopping.contains(name), self.ends[name] == nil {
-            return CommandEnd(try await self.manager.process(of: name.unit))
-        }
+        guard began != nil || last != nil else { return self.ends[name] }
+        let wasStopped =
+            last.map { $0.isGone || $0.wasToldToStop } ?? true
+            || self.stopping.contains(name) || self.ends[name] != nil
+        if !wasStopped { return CommandEnd(try await self.manager.process(of: name.unit)) }
         // Such a unit is never gone but by being stopped: by us, by somebody's `systemctl stop`, or because
         // the machine goes down.
-        self.hasStopped(name, began: began)
+        self.hasStopped(name, began: began ?? .zero)
         return self.ends[name]
+    }
+
+    /// When a command began; nil if there is none.
+    private func began(_ name: CommandName) async throws(BusError) -> Duration? {
+        if let start = self.starts[name] { return start }
+        guard let status = try await self.status(of: name), !status.isGone else { return nil }
+        return try await self.manager.process(of: name.unit).started
     }
 
     private func hasStopped(_ name: CommandName, began: Duration) {

@@ -19,7 +19,7 @@ package actor UnitManager {
     private static let linger = 5
 
     private let address: ManagerAddress
-    private nonisolated let executor = QueueExecutor(label: "service manager")
+    private nonisolated let executor = QueueSerialExecutor(label: "service manager")
     private var bus: Bus?
     private var source: (any DispatchSourceRead)?
     private var waits = UnitWaits()
@@ -83,10 +83,7 @@ package actor UnitManager {
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let path = Bus.path(of: unit)
-                self.waits.append(
-                    .init(unit: unit, path: path, isMet: isMet, continuation: continuation),
-                    as: number
-                )
+                self.waits.append(.init(unit, path: path, isMet, continuation), as: number)
                 self.settle()
             }
         } onCancel: {

@@ -7,6 +7,9 @@ package struct UnitStatus: Hashable, Sendable {
     package let sub: String
     /// Whether the manager has still to do something with it: to start or to stop it.
     package let hasJob: Bool
+    /// Whether somebody has told the manager to stop it while it was waited for; whatever comes of that looks
+    /// like an end of its own.
+    package internal(set) var wasToldToStop = false
 
     package init(name: String, active: String, sub: String, hasJob: Bool) {
         self.name = name
@@ -14,6 +17,12 @@ package struct UnitStatus: Hashable, Sendable {
         self.sub = sub
         self.hasJob = hasJob
     }
+
+    /// It runs, and nobody wants anything else of it.
+    var isAtRest: Bool { self.active == "active" && !self.hasJob }
+
+    /// It is stopping because somebody wants it to, and not because its time is over.
+    var isBeingStopped: Bool { self.active == "deactivating" && self.hasJob }
 
     /// It is no longer being started.
     package var hasBegun: Bool { !["inactive", "activating"].contains(self.active) }

@@ -8,6 +8,21 @@ struct UnitWaits {
         let path: String
         let isMet: Condition
         let continuation: CheckedContinuation<Answer, Never>
+        /// Whether what is wanted of the unit next is that it stops.
+        fileprivate var isAtRest = false
+        fileprivate var wasToldToStop = false
+
+        init(
+            _ unit: String,
+            path: String,
+            _ isMet: @escaping Condition,
+            _ continuation: CheckedContinuation<Answer, Never>
+        ) {
+            self.unit = unit
+            self.path = path
+            self.isMet = isMet
+            self.continuation = continuation
+        }
     }
 
     private var waits: [Int: Wait] = [:]
@@ -27,6 +42,10 @@ struct UnitWaits {
             for wait in self.waits.values where wait.path == path { self.stale.insert(wait.unit) }
         case .moved(let name):
             if self.waits.values.contains(where: { $0.unit == name }) { self.stale.insert(name) }
+        case .asked(let name):
+            for (number, wait) in self.waits where wait.unit == name && wait.isAtRest {
+                self.waits[number]?.wasToldToStop = true
+            }
         case .reloaded: self.staleAll()
         case .other: break
         }
@@ -47,8 +66,14 @@ struct UnitWaits {
     mutating func answer(_ units: [String], _ found: [UnitStatus]) {
         let statuses = Dictionary(found.map { ($0.name, $0) }) { first, _ in first }
         for (number, wait) in self.waits where units.contains(wait.unit) {
-            let status = statuses[wait.unit]
-            guard wait.isMet(status) else { continue }
+            var status = statuses[wait.unit]
+            let wasToldToStop = wait.wasToldToStop || status?.isBeingStopped == true
+            status?.wasToldToStop = wasToldToStop
+            guard wait.isMet(status) else {
+                self.waits[number]?.wasToldToStop = wasToldToStop
+                self.waits[number]?.isAtRest = status?.isAtRest == true
+                continue
+            }
             self.waits[number] = nil
             wait.continuation.resume(returning: .success(status))
         }

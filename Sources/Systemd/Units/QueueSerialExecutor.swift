@@ -1,7 +1,7 @@
 internal import Dispatch
 
 /// A queue of its own as an actor's executor, for one that waits in calls of the system.
-final class QueueExecutor: SerialExecutor {
+final class QueueSerialExecutor: SerialExecutor {
     let queue: DispatchQueue
 
     init(label: String) { self.queue = DispatchQueue(label: label) }
