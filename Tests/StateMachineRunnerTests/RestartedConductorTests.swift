@@ -70,6 +70,41 @@ struct RestartedConductorTests {
         #expect(script.caughtUp() == ["record", #"tell {"exit":21} of 1"#])
     }
 
+    /// It was begun by the process before, and this one has not come to wait for it.
+    @Test func whatRunsIsStoppedForAChangeThatWasMadeMeanwhile() throws {
+        var script = try Self.working().restarted(known: [Self.run])
+        _ = script.agreed()
+        #expect(
+            script.change(2, "idle", from: "working", isReplay: true) == ["stop working-run-1"]
+        )
+        #expect(
+            script.stopped(Self.run) == ["forget working-run-1", "record", "begin idle-enter-1-2"]
+        )
+    }
+
+    @Test func whatRunsIsStoppedByAStopThatComesAtOnce() throws {
+        var script = try Self.working().restarted(known: [Self.run])
+        #expect(script.end(.stop) == ["stop working-run-1"])
+        #expect(script.stopped(Self.run) == ["record", "forget working-run-1", "finish"])
+        script = try Self.working().restarted(known: [Self.run])
+        #expect(script.end(.leave) == ["record", "finish"])
+    }
+
+    @Test func whatIsNotToBeAskedAboutIsStoppedAllTheSame() throws {
+        var script = try Self.working()
+        #expect(script.failed(Self.run, isStart: false) == ["wake 1s"])
+        #expect(script.change(2, "idle", from: "working") == ["stop working-run-1"])
+    }
+
+    @Test func aHookOfTheProcessBeforeIsStoppedByAStopThatComesAtOnce() throws {
+        var script = try Script()
+        _ = script.agreed()
+        _ = script.found(1, "idle")
+        let first = Script.name("idle", .enter(1), 1)
+        script = try script.restarted(known: [first])
+        #expect(script.end(.stop) == ["stop idle-enter-1-1"])
+    }
+
     @Test func whatIsLeftGoesOn() throws {
         var script = try Self.working()
         #expect(script.end(.leave) == ["record", "finish"])

@@ -262,6 +262,10 @@ extension Conductor {
             return false
         case .stopping where ending == .stop: return false
         case .nothing, .command, .stopping, .telling, .pausing:
+            if ending == .stop, let name = self.unwatched {
+                self.stop(name)
+                return false
+            }
             self.actions.append(.record)
             self.forgetRun()
             self.actions.append(.finish)
@@ -283,7 +287,12 @@ extension Conductor {
             self.stop(name)
             return false
         case .stopping, .finished: return false
-        case .nothing, .telling, .pausing: self.activity.cutShort()
+        case .nothing, .telling, .pausing:
+            if let name = self.unwatched {
+                self.stop(name)
+                return false
+            }
+            self.activity.cutShort()
         }
         self.forgetRun()
         self.run = nil
@@ -320,6 +329,7 @@ extension Conductor {
             // Nothing is declared to be run any more, or it is not known.
             guard isAgreed, let work = self.run else { return false }
             if case .command(let name) = self.activity.kind { self.stop(name) }
+            if let name = self.unwatched { self.stop(name) }
             guard work.phase != .over, !self.activity.isBusy else { return false }
             self.activity.cutShort()
             self.forgetRun()
@@ -406,6 +416,14 @@ extension Conductor {
             // What the file does not know has no commands.
             return nil
         }
+    }
+
+    /// What was begun and is not waited for: an earlier process began it, or it is not to be asked about at the
+    /// moment.
+    private var unwatched: CommandName? {
+        guard !self.activity.isBusy else { return nil }
+        if let hooks { return hooks.name }
+        return self.run?.phase == .running ? self.run?.name : nil
     }
 
     private mutating func stop(_ name: CommandName) {
