@@ -74,7 +74,7 @@ struct RunnerService: Sendable {
             return UnitHost(UnitManager(manager), log: logger)
         }
         logger.notice(
-            "commands are children: they end with this process, and have no cgroup and no journal of their own"
+            "commands are children: they end with this process, without a cgroup, a journal and properties of their own"
         )
         return try await ChildHost(remembering: memory)
     }

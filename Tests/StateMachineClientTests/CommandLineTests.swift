@@ -119,7 +119,7 @@ import Testing
         let error = await #expect(throws: ValidationError.self) { try await root.run() }
         #expect(
             error?.message.contains(
-                "ping, history, stats, machines, hold, release, guard, check, try, graph, replay or schema"
+                "ping, history, stats, status, machines, hold, release, guard, check, try, graph, replay or schema"
             ) == true
         )
     }

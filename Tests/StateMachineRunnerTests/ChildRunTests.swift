@@ -61,7 +61,7 @@ struct ChildRunTests {
             start: idle
             events: {play: {title: string, count: integer}}
             states:
-              idle: {when: {play: playing}}
+              idle: {enter: {command: [/bin/sh, -c, echo here >WITNESS]}, when: {play: playing}}
               playing:
                 fields: {title: string, count: integer}
                 run:
@@ -73,6 +73,7 @@ struct ChildRunTests {
         try await withRunningMachine(text) { machine in
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
+            #expect(try await machine.witness.next() == "here")
             let title = #"a  "b" 'c'\n$HOME `d` {count}"#
             let sent = try await machine.ask(
                 #"{"op":"send","event":"play","data":{"title":"a  \"b\" 'c'\\n$HOME `d` {count}","count":7}}"#

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import StateMachineDeclaration
 import TestSupport
 
 /// A machine with commands, its daemon, and its runner, in directories of a test's own.
@@ -16,6 +17,10 @@ final class RunningMachine: Sendable {
         self.place = place
         self.isDurable = isDurable
         self.witness = try Witness(at: "\(directory)/witness")
+        let reading = DeclarationReading(Array(text.utf8))
+        guard reading.declaration != nil else {
+            throw TestFailure("\(reading.problems.map { $0.line(in: "file") })")
+        }
         try self.write(text)
     }
 

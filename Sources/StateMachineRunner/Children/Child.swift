@@ -32,14 +32,19 @@ final class Child: Sendable {
 
     /// Starts it; returns when it runs, or has ended because it cannot.
     ///
-    /// - Throws: `CommandHostError` if the system has no room for it at the moment.
-    func start(_ order: CommandOrder) async throws(CommandHostError) {
+    /// `remember` is called before there is a process, and ``session`` says then how it will be known.
+    func start(
+        _ order: CommandOrder,
+        remember: () throws(CommandHostError) -> Void
+    ) async throws(CommandHostError) {
         let start: ChildStart
         do throws(ChildStart.Failure) {
             start = try ChildStart(order)
         } catch {
             return self.finish(.exit(error.status), after: .zero)
         }
+        self.state.withLock { $0.session = start.session }
+        try remember()
         guard let timer = KernelClock().timer({ self.timeIsUp() }) else {
             throw CommandHostError("there is no timer left for \(order.name)")
         }
@@ -57,6 +62,7 @@ final class Child: Sendable {
                 }
                 self.finish(self.kind(of: status), after: began.duration(to: clock.now))
             } catch {
+                self.state.withLock { $0.session = nil }
                 if let trouble = error.trouble { beginning.yield(CommandHostError(trouble)) }
                 self.finish(.exit(error.status), after: .zero)
             }

@@ -22,7 +22,7 @@ package final class ChildHost: CommandHost {
         self.ledger = directory.map { ChildLedger(in: $0.path) }
         guard let ledger else { return }
         let left = try ledger.sessions()
-        for session in left { await session.end(after: session.grace) }
+        for session in left { await session.endLeftovers() }
         if !left.isEmpty { try ledger.write([]) }
     }
 
@@ -32,8 +32,7 @@ package final class ChildHost: CommandHost {
         let child = Child(on: self.executor)
         self.children.withLock { $0[order.name] = child }
         do throws(CommandHostError) {
-            try await child.start(order)
-            try self.remember()
+            try await child.start(order) { () throws(CommandHostError) in try self.remember() }
         } catch {
             await child.clear()
             self.children.withLock { $0[order.name] = nil }

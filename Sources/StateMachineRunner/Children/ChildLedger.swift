@@ -2,7 +2,7 @@ import StateMachineClient
 import StateMachineDeclaration
 import SystemPackage
 
-/// The file that says which children there are, for a runner that finds what a killed one has left.
+/// The file that says which children there are, or may be in a moment, for a runner that finds what a killed one has left.
 struct ChildLedger: Sendable {
     private let file: WholeFile
 

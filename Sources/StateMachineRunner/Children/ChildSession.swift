@@ -8,6 +8,7 @@ struct ChildSession: Hashable, Sendable {
     /// 20 ms: of the 100 within which a state follows the end of a command.
     private static let interval = Duration.milliseconds(20)
 
+    /// 0 as long as there is none.
     let leader: pid_t
     /// When the leader began, in the kernel's ticks since the machine's start; 0 if it had ended already.
     let start: UInt64
@@ -16,17 +17,18 @@ struct ChildSession: Hashable, Sendable {
     /// From SIGTERM to SIGKILL.
     let grace: Duration
 
-    init(leader: pid_t, start: UInt64, token: String, grace: Duration) {
+    /// One that was begun, or is to be.
+    init(leader: pid_t = 0, start: UInt64 = 0, token: String = newToken(), grace: Duration) {
         self.leader = leader
         self.start = start
         self.token = token
         self.grace = grace
     }
 
-    /// One whose leader has just begun.
-    init(leader: pid_t, token: String, grace: Duration) {
+    /// The same when its leader has just begun.
+    func led(by leader: pid_t) -> ChildSession {
         let start = ProcessEntry(leader)?.start ?? 0
-        self.init(leader: leader, start: start, token: token, grace: grace)
+        return ChildSession(leader: leader, start: start, token: self.token, grace: self.grace)
     }
 
     /// As systemd has it: 32 hexadecimal digits.
@@ -45,13 +47,21 @@ struct ChildSession: Hashable, Sendable {
     }
 
     /// Ends all of them, by SIGTERM and after that time by SIGKILL; returns when none is left.
-    func end(after grace: Duration) async {
+    func end(after grace: Duration) async { await self.end(after: grace, among: self.members) }
+
+    /// The same for those of a process that is gone, of which perhaps not even the leader is known.
+    func endLeftovers() async { await self.end(after: self.grace, among: self.leftovers) }
+
+    private func end(
+        after grace: Duration,
+        among processes: (Set<ProcessEntry>) -> [ProcessEntry]
+    ) async {
         var known: Set<ProcessEntry> = []
         var isTold: Set<ProcessEntry> = []
         let clock = QuietClock()
         let deadline = clock.now.advanced(by: grace)
         while true {
-            let members = self.members(knowing: known)
+            let members = processes(known)
             guard !members.isEmpty else { return }
             known.formUnion(members)
             let isLate = clock.now >= deadline
@@ -64,7 +74,7 @@ struct ChildSession: Hashable, Sendable {
                 try await clock.sleep(for: Self.interval)
             } catch {
                 // Nobody waits for it any more; what is left is killed.
-                for process in self.members(knowing: known) { kill(process.pid, SIGKILL) }
+                for process in processes(known) { kill(process.pid, SIGKILL) }
                 return
             }
         }
@@ -84,6 +94,15 @@ struct ChildSession: Hashable, Sendable {
             guard process.session == self.leader, !process.isDead else { return false }
             return isOurs || known.contains(process) || process.has("INVOCATION_ID", self.token)
         }
+    }
+
+    /// Those that bear the token, and all of their sessions.
+    private func leftovers(knowing known: Set<ProcessEntry>) -> [ProcessEntry] {
+        let all = ProcessEntry.all().filter { !$0.isDead && $0.pid != getpid() }
+        let own = all.filter { known.contains($0) || $0.has("INVOCATION_ID", self.token) }
+        // One that was not given a session of its own would be in this process's.
+        let sessions = Set(own.map(\.session)).subtracting([getsid(0)])
+        return all.filter { own.contains($0) || sessions.contains($0.session) }
     }
 }
 

@@ -24,17 +24,16 @@ struct ChildStart: Sendable {
 
     private let configuration: Configuration
     private let input: [UInt8]
-    private let token: String
-    private let grace: Duration
+    /// How the processes of it will be known; which one leads them is not known yet.
+    let session: ChildSession
 
     /// - Throws: ``Failure`` if there is no such user or group, or the file with the environment cannot be read.
     init(_ order: CommandOrder) throws(Failure) {
         let command = order.command
-        self.token = ChildSession.newToken()
-        self.grace = command.stop
+        self.session = ChildSession(grace: command.stop)
         self.input = order.input
         let account = try ChildAccount.of(command)
-        var variables = ["PATH": Self.path, "INVOCATION_ID": self.token]
+        var variables = ["PATH": Self.path, "INVOCATION_ID": self.session.token]
         for name in ["LANG", "XDG_RUNTIME_DIR"] {
             // What belongs to this user does not belong to another.
             guard name == "LANG" || account == nil, let value = getenv(name) else { continue }
@@ -80,8 +79,7 @@ struct ChildStart: Sendable {
                 output: .currentStandardOutput,
                 error: .currentStandardError
             ) { execution in
-                let leader = execution.processIdentifier.value
-                started(ChildSession(leader: leader, token: self.token, grace: self.grace))
+                started(self.session.led(by: execution.processIdentifier.value))
             }
             return result.terminationStatus
         } catch let error as SubprocessError {

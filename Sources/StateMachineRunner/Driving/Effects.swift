@@ -35,6 +35,9 @@ struct Effects {
     private var alarm: (any StayTimer)?
     /// Ends when the command that was begun last is there, or is not going to be.
     private var begun: AsyncStream<Void>?
+    private var hasReported = false
+    /// Why it cannot be seen what runs; nil if it can.
+    private var reportProblem: String?
     private var isEnding = false
     /// From SIGTERM to SIGKILL, of the command that was begun last.
     private var grace = Duration.seconds(60)
@@ -84,7 +87,7 @@ struct Effects {
         _ conductor: Conductor,
         in group: inout TaskGroup<Void>
     ) async {
-        var isSeen = false
+        var isSeen = !self.hasReported
         while !self.pending.isEmpty, !self.isFinished {
             let action = self.pending.removeFirst()
             switch action {
@@ -116,9 +119,11 @@ struct Effects {
             case .finish: self.isFinished = true
             }
         }
-        if isSeen, let problem = self.report.write(conductor.record, self.tally) {
-            self.log.unseen(problem)
-        }
+        guard isSeen else { return }
+        self.hasReported = true
+        let problem = self.report.write(conductor.record, self.tally)
+        if let problem, problem != self.reportProblem { self.log.unseen(problem) }
+        self.reportProblem = problem
     }
 
     /// Puts it on the disk unless it is there; false if that is to be tried again.

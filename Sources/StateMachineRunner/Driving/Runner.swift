@@ -49,36 +49,46 @@ package final class Runner {
     ///
     /// - Throws: `RunnerError` if it cannot go on.
     package func run(heeding signals: AsyncStream<RunnerSignal>) async throws(RunnerError) {
-        var conductor = try await self.begin()
-        let (credits, credit) = AsyncStream.makeStream(of: Void.self)
         let result = await withTaskGroup(of: Void.self) { group -> Result<Void, RunnerError> in
             let post = self.post
-            let intake = LineIntake(client: Client(self.configuration.directory)) { post.yield($0) }
-            let since = conductor.since
-            group.addTask { await intake.run(since: since, credits: credits) }
             group.addTask { for await signal in signals { post.yield(.signal(signal)) } }
             defer { group.cancelAll() }
-            for await event in self.events {
-                do throws(RunnerError) {
-                    self.effects.add(try self.taken(event, by: &conductor))
-                } catch {
-                    return .failure(error)
-                }
-                await self.effects.perform(conductor, in: &group)
-                if self.effects.isFinished { break }
-                if self.isReaderWaiting, conductor.backlog < Self.backlogLimit {
-                    self.isReaderWaiting = false
-                    credit.yield()
-                }
+            do throws(RunnerError) {
+                guard let conductor = try await self.begin() else { return .success(()) }
+                try await self.conduct(conductor, &group)
+                return .success(())
+            } catch {
+                return .failure(error)
             }
-            return .success(())
         }
         self.effects.end()
         try result.get()
     }
 
-    /// Looks at what the runner before this one has left.
-    private func begin() async throws(RunnerError) -> Conductor {
+    private func conduct(
+        _ beginning: Conductor,
+        _ group: inout TaskGroup<Void>
+    ) async throws(RunnerError) {
+        var conductor = beginning
+        let post = self.post
+        let (credits, credit) = AsyncStream.makeStream(of: Void.self)
+        let intake = LineIntake(client: Client(self.configuration.directory)) { post.yield($0) }
+        let since = conductor.since
+        group.addTask { await intake.run(since: since, credits: credits) }
+        await self.effects.perform(conductor, in: &group)
+        for await event in self.events {
+            self.effects.add(try self.taken(event, by: &conductor))
+            await self.effects.perform(conductor, in: &group)
+            if self.effects.isFinished { return }
+            if self.isReaderWaiting, conductor.backlog < Self.backlogLimit {
+                self.isReaderWaiting = false
+                credit.yield()
+            }
+        }
+    }
+
+    /// Looks at what the runner before this one has left; nil if it is to end before it could.
+    private func begin() async throws(RunnerError) -> Conductor? {
         let label = self.configuration.label
         let record = try self.effects.record(of: label)
         var trouble = GrowingPause()
@@ -102,13 +112,24 @@ package final class Runner {
             } catch {
                 let pause = trouble.next()
                 self.log.trouble(error, retryingIn: pause)
-                do {
-                    try await QuietClock().sleep(for: pause)
-                } catch {
-                    throw RunnerError("ended before it had begun")
-                }
+                self.effects.rereadLater(pause)
+                guard await self.isGoingOn() else { return nil }
             }
         }
+    }
+
+    /// Waits for the end of a pause; false if it is a signal that ends it.
+    private func isGoingOn() async -> Bool {
+        for await event in self.events {
+            switch event {
+            case .rereadDue: return true
+            case .signal(.stop), .signal(.leave): return false
+            case .signal(.reread), .line, .connected, .disconnected, .gaveUp, .ended, .failed,
+                .stopped, .told, .woke, .recordDue:
+                continue
+            }
+        }
+        return false
     }
 
     private func taken(

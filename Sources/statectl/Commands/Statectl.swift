@@ -30,6 +30,7 @@ struct Statectl: AsyncParsableCommand {
             PingCommand.self,
             HistoryCommand.self,
             StatsCommand.self,
+            StatusCommand.self,
             MachinesCommand.self,
             HoldCommand.self,
             ReleaseCommand.self,
@@ -47,7 +48,7 @@ struct Statectl: AsyncParsableCommand {
     func run() async throws {
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "stats, machines, hold, release, guard, check, try, graph, replay or schema"
+                + "stats, status, machines, hold, release, guard, check, try, graph, replay or schema"
         )
     }
 

@@ -19,10 +19,11 @@ struct StatsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let reply = try await self.options.client.reply(to: .stats)
+        let client = try self.options.client
+        let reply = try await client.reply(to: .stats)
         guard reply.isOK == true else { try self.options.refuse(reply) }
         if self.prometheus {
-            try StandardOutput.offer(PrometheusText.text(reply))
+            try StandardOutput.offer(PrometheusText.text(reply, RunnerState(in: client.directory)))
         } else {
             try self.options.print(reply) { text in
                 StatsText(style: text.style, userName: text.userName).text(reply)

@@ -104,7 +104,7 @@ struct LineText {
         return seconds < 1 ? "just now" : "\(Self.span(seconds)) ago"
     }
 
-    private static func span(_ seconds: Int64) -> String {
+    static func span(_ seconds: Int64) -> String {
         switch seconds {
         case ..<120: "\(seconds) s"
         case ..<7200: "\(seconds / 60) min"

@@ -7,9 +7,9 @@ enum PrometheusText {
         name: String, type: String, help: String, values: [(labels: String, value: String)]
     )
 
-    /// The format's lines, without the last one's newline.
-    static func text(_ reply: Line) -> String {
-        (self.counters(reply) + self.gauges(reply)).map { metric in
+    /// The format's lines, without the last one's newline; those of commands only where somebody runs them.
+    static func text(_ reply: Line, _ runner: RunnerState? = nil) -> String {
+        (self.counters(reply) + self.gauges(reply) + self.commands(runner)).map { metric in
             let name = "statemachine_\(metric.name)"
             let head = "# HELP \(name) \(metric.help)\n# TYPE \(name) \(metric.type)"
             return ([head] + metric.values.map { "\(name)\($0.labels) \($0.value)" })
@@ -60,6 +60,32 @@ enum PrometheusText {
                 [("", "\(uptime / 1000).\(self.thousandths(uptime % 1000))")]
             ),
         ]
+    }
+
+    private static func commands(_ runner: RunnerState?) -> [Metric] {
+        guard let runner, runner.isThere else { return [] }
+        let rows = runner.json["commands"]?.elements ?? []
+        let counters = [
+            ("runs", "command_runs_total", "Commands begun, each attempt counted."),
+            ("failures", "command_failures_total", "Commands that ended as nobody had thought of."),
+            ("seconds", "command_seconds_total", "How long those took that have ended."),
+        ]
+        let metrics = counters.map { key, name, help -> Metric in
+            let values = rows.compactMap { row in row[key].map { (self.labels(row), $0.shortText) }
+            }
+            return (name, "counter", help, values)
+        }
+        let isBusy = runner.json["running"] != nil
+        return metrics + [
+            ("command_running", "gauge", "Whether a command runs.", [("", isBusy ? "1" : "0")])
+        ]
+    }
+
+    private static func labels(_ row: JSONValue) -> String {
+        let labels = ["state", "key"].map { key in
+            "\(key)=\(JSONValue.string(row[key]?.string ?? ""))"
+        }
+        return "{\(labels.joined(separator: ","))}"
     }
 
     /// A sum, which may be larger than any integer: a daemon may say anything.

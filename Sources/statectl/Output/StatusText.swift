@@ -1,0 +1,59 @@
+import StateMachineClient
+import StateMachineCore
+
+/// A machine and what runs in it, as people are shown it: a line for each thing, with its name before it.
+struct StatusText {
+    let text: LineText
+
+    /// Several lines, without the last one's newline.
+    func text(_ reply: Line, _ runner: RunnerState?) -> String {
+        var rows = [("state", self.text.report(reply))]
+        if let running = runner?.json["running"] {
+            rows.append(("running", self.command(running, "since", "for")))
+        }
+        if let next = runner?.json["next"] {
+            rows.append(("next", self.command(next, "at", "in")))
+        }
+        if let failure = runner?.json["lastFailure"] {
+            let end = failure["end"]?.string?.printable ?? "?"
+            rows.append(("failed", "\(self.command(failure, "at", nil)): \(end)"))
+        }
+        rows.append(("runner", self.runner(runner)))
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { name, value in
+            "\(self.text.style.text(name.padded(to: width), as: .label))   \(value)"
+        }
+        .joined(separator: "\n")
+    }
+
+    private func runner(_ runner: RunnerState?) -> String {
+        guard let runner else { return self.text.aside("none; nothing is run") }
+        let pid = runner.json["pid"]?.shortText ?? "?"
+        guard runner.isThere else {
+            return self.text.style.text(
+                "gone without a word (pid \(pid)); what stands here is what it knew",
+                as: .notice
+            )
+        }
+        return self.text.aside("pid \(pid)")
+    }
+
+    /// `working run, attempt 2, for 12 s`; with nil for a word how long ago.
+    private func command(_ json: JSONValue, _ key: String, _ word: String?) -> String {
+        var parts = [
+            [json["state"], json["key"]].map { $0?.string?.printable ?? "?" }.joined(
+                separator: " "
+            ),
+            "attempt \(json["attempt"]?.shortText ?? "?")",
+        ]
+        if let time = json[key]?.string.flatMap({ WallTime(rfc3339: $0) }) {
+            let seconds = (self.text.now.microseconds - time.microseconds) / 1_000_000
+            if let word {
+                parts.append("\(word) \(LineText.span(Int64(max(0, abs(seconds)))))")
+            } else {
+                parts.append(LineText.age(of: time, at: self.text.now))
+            }
+        }
+        return parts.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,65 @@
+import Glibc
+import StateMachineClient
+import SystemPackage
+
+/// What the runner of a machine has said last of itself: `runner.json` beside the daemon's doors.
+struct RunnerState {
+    /// Bytes that are read of it.
+    ///
+    /// 1 MiB: 256 states with a few commands each have a tenth of it.
+    private static let limit = 1 << 20
+
+    /// All of it.
+    let json: JSONValue
+    /// Whether the process that wrote it is still there.
+    let isThere: Bool
+
+    /// Nil if there is no such file, or it is none.
+    init?(in directory: RuntimeDirectory) {
+        let bytes: [UInt8]
+        do {
+            let file = try FileDescriptor.open(
+                FilePath("\(directory.path)/runner.json"),
+                .readOnly,
+                options: [.closeOnExec, .noFollow, .nonBlocking]
+            )
+            bytes = try file.closeAfter {
+                try [UInt8](unsafeUninitializedCapacity: Self.limit) { buffer, count in
+                    count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+                }
+            }
+        } catch {
+            // Nobody runs commands here.
+            return nil
+        }
+        guard let json = JSONValue(parsing: String(decoding: bytes, as: UTF8.self)),
+            let pid = json["pid"]?.integer.flatMap({ pid_t(exactly: $0) })
+        else { return nil }
+        self.json = json
+        self.isThere = Self.isThere(pid, since: json["start"]?.integer)
+    }
+
+    /// Whether the process of that number is the one that began then, in ticks; where that cannot be seen, whether
+    /// there is one.
+    private static func isThere(_ pid: pid_t, since start: Int64?) -> Bool {
+        guard kill(pid, 0) == 0 || errno == EPERM else { return false }
+        do {
+            let file = try FileDescriptor.open(
+                FilePath("/proc/\(pid)/stat"),
+                .readOnly,
+                options: .closeOnExec
+            )
+            let text = try file.closeAfter {
+                var buffer = [UInt8](repeating: 0, count: 4096)
+                let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
+                return String(decoding: buffer[..<count], as: UTF8.self)
+            }
+            // After the name in brackets: the third field of proc(5) and what follows; the 22nd is the start.
+            let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+            return fields.count > 19 ? Int64(fields[19]) == start : true
+        } catch {
+            // Of another user's, where those are hidden.
+            return true
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import Glibc
+import Subprocess
+import TestSupport
+import Testing
+
+/// `statectl status` and `stats --prometheus` of a machine with commands.
+@Suite(.timeLimit(.minutes(5)))
+struct StatusTests {
+    private static let text = """
+        machine: shown
+        start: idle
+        events: {go: {}, retry: {}}
+        states:
+          idle: {when: {go: working, retry: trying}}
+          working:
+            run: [/bin/sh, -c, 'echo runs >WITNESS; exec sleep 1000']
+            when: {retry: trying}
+          trying:
+            run:
+              command: [/bin/sh, -c, 'echo tries >WITNESS; exit 3']
+              retry: {times: 1, wait: 1h}
+            failed: idle
+        """
+
+    private static func statectl(
+        _ machine: RunningMachine,
+        _ words: String...
+    ) async throws -> String {
+        let result = try await BuiltProduct.statectl.run(
+            ["--runtime-directory", machine.run, "--color", "never"] + words
+        )
+        #expect(result.status == .exited(0), "\(result.errors)")
+        return result.output
+    }
+
+    private static func status(_ machine: RunningMachine) async throws -> JSONLine {
+        let text = try await Self.statectl(machine, "status", "--json")
+        return try JSONLine(String(text.dropLast()))
+    }
+
+    /// The status once it says that; the runner says it as soon as it can.
+    private static func status(
+        _ machine: RunningMachine,
+        having key: String
+    ) async throws -> JSONLine {
+        for _ in 0..<600 {
+            let status = try await Self.status(machine)
+            if status.item("runner")?.has(key) == true { return status }
+            _ = try await blocking { usleep(50_000) }
+        }
+        throw TestFailure("there was never \(key): \(machine.said)")
+    }
+
+    @Test func whatRunsAndWhatFailedIsShown() async throws {
+        try await withRunningMachine(Self.text) { machine in
+            let daemon = try await machine.startDaemon()
+            let none = try await Self.status(machine)
+            #expect(none.state == "idle" && none.has("runner") && none.item("runner") == nil)
+            #expect(
+                try await Self.statectl(machine, "status").contains("runner   none; nothing is run")
+            )
+            #expect(
+                try await !Self.statectl(machine, "stats", "--prometheus").contains("command_")
+            )
+
+            var runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            #expect(try await machine.witness.next() == "runs")
+            let running = try await Self.status(machine, having: "running")
+            #expect(running.state == "working" && running.int("stay") == 1)
+            let own = try #require(running.item("runner"))
+            #expect(own.int("pid") == Int(runner.pid) && own.bool("isThere") == true)
+            #expect(own.string("machine") == "shown" && !own.has("start"))
+            let command = try #require(own.item("running"))
+            #expect(command.state == "working" && command.string("key") == "run")
+            #expect(command.int("attempt") == 1 && command.int("stay") == 1)
+            let lines = try await Self.statectl(machine, "status").split(separator: "\n")
+            #expect(lines.count == 3)
+            #expect(lines[1].hasPrefix("running   working run, attempt 1, for "))
+            #expect(lines[2] == "runner    pid \(runner.pid)")
+
+            _ = try await machine.ask("send retry")
+            #expect(try await machine.witness.next() == "tries")
+            let trying = try await Self.status(machine, having: "next")
+            let next = try #require(trying.item("runner")?.item("next"))
+            #expect(next.state == "trying" && next.int("attempt") == 2)
+            let failure = try #require(trying.item("runner")?.item("lastFailure"))
+            #expect(failure.string("end") == "exit 3" && failure.int("attempt") == 1)
+            let text = try await Self.statectl(machine, "status")
+            #expect(text.contains("\nnext     trying run, attempt 2, in "), "\(text)")
+            #expect(text.contains("\nfailed   trying run, attempt 1, "), "\(text)")
+            #expect(text.contains(": exit 3\n"), "\(text)")
+
+            let metrics = try await Self.statectl(machine, "stats", "--prometheus")
+                .split(separator: "\n")
+            #expect(
+                metrics.contains(#"statemachine_command_runs_total{state="trying",key="run"} 1"#)
+            )
+            #expect(
+                metrics.contains(
+                    #"statemachine_command_failures_total{state="trying",key="run"} 1"#
+                )
+            )
+            #expect(metrics.contains("statemachine_command_running 0"))
+
+            runner.send(SIGKILL)
+            _ = try await runner.ended()
+            #expect(try await Self.status(machine).item("runner")?.bool("isThere") == false)
+            #expect(
+                try await Self.statectl(machine, "status").contains("gone without a word (pid ")
+            )
+            runner = try await machine.startRunner()
+            // What is tried again in an hour is so still.
+            #expect(try await Self.status(machine, having: "next").state == "trying")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+}
