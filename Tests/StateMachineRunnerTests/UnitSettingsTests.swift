@@ -37,11 +37,17 @@ struct UnitSettingsTests {
 
     @Test
     func wordsAreWhatTheyAre() throws {
-        let words = ["/usr/bin/play", "--", "a b $HOME ${PATH} %h \"'\n"]
+        let words = ["/usr/bin/play", "--", "a b $HOME ${PATH} $$ %h \"'\n"]
         let values = try self.values(of: self.order(words))
         #expect(
-            values["ExecStartEx"]
-                == .commands([.init(words[0], words: words, flags: ["no-env-expand"])])
+            values["ExecStart"]
+                == .commands([
+                    .init(
+                        words[0],
+                        words: ["/usr/bin/play", "--", "a b $$HOME $${PATH} $$$$ %h \"'\n"],
+                        mayFail: false
+                    )
+                ])
         )
         #expect(values["StandardInputData"] == .bytes(Array("{}\n".utf8)))
         #expect(values["RemainAfterExit"] == .boolean(true))
@@ -96,8 +102,8 @@ struct UnitSettingsTests {
     func programs(_ word: String, _ directory: String, _ program: String) throws {
         let order = try self.order([word], ", directory: \(directory)")
         #expect(
-            self.values(of: order)["ExecStartEx"]
-                == .commands([.init(program, words: [word], flags: ["no-env-expand"])])
+            self.values(of: order)["ExecStart"]
+                == .commands([.init(program, words: [word], mayFail: false)])
         )
     }
 

@@ -28,7 +28,7 @@ struct UnitManagerTests {
             (.unsigned32(1), "u"),
             (.text("é"), "s"), (.texts(["a", ""]), "as"), (.bytes([0, 255]), "ay"),
             (.byteTexts([[1], []]), "aay"), (.files([.init("/a", mayBeMissing: true)]), "a(sb)"),
-            (.commands([.init("/a", words: ["a", "b"], flags: [])]), "a(sasas)"),
+            (.commands([.init("/a", words: ["a", "b"], mayFail: false)]), "a(sasb)"),
             (.filter(isAllowing: false, ["x"]), "(bas)"),
         ]
         try await self.manager.start(

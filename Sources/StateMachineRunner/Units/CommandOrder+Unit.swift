@@ -16,17 +16,18 @@ extension CommandOrder {
     }
 
     private var serviceSettings: [UnitSetting] {
-        // Words are what they are: without the flag systemd would put variables' values into them.
+        // A dollar is a dollar: systemd is not to put variables' values into words. It has a flag for that in
+        // `ExecStartEx`, which 252 writes down in a way that it cannot read when it is reloaded.
         let program = BusValue.Command(
             self.program,
-            words: self.words,
-            flags: ["no-env-expand"]
+            words: self.words.map { $0.doublingDollars },
+            mayFail: false
         )
         return [
             UnitSetting("Description", .text(self.title)),
             // What cannot be executed fails at once.
             UnitSetting("Type", .text("exec")),
-            UnitSetting("ExecStartEx", .commands([program])),
+            UnitSetting("ExecStart", .commands([program])),
             // Its end is there to be read until it is forgotten.
             UnitSetting("RemainAfterExit", .boolean(true)),
             UnitSetting("StartLimitIntervalUSec", .unsigned(0)),
@@ -84,6 +85,15 @@ extension MachineLabel {
     /// The unit of the daemon that has the machine.
     fileprivate var daemonUnit: String {
         self.instance.map { "statemachine@\($0).service" } ?? "statemachine.service"
+    }
+}
+
+extension String {
+    fileprivate var doublingDollars: String {
+        String(
+            decoding: self.utf8.flatMap { $0 == UInt8(ascii: "$") ? [$0, $0] : [$0] },
+            as: UTF8.self
+        )
     }
 }
 

@@ -60,7 +60,7 @@ final class BusMessage {
                 for text in texts { try self.append(text) }
             }
         case .commands(let commands):
-            try self.fill("a", of: "(sasas)") { () throws(BusError) in
+            try self.fill("a", of: "(sasb)") { () throws(BusError) in
                 for command in commands { try self.append(command) }
             }
         case .files(let files):
@@ -98,10 +98,10 @@ final class BusMessage {
     }
 
     private func append(_ command: BusValue.Command) throws(BusError) {
-        try self.fill("r", of: "sasas") { () throws(BusError) in
+        try self.fill("r", of: "sasb") { () throws(BusError) in
             try self.append(command.program)
             try self.append(command.words)
-            try self.append(command.flags)
+            try self.append(command.mayFail)
         }
     }
 

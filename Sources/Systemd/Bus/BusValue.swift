@@ -9,8 +9,8 @@ package enum BusValue: Hashable, Sendable {
     case bytes([UInt8])
     /// Texts that may be no text.
     case byteTexts([[UInt8]])
-    /// Programs with their words, the first of which is what the program is told it is called, and with
-    /// flags of systemd.service(5), as `no-env-expand`.
+    /// Programs with their words, the first of which is what the program is told it is called. In words `$`
+    /// begins a variable, and `$$` is a dollar: systemd.service(5).
     case commands([Command])
     /// Files, and whether each may be missing.
     case files([File])
@@ -20,12 +20,13 @@ package enum BusValue: Hashable, Sendable {
     package struct Command: Hashable, Sendable {
         package let program: String
         package let words: [String]
-        package let flags: [String]
+        /// Whether it does not matter how it ends.
+        package let mayFail: Bool
 
-        package init(_ program: String, words: [String], flags: [String]) {
+        package init(_ program: String, words: [String], mayFail: Bool) {
             self.program = program
             self.words = words
-            self.flags = flags
+            self.mayFail = mayFail
         }
     }
 
@@ -50,7 +51,7 @@ package enum BusValue: Hashable, Sendable {
         case .texts: "as"
         case .bytes: "ay"
         case .byteTexts: "aay"
-        case .commands: "a(sasas)"
+        case .commands: "a(sasb)"
         case .files: "a(sb)"
         case .filter: "(bas)"
         }
