@@ -277,8 +277,9 @@ struct ConductorTests {
         // Somebody has cleared it away.
         #expect(script.ended(run, nil) == ["wake 4s"])
         #expect(script.woke() == ["record", "begin working-run-1"])
-        // A change ends that too.
+        // It may have been started all the same.
         _ = script.failed(run, isStart: true)
-        #expect(script.change(2, "asking", from: "working") == ["soon"])
+        #expect(script.change(2, "asking", from: "working") == ["stop working-run-1"])
+        #expect(script.stopped(run, nil) == ["forget working-run-1", "soon"])
     }
 }

@@ -168,8 +168,8 @@ package struct Conductor: Sendable {
         let pause = self.trouble.next()
         self.actions.append(.note(.trouble(name, error.description, retryingIn: pause)))
         if isStart {
-            self.hooks?.lost()
-            self.run?.lost()
+            self.hooks?.doubted()
+            self.run?.doubted()
         }
         self.pause(pause)
         return self.advanced(now)

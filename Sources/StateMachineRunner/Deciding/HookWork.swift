@@ -39,6 +39,8 @@ package struct HookWork: Hashable, Sendable {
     package internal(set) var since: WallTime?
     /// Whether the host still has the end of an attempt of the next one, which has been taken.
     private var isKept = false
+    /// Whether starting it failed, which says nothing of whether it runs.
+    private var isUncertain = false
 
     init(_ change: Change, left: NamedState?, leftStay: UInt64?) {
         self.change = change
@@ -66,7 +68,12 @@ package struct HookWork: Hashable, Sendable {
             self.phase = .running(hook.order.name)
             self.since = now
             return .begin(hook.order, afresh: self.isKept)
-        case .running(let name): return .await(name)
+        case .running(let name):
+            guard self.isUncertain, mayBegin, let hook, hook.order.name == name else {
+                return .await(name)
+            }
+            self.isUncertain = false
+            return .begin(hook.order, afresh: false)
         case .pausing(let until):
             let longest = hook?.command.retry?.longest ?? .zero
             return .pause(min(max(.zero, now.duration(to: until)), longest))
@@ -83,6 +90,7 @@ package struct HookWork: Hashable, Sendable {
     ) -> Duration? {
         guard let key = self.name?.key else { return nil }
         self.isKept = true
+        self.isUncertain = false
         switch kind {
         case .exit(0): break
         case .stopped:
@@ -105,10 +113,14 @@ package struct HookWork: Hashable, Sendable {
         return nil
     }
 
-    /// The command was stopped at the end of this process, or was never begun, or is gone: it is begun again.
+    /// The command was stopped at the end of this process, or is not there: it is begun again.
     mutating func lost() {
         if case .running = self.phase { self.phase = .due }
+        self.isUncertain = false
     }
+
+    /// The command could not be started, or perhaps it could: it is started again, unless it is there.
+    mutating func doubted() { self.isUncertain = self.name != nil }
 
     /// The time of a pause has come.
     mutating func woke() {

@@ -26,6 +26,8 @@ package struct RunWork: Hashable, Sendable {
     package internal(set) var since: WallTime?
     /// Whether the host still has the end of an attempt, which has been taken.
     var isKept = false
+    /// Whether starting it failed, which says nothing of whether it runs.
+    private var isUncertain = false
 
     init() {}
 
@@ -53,7 +55,10 @@ package struct RunWork: Hashable, Sendable {
             self.name = order.name
             self.since = now
             return .begin(order, afresh: self.isKept)
-        case .running: return self.name.map { .await($0) } ?? .done
+        case .running:
+            guard self.isUncertain, let order else { return self.name.map { .await($0) } ?? .done }
+            self.isUncertain = false
+            return .begin(order, afresh: false)
         case .pausing(let until):
             // The wall's clock may have been set meanwhile.
             let longest = run?.command.retry?.longest ?? .zero
@@ -67,12 +72,17 @@ package struct RunWork: Hashable, Sendable {
     mutating func ended(_ end: RunEnd) {
         self.phase = .ended(end)
         self.isKept = true
+        self.isUncertain = false
     }
 
-    /// The command may not have begun, or is gone: it is begun again.
+    /// The command is not there: it is begun again.
     mutating func lost() {
         if self.phase == .running { self.phase = .due }
+        self.isUncertain = false
     }
+
+    /// The command could not be started, or perhaps it could: it is started again, unless it is there.
+    mutating func doubted() { self.isUncertain = self.phase == .running }
 
     /// The time of a pause has come.
     mutating func woke() {
