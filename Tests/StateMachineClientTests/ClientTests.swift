@@ -56,8 +56,9 @@ import Testing
         let control = ScriptedDoor([.awaitRequest, .send(Self.yes), .close])
         try await ScriptedDaemon.with(control: control) { daemon in
             let path = daemon.directory.socketPath(of: .control)
+            // With time enough for a script that is kept from running.
             await #expect(throws: ClientError.lost(path: path)) {
-                try await daemon.client.reply(to: .get)
+                try await daemon.client.reply(to: .get, within: .seconds(300))
             }
         }
     }
@@ -103,13 +104,13 @@ import Testing
             _ = try await daemon.client.wait(
                 until: ["a"],
                 since: "e:1",
-                timeout: .seconds(30),
+                timeout: .seconds(300),
                 clock: clock
             )
             let (first, second) = (control.requests[1], control.requests[3])
-            #expect(first == #"{"op":"wait","until":["a"],"since":"e:1","timeoutMs":30000}"#)
+            #expect(first == #"{"op":"wait","until":["a"],"since":"e:1","timeoutMs":300000}"#)
             let line = try #require(JSONValue(parsing: second))
-            let left = Duration.seconds(30) - clock.now.offset
+            let left = Duration.seconds(300) - clock.now.offset
             #expect(line["timeoutMs"]?.integer == Request.milliseconds(left))
         }
     }
