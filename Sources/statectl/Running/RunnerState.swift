@@ -54,9 +54,11 @@ struct RunnerState {
                 let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
                 return String(decoding: buffer[..<count], as: UTF8.self)
             }
-            // After the name in brackets: the third field of proc(5) and what follows; the 22nd is the start.
+            // After the name in brackets: the third field of proc(5), which is Z of a process that has ended and that
+            // nobody has asked how, and what follows; the 22nd is the start.
             let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
-            return fields.count > 19 ? Int64(fields[19]) == start : true
+            guard fields.count > 19 else { return true }
+            return fields[0] != "Z" && Int64(fields[19]) == start
         } catch {
             // Of another user's, where those are hidden.
             return true
