@@ -267,6 +267,18 @@ struct ConductorTests {
         #expect(script.notices.contains(.hooksUnknown(nil, from: "idle", to: "idle")))
     }
 
+    /// The change that a reload makes comes before the line that says that there was one.
+    @Test func aRenamedStateKeepsItsRun() throws {
+        var script = try Self.working()
+        let data = #"{"num":4,"note":"z"}"#
+        #expect(script.change(2, "toiling", data, from: "working", stay: 1) == ["soon"])
+        let text = Script.machine
+            .replacing("  working:\n", with: "  toiling:\n    was: working\n")
+            .replacing("go: working", with: "go: toiling")
+        #expect(script.agreed(text) == [])
+        #expect(script.change(3, "idle", from: "toiling") == ["stop working-run-1"])
+    }
+
     @Test func whatCannotBeStartedIsTriedAgain() throws {
         var script = try Self.working()
         let run = Self.name("working", .run, 1)

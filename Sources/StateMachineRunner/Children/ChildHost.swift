@@ -38,6 +38,12 @@ package final class ChildHost: CommandHost {
             self.children.withLock { $0[order.name] = nil }
             throw error
         }
+        do throws(CommandHostError) {
+            // Now with its leader, by which one is known that has emptied its environment.
+            try self.remember()
+        } catch {
+            // It runs, and is known by what was remembered before.
+        }
     }
 
     package func end(of name: CommandName) async throws(CommandHostError) -> CommandEnd? {

@@ -96,10 +96,13 @@ struct ChildSession: Hashable, Sendable {
         }
     }
 
-    /// Those that bear the token, and all of their sessions.
+    /// The leader and those that bear the token, and all of their sessions.
     private func leftovers(knowing known: Set<ProcessEntry>) -> [ProcessEntry] {
         let all = ProcessEntry.all().filter { !$0.isDead && $0.pid != getpid() }
-        let own = all.filter { known.contains($0) || $0.has("INVOCATION_ID", self.token) }
+        let leader = self.leaderEntry
+        let own = all.filter {
+            $0 == leader || known.contains($0) || $0.has("INVOCATION_ID", self.token)
+        }
         // One that was not given a session of its own would be in this process's.
         let sessions = Set(own.map(\.session)).subtracting([getsid(0)])
         return all.filter { own.contains($0) || sessions.contains($0.session) }

@@ -326,8 +326,9 @@ extension Conductor {
         let isAgreed = self.agreement == .agreed
         let state = self.declared(stay.state)
         guard let run = state?.declared.run, let state else {
-            // Nothing is declared to be run any more, or it is not known.
-            guard isAgreed, let work = self.run else { return false }
+            // Nothing is declared to be run any more. Of a state that the file does not have the daemon is about to
+            // say that another file does.
+            guard state != nil, isAgreed, let work = self.run else { return false }
             if case .command(let name) = self.activity.kind { self.stop(name) }
             if let name = self.unwatched { self.stop(name) }
             guard work.phase != .over, !self.activity.isBusy else { return false }

@@ -63,7 +63,9 @@ struct Effects {
 
     /// What the process before this one left.
     func record(of label: MachineLabel) throws(RunnerError) -> Record? {
-        try self.memory?.record(of: label)
+        let (record, isLost) = try self.memory?.record(of: label) ?? (nil, false)
+        if isLost { self.log.forgotten() }
+        return record
     }
 
     /// The process is asked to end; a disk that is full does not keep it from that.

@@ -104,6 +104,13 @@ struct RunnerLog: Sendable {
         for line in problem.split(separator: "\n") { self.logger.error("\(line)") }
     }
 
+    /// What the runner before this one has left is of no use.
+    func forgotten() {
+        self.logger.warning(
+            "what an earlier runner has left cannot be understood, or is another machine's; hooks may be missing"
+        )
+    }
+
     func unwritten(_ error: RunnerError, retryingIn pause: Duration) {
         self.logger.error(
             "nothing is begun before it is remembered, trying again",

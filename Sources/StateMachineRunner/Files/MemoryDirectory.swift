@@ -39,18 +39,20 @@ package final class MemoryDirectory: Sendable {
 
     deinit { Glibc.close(self.lock) }
 
-    /// What the runner of that machine before this one left; nil if there was none.
+    /// What the runner of that machine before this one left.
     ///
-    /// - Throws: `RunnerError` if it cannot be read; what cannot be understood is as if there was none.
-    func record(of label: MachineLabel) throws(RunnerError) -> Record? {
+    /// - Returns: nil if there was none, and whether there was one that is another machine's or cannot be understood.
+    /// - Throws: `RunnerError` if it cannot be read.
+    func record(of label: MachineLabel) throws(RunnerError) -> (Record?, isLost: Bool) {
         let bytes: [UInt8]?
         do {
             bytes = try self.file.read()
         } catch {
             throw RunnerError("cannot read \(self.file.path): \(error)")
         }
-        return bytes.flatMap { JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
+        let record = bytes.flatMap { JSONValue(parsing: String(decoding: $0, as: UTF8.self)) }
             .flatMap { Record($0, of: label) }
+        return (record, bytes != nil && record == nil)
     }
 
     /// Puts a record on the disk.
