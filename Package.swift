@@ -132,6 +132,7 @@ let package = Package(
             name: "statemachine-runner",
             dependencies: [
                 "ServiceLog",
+                "StateMachineClient",
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineProtocol",

@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import NIOCore
 import ServiceLog
+import StateMachineClient
 import StateMachineCore
 import StateMachineProtocol
 import StateMachineRunner
@@ -82,7 +83,7 @@ struct RunnerCommand: ParsableCommand {
         ] where value == "" {
             throw ValidationError("\(name) is empty")
         }
-        if let instance, !Self.isName(instance) {
+        if let instance, !Instance.isName(instance) {
             throw ValidationError(
                 "\"\(instance)\" is no name of an instance; it has no \"/\" in it"
             )
@@ -131,10 +132,5 @@ struct RunnerCommand: ParsableCommand {
             for line in error.description.split(separator: "\n") { logger.critical("\(line)") }
             return error.exitStatus
         }
-    }
-
-    /// A name is no path.
-    private static func isName(_ name: String) -> Bool {
-        name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
     }
 }
