@@ -9,6 +9,8 @@ import StateMachineCore
 import StateMachineProtocol
 import StateMachineRunner
 
+extension LogLevel: ExpressibleByArgument {}
+
 /// Runs the commands of a machine that a file declares.
 @main
 struct RunnerCommand: ParsableCommand {

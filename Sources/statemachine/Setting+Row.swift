@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import ServiceLog
 import StateMachineHistory
 import StateMachineServer
 

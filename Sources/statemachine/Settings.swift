@@ -1,5 +1,6 @@
 import Configuration
 import Logging
+import ServiceLog
 import StateMachineServer
 
 /// What is in force, and where each value came from: flags over environment over file.

@@ -271,3 +271,5 @@ struct StateMachineCommand: ParsableCommand {
         return history.makeMachine()
     }
 }
+
+extension LogLevel: ExpressibleByArgument {}

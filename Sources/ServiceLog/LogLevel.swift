@@ -1,8 +1,7 @@
-import ArgumentParser
-import Logging
+package import Logging
 
 /// The levels of swift-log, as they are spelled on the command line.
-enum LogLevel: String, ExpressibleByArgument, CaseIterable {
+package enum LogLevel: String, CaseIterable, Sendable {
     case trace
     case debug
     case info
@@ -11,7 +10,7 @@ enum LogLevel: String, ExpressibleByArgument, CaseIterable {
     case error
     case critical
 
-    var level: Logger.Level {
+    package var level: Logger.Level {
         switch self {
         case .trace: .trace
         case .debug: .debug
