@@ -28,17 +28,17 @@ struct RunnerService: Sendable {
         heeding signals: AsyncStream<RunnerSignal>,
         logger: Logger
     ) async throws(RunnerError) {
-        guard let declaration = try self.source.declaration(), declaration.hasCommands else {
+        let memory = try self.memory.map { (path) throws(RunnerError) in try MemoryDirectory(path) }
+        // Before the file is read: what a killed runner has left of children ends even if that is refused.
+        let host = try await self.host(memory, logger: logger)
+        guard let declaration = try self.source.declaration() else {
             logger.notice("nothing is declared to be run, ending")
             return
         }
-        let memory = try self.memory.map { (path) throws(RunnerError) in try MemoryDirectory(path) }
-        if memory == nil {
-            logger.notice("nothing is remembered over a restart; name a --state-directory")
-        }
         let label = MachineLabel(
             machine: declaration.machine ?? self.instance ?? "statemachine",
-            instance: self.instance
+            instance: self.instance,
+            directory: self.directory.path
         )
         let configuration = RunnerConfiguration(
             directory: self.directory,
@@ -46,7 +46,6 @@ struct RunnerService: Sendable {
             source: self.source,
             boot: BootID.current ?? ""
         )
-        let host = try await self.host(memory, logger: logger)
         let runner = Runner(
             configuration,
             declaration: declaration,
@@ -54,6 +53,18 @@ struct RunnerService: Sendable {
             memory: memory,
             logger: logger
         )
+        guard declaration.hasCommands else {
+            logger.notice("nothing is declared to be run, ending")
+            return try await runner.endLeftovers()
+        }
+        if memory == nil {
+            logger.notice("nothing is remembered over a restart; name a --state-directory")
+        }
+        if !host.outlivesRunner {
+            logger.notice(
+                "commands are children: they end with this process, without a cgroup, a journal and properties of their own"
+            )
+        }
         do throws(NotifyError) {
             try ServiceNotifier().ready()
         } catch {
@@ -73,9 +84,6 @@ struct RunnerService: Sendable {
         if !self.wantsChildren, isBooted, let manager, manager.isThere {
             return UnitHost(UnitManager(manager), log: logger)
         }
-        logger.notice(
-            "commands are children: they end with this process, without a cgroup, a journal and properties of their own"
-        )
         return try await ChildHost(remembering: memory)
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -102,6 +103,58 @@ struct ChildRunTests {
             let line = try JSONLine(lines[13])
             #expect(line.type == "change" && line.seq == 1 && line.state == "playing")
             #expect(lines[14] == "\(title)|-7-|{x}|")
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    /// As root only: of anybody else such a file is refused.
+    @Test(.enabled(if: geteuid() == 0))
+    func itIsSomebodyElsesWithTheVariablesOfAFile() async throws {
+        let text = """
+            machine: account
+            start: idle
+            events: {go: {}}
+            defaults:
+              environment: {SHARED: declared, OWN: declared}
+              environment-file: /WITNESS.env
+            states:
+              idle: {when: {go: somebody}}
+              somebody:
+                run:
+                  command: [/bin/sh, -c, 'echo "$(id -u) $(id -g) $(id -G) $HOME $USER $SHARED $OWN" >WITNESS']
+                  user: nobody
+                done: grouped
+              grouped:
+                run:
+                  command: [/bin/sh, -c, 'echo "$(id -u) $(id -g) $USER" >WITNESS']
+                  group: daemon
+                  environment-file: /dev/null
+                done: {state: wrong, data: {how: done}}
+              wrong:
+                fields: {how: string}
+                run: {command: /bin/true, environment-file: /nonexistent}
+                exit: {203: idle}
+            """
+        try await withRunningMachine(text) { machine in
+            // Anybody may say something.
+            #expect(chmod(machine.directory, 0o711) == 0 && chmod(machine.witness.path, 0o622) == 0)
+            try Data("# one\nSHARED=\"of the file\"\n".utf8)
+                .write(to: URL(filePath: machine.witness.path + ".env"))
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            let watch = try await machine.watch()
+            _ = try await machine.ask("send go")
+            #expect(
+                try await machine.witness.next()
+                    == "65534 65534 65534 /nonexistent nobody of the file declared"
+            )
+            #expect(try await machine.witness.next() == "0 1 ")
+            var causes: [String?] = []
+            for _ in 1...4 { causes.append(try await watch.next().string("cause")) }
+            #expect(causes == [nil, "done", "done", "exit 203"], "\(machine.said)")
             runner.send(SIGTERM)
             #expect(try await runner.ended() == 0)
             daemon.send(SIGTERM)

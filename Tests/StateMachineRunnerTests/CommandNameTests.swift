@@ -9,7 +9,11 @@ struct CommandNameTests {
         (nil, .leave(1), "statemachine-kiosk-menu-leave-1-17"),
     ])
     func names(_ instance: String?, _ key: CommandName.Key, _ name: String) {
-        let label = MachineLabel(machine: "kiosk", instance: instance)
+        let label = MachineLabel(
+            machine: "kiosk",
+            instance: instance,
+            directory: "/run/statemachine"
+        )
         #expect(CommandName(label, state: "menu", key, seq: 17).description == name)
     }
 }

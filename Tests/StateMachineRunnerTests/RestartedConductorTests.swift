@@ -173,7 +173,12 @@ struct RestartedConductorTests {
 
     @Test func anOldFormAndAnotherMachineAreNoRecord() throws {
         let json = try Self.working().conductor.record.json(of: Script.label)
-        #expect(Record(json, of: MachineLabel(machine: "other", instance: nil)) == nil)
+        #expect(
+            Record(
+                json,
+                of: MachineLabel(machine: "other", instance: nil, directory: "/run/statemachine")
+            ) == nil
+        )
         #expect(Record(["format": 9, "machine": "toy", "boot": "b"], of: Script.label) == nil)
         #expect(try #require(Record(json, of: Script.label)) == Self.working().conductor.record)
     }

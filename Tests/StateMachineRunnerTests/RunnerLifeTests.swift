@@ -138,11 +138,53 @@ struct RunnerLifeTests {
         try await self.run { machine in
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
-            let second = try machine.refusedRunner()
-            #expect(try await second.ended() == 1)
-            #expect(second.said.contains("another statemachine-runner (pid \(runner.pid)) has "))
+            _ = try await machine.ask("send go")
+            let first = try #require(pid_t(try await machine.witness.next()))
+            // Whether it remembers in the same place, in another, or nowhere.
+            for (memory, what) in [
+                ("memory", "has "), ("other", "runs the commands "), (nil, "runs "),
+            ] {
+                let second = try machine.refusedRunner(memory: memory)
+                #expect(try await second.ended() == 1)
+                #expect(
+                    second.said.contains("another statemachine-runner (pid \(runner.pid)) \(what)"),
+                    "\(second.said)"
+                )
+            }
+            #expect(kill(first, 0) == 0 && machine.witness.rest() == [])
+            // The doors are made anew, and what kept others out is gone with them.
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+            try FileManager.default.removeItem(atPath: machine.run)
+            let next = try await machine.startDaemon()
+            _ = try await machine.ask("send halt")
+            #expect(try await machine.witness.next() == "told")
+            let late = try machine.refusedRunner(memory: "other")
+            #expect(try await late.ended() == 1, "\(late.said)")
             runner.send(SIGTERM)
             #expect(try await runner.ended() == 0)
+            next.send(SIGTERM)
+            _ = try await next.ended()
+        }
+    }
+
+    @Test(arguments: [(78, "broken: ["), (0, "start: idle\nstates: {idle: {final: true}}")])
+    func whatAKilledRunnerLeftEndsThoughItsFileIsNoUse(
+        _ status: Int32,
+        _ text: String
+    ) async throws {
+        try await self.run { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            _ = try await machine.witness.next()
+            runner.send(SIGKILL)
+            #expect(try await runner.ended() == -9)
+            #expect(machine.witness.rest() == [])
+            try machine.write(text)
+            let second = try machine.refusedRunner()
+            #expect(try await second.ended() == status, "\(second.said)")
+            #expect(try await machine.witness.next() == "told")
             daemon.send(SIGTERM)
             _ = try await daemon.ended()
         }

@@ -58,16 +58,21 @@ final class RunningMachine: Sendable {
         return runner
     }
 
-    /// The same for one that does not begin.
-    func refusedRunner() throws -> SpawnedProcess { try self.spawnRunner(nil) }
+    /// The same for one that does not begin; nil for a `memory` is one that remembers nothing.
+    func refusedRunner(memory: String? = "memory") throws -> SpawnedProcess {
+        try self.spawnRunner(nil, memory: memory)
+    }
 
-    private func spawnRunner(_ notify: NotifySocket?) throws -> SpawnedProcess {
-        try SpawnedProcess(
+    private func spawnRunner(
+        _ notify: NotifySocket?,
+        memory: String? = "memory"
+    ) throws -> SpawnedProcess {
+        let remembering = memory.map { ["--state-directory", "\(self.directory)/\($0)"] } ?? []
+        return try SpawnedProcess(
             [
                 BuiltProduct.runner.path, "--machine", self.file, "--runtime-directory", self.run,
-                "--state-directory", "\(self.directory)/memory", "--children", "--log-level",
-                "debug",
-            ],
+                "--children", "--log-level", "debug",
+            ] + remembering,
             environment: notify.map { ["NOTIFY_SOCKET": $0.path] } ?? [:],
             output: self.log
         )

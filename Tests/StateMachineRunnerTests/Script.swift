@@ -25,7 +25,7 @@ struct Script {
           asking: {when: {go: working}}
           broken: {enter: {command: /bin/alarm, retry: {times: 1, wait: 7s}}, when: {go: working}}
         """
-    static let label = MachineLabel(machine: "toy", instance: nil)
+    static let label = MachineLabel(machine: "toy", instance: nil, directory: "/run/statemachine")
 
     let declaration: Declaration
     var conductor: Conductor

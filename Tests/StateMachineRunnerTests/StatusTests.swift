@@ -51,6 +51,48 @@ struct StatusTests {
         throw TestFailure("there was never \(key): \(machine.said)")
     }
 
+    @Test func whatWaitsAndWhyIsShown() async throws {
+        let text = """
+            start: idle
+            events: {go: {}}
+            states:
+              idle: {when: {go: busy}}
+              busy:
+                enter: {command: [/bin/sh, -c, 'echo here >WITNESS; exec sleep 1000'], timeout: 1h}
+                when: {go: busy}
+            """
+        try await withRunningMachine(text) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            for _ in 1...3 { _ = try await machine.ask("send go") }
+            #expect(try await machine.witness.next() == "here")
+            _ = try await Self.status(machine, having: "running")
+            let waiting = try await Self.statectl(machine, "status")
+            #expect(waiting.contains("\nwaiting   the hooks of 3 changes\n"), "\(waiting)")
+            #expect(!waiting.contains("blocked"))
+            try machine.write(text + "\n    about: another\n")
+            runner.send(SIGHUP)
+            let blocked = try await Self.status(machine, having: "blocked")
+            #expect(
+                blocked.item("runner")?.string("blocked") == "the file is not what the daemon has"
+            )
+            #expect(
+                try await Self.statectl(machine, "status")
+                    .contains("\nblocked   nothing is begun: the file is not what the daemon has\n")
+            )
+            daemon.send(SIGHUP)
+            for _ in 0..<600
+            where try await Self.status(machine).item("runner")?.has("blocked") == true {
+                _ = try await blocking { usleep(50_000) }
+            }
+            #expect(try await Self.status(machine).item("runner")?.has("blocked") == false)
+            runner.send(SIGTERM)
+            #expect(try await runner.ended() == 0)
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
     @Test func whatRunsAndWhatFailedIsShown() async throws {
         try await withRunningMachine(Self.text) { machine in
             let daemon = try await machine.startDaemon()

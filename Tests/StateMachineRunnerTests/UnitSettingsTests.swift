@@ -5,12 +5,20 @@ import Testing
 
 /// What systemd is told of a command, and what it tells.
 struct UnitSettingsTests {
-    private let label = MachineLabel(machine: "kiosk", instance: nil)
+    private let label = MachineLabel(
+        machine: "kiosk",
+        instance: nil,
+        directory: "/run/statemachine"
+    )
 
     private func order(
         _ words: [String],
         _ keys: String = "",
-        label: MachineLabel = MachineLabel(machine: "kiosk", instance: nil)
+        label: MachineLabel = MachineLabel(
+            machine: "kiosk",
+            instance: nil,
+            directory: "/run/statemachine"
+        )
     ) throws -> CommandOrder {
         let text = """
             start: menu
@@ -112,7 +120,7 @@ struct UnitSettingsTests {
         #expect(
             try self.values(of: self.order(["x"]))["After"] == .texts(["statemachine.service"])
         )
-        let hall = MachineLabel(machine: "kiosk", instance: "hall")
+        let hall = MachineLabel(machine: "kiosk", instance: "hall", directory: "/run/statemachine")
         #expect(
             try self.values(of: self.order(["x"], label: hall))["After"]
                 == .texts(["statemachine@hall.service"])
@@ -131,7 +139,7 @@ struct UnitSettingsTests {
         // `statemachine-kiosk-a-b-run-1` may be of "kiosk" or of "kiosk-a".
         let name = CommandName(self.label, state: "a-b", key, seq: .max)
         #expect(CommandName(self.label, logFields: name.logFields) == name)
-        let other = MachineLabel(machine: "kiosk-a", instance: nil)
+        let other = MachineLabel(machine: "kiosk-a", instance: nil, directory: "/run/statemachine")
         #expect(CommandName(other, logFields: name.logFields) == nil)
         #expect(CommandName(self.label, logFields: []) == nil)
     }

@@ -46,7 +46,21 @@ struct CommandReader {
         guard case .sequence(let elements) = entry.value.content else {
             return [self.hook(entry.value, entry.key.text)].compactMap { $0 }
         }
+        self.warnOfWords(elements, entry.key.text)
         return elements.compactMap { self.hook($0, entry.key.text) }
+    }
+
+    /// Each element is a command, where a run would take such a list for the words of one.
+    private func warnOfWords(_ elements: [YAMLNode], _ key: String) {
+        guard case .scalar(let program)? = elements.first?.content, program.text.hasPrefix("/"),
+            let other = elements.dropFirst().first(where: { $0.isMereWord }),
+            case .scalar(let word) = other.content
+        else { return }
+        self.problems.warn(
+            other.position,
+            "\(word.text.quoted) is a command of its own here, as each element of \(key.quoted) is; for one "
+                + "command write its words as a list in the list: [[\(program.text), \(word.text)]]"
+        )
     }
 
     private func hook(_ node: YAMLNode, _ key: String) -> CommandDraft? {
@@ -163,5 +177,14 @@ struct CommandReader {
             words.append(word)
         }
         return words
+    }
+}
+
+extension YAMLNode {
+    /// Whether it would rather be an argument than a command: an option, or one word that is no path.
+    fileprivate var isMereWord: Bool {
+        guard case .scalar(let scalar) = self.content else { return false }
+        return scalar.text.hasPrefix("-")
+            || !scalar.text.contains(" ") && !scalar.text.contains("/")
     }
 }

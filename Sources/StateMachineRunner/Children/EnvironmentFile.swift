@@ -12,13 +12,11 @@ struct EnvironmentFile {
     /// In the file's order.
     let variables: [DeclaredCommand.Variable]
 
-    /// The file at that path, which may have a `-` before it: then it need not be there; nil if it cannot be read.
+    /// The file at that path; nil if it cannot be read.
     init?(path: String) {
-        let isOptional = path.hasPrefix("-")
         do {
-            let name = FilePath(isOptional ? String(path.dropFirst()) : path)
             let file = try FileDescriptor.open(
-                name,
+                FilePath(path),
                 .readOnly,
                 options: [.closeOnExec, .nonBlocking]
             )
@@ -29,8 +27,7 @@ struct EnvironmentFile {
             }
             self.init(text: String(decoding: bytes, as: UTF8.self))
         } catch {
-            guard isOptional else { return nil }
-            self.init(text: "")
+            return nil
         }
     }
 

@@ -4,10 +4,13 @@ package struct MachineLabel: Hashable, Sendable, CustomStringConvertible {
     package let machine: String
     /// Nil for the only one of the system, or of the user.
     package let instance: String?
+    /// The path of the daemon's runtime directory, as it was given: the same file may be tried beside the service.
+    package let directory: String
 
-    package init(machine: String, instance: String?) {
+    package init(machine: String, instance: String?, directory: String) {
         self.machine = machine
         self.instance = instance
+        self.directory = directory
     }
 
     /// `kiosk`, or `lamp:kitchen`: two instances may have machines of one name, and no name has a colon.
@@ -53,6 +56,21 @@ extension CommandName.Key: CustomStringConvertible {
         case .run: "run"
         case .enter(let place): "enter-\(place)"
         case .leave(let place): "leave-\(place)"
+        }
+    }
+
+    /// As ``description`` has it.
+    package init?(_ text: String) {
+        if text == "run" {
+            self = .run
+            return
+        }
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let place = Int(parts[1]), place > 0 else { return nil }
+        switch parts[0] {
+        case "enter": self = .enter(place)
+        case "leave": self = .leave(place)
+        default: return nil
         }
     }
 }

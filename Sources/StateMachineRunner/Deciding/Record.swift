@@ -173,23 +173,6 @@ extension CommandName {
     }
 }
 
-extension CommandName.Key {
-    /// As ``description`` has it.
-    package init?(_ text: String) {
-        if text == "run" {
-            self = .run
-            return
-        }
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 2, let place = Int(parts[1]), place > 0 else { return nil }
-        switch parts[0] {
-        case "enter": self = .enter(place)
-        case "leave": self = .leave(place)
-        default: return nil
-        }
-    }
-}
-
 extension NamedState {
     fileprivate var json: JSONValue {
         .members([("state", .string(self.name)), ("data", .object(self.data))])

@@ -36,6 +36,10 @@ struct Effects {
     /// Ends when the command that was begun last is there, or is not going to be.
     private var begun: AsyncStream<Void>?
     private var hasReported = false
+    /// Whether nothing is begun because the file is not what the daemon has.
+    private var hasOtherFile = false
+    /// Why nothing is begun that would have to be remembered; nil if it may be.
+    private var unwritten: RunnerError?
     /// Why it cannot be seen what runs; nil if it can.
     private var reportProblem: String?
     private var isEnding = false
@@ -96,7 +100,7 @@ struct Effects {
             case .record:
                 guard self.write(conductor.record) else {
                     self.pending.insert(.record, at: 0)
-                    return
+                    return self.report(conductor)
                 }
                 isSeen = true
             case .recordSoon:
@@ -105,6 +109,8 @@ struct Effects {
             case .note(let notice):
                 self.log.note(notice)
                 self.tally.note(notice, at: .now)
+                if notice == .differs { self.hasOtherFile = true }
+                if notice == .agrees { self.hasOtherFile = false }
                 isSeen = true
             case .begin(let order, let afresh): self.begin(order, afresh: afresh, in: &group)
             case .await(let name): self.await(name, in: &group)
@@ -121,9 +127,18 @@ struct Effects {
             case .finish: self.isFinished = true
             }
         }
-        guard isSeen else { return }
+        if isSeen { self.report(conductor) }
+    }
+
+    /// Says beside the daemon's doors what there is to be seen.
+    private mutating func report(_ conductor: Conductor) {
         self.hasReported = true
-        let problem = self.report.write(conductor.record, self.tally)
+        let problem = self.report.write(
+            conductor.record,
+            self.tally,
+            blocked: self.unwritten?.description
+                ?? (self.hasOtherFile ? "the file is not what the daemon has" : nil)
+        )
         if let problem, problem != self.reportProblem { self.log.unseen(problem) }
         self.reportProblem = problem
     }
@@ -138,10 +153,12 @@ struct Effects {
             try memory.write(text)
             self.written = text
             self.recording.reset()
+            self.unwritten = nil
             return true
         } catch {
             let pause = self.recording.next()
             self.log.unwritten(error, retryingIn: pause)
+            self.unwritten = error
             guard !self.isEnding else { return true }
             self.recordTimer = self.timer(.recordDue, after: pause)
             return false

@@ -22,6 +22,7 @@ package final class Runner {
 
     private var file: DeclaredFile
     private var effects: Effects
+    private var lock: MachineLock
     /// Whether a line has been taken for which there was no credit yet.
     private var isReaderWaiting = false
 
@@ -43,6 +44,7 @@ package final class Runner {
         self.post = post
         self.file = DeclaredFile(configuration.source, declaration)
         self.effects = Effects(configuration, host: host, memory: memory, log: log, post: post)
+        self.lock = MachineLock(configuration.directory)
     }
 
     /// Runs until there is nothing to be run, or a signal ends it.
@@ -63,6 +65,26 @@ package final class Runner {
         }
         self.effects.end()
         try result.get()
+    }
+
+    /// Ends what an earlier runner has left, of a machine of which nothing is declared to be run any more.
+    ///
+    /// - Throws: `RunnerError` if another runner is there.
+    package func endLeftovers() async throws(RunnerError) {
+        try self.takeLock()
+        do throws(CommandHostError) {
+            try await self.end(Set(self.host.known(of: self.configuration.label)))
+        } catch {
+            self.log.unended(error)
+        }
+    }
+
+    private func end(_ strays: Set<CommandName>) async throws(CommandHostError) {
+        for name in strays {
+            self.log.stray(name)
+            try await self.host.stop(name)
+            try await self.host.forget(name)
+        }
     }
 
     private func conduct(
@@ -90,6 +112,7 @@ package final class Runner {
     /// Looks at what the runner before this one has left; nil if it is to end before it could.
     private func begin() async throws(RunnerError) -> Conductor? {
         let label = self.configuration.label
+        try self.takeLock()
         let record = try self.effects.record(of: label)
         var trouble = GrowingPause()
         while true {
@@ -103,11 +126,7 @@ package final class Runner {
                     outlives: self.host.outlivesRunner,
                     orders: CommandOrders(label, directory: self.configuration.directory)
                 )
-                for name in conductor.strays(among: known) {
-                    self.log.stray(name)
-                    try await self.host.stop(name)
-                    try await self.host.forget(name)
-                }
+                try await self.end(conductor.strays(among: known))
                 return conductor
             } catch {
                 let pause = trouble.next()
@@ -147,6 +166,7 @@ package final class Runner {
             return self.compared(reading: true, &conductor, at: now)
         case .connected(let hash):
             self.log.connected()
+            try self.takeLock()
             self.file.daemonHas(hash)
             return self.compared(reading: !self.file.isAgreed, &conductor, at: now)
                 + conductor.connected(at: now)
@@ -169,6 +189,11 @@ package final class Runner {
             return conductor.end(.leave, at: now)
         case .recordDue: return [.record]
         }
+    }
+
+    /// Keeps other runners out, of whom one must not run anything beside this one.
+    private func takeLock() throws(RunnerError) {
+        if let problem = try self.lock.take() { self.log.unlocked(problem) }
     }
 
     /// Whether the file is what the daemon has.

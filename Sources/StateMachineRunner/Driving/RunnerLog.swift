@@ -125,6 +125,20 @@ struct RunnerLog: Sendable {
         )
     }
 
+    func unlocked(_ problem: String) {
+        self.logger.warning(
+            "another runner of this machine would not be kept out, going on",
+            metadata: ["error": "\(problem)"]
+        )
+    }
+
+    func unended(_ error: CommandHostError) {
+        self.logger.warning(
+            "what an earlier runner may have left could not be ended",
+            metadata: ["error": "\(error)"]
+        )
+    }
+
     func unheard(_ error: any Error) {
         self.logger.debug("the service manager was not told", metadata: ["error": "\(error)"])
     }

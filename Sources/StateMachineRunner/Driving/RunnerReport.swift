@@ -17,11 +17,11 @@ struct RunnerReport {
         self.machine = configuration.label
     }
 
-    /// Returns what is wrong if it cannot be written.
-    func write(_ record: Record, _ tally: Tally) -> String? {
+    /// Returns what is wrong if it cannot be written; `blocked` is why nothing is begun.
+    func write(_ record: Record, _ tally: Tally, blocked: String?) -> String? {
         do throws(Errno) {
             try self.file.write(
-                "\(self.json(record, tally))\n",
+                "\(self.json(record, tally, blocked))\n",
                 mode: 0o644,
                 isDurable: false
             )
@@ -39,13 +39,16 @@ struct RunnerReport {
         }
     }
 
-    private func json(_ record: Record, _ tally: Tally) -> JSONValue {
+    private func json(_ record: Record, _ tally: Tally, _ blocked: String?) -> JSONValue {
         .members([
             ("pid", .integer(getpid())),
             // Whether it is the same process that has this number.
             ("start", .integer(ProcessEntry(getpid())?.start ?? 0)),
             ("machine", .string(self.machine.machine)),
             ("began", .string(self.began.rfc3339)),
+            // Of the oldest change of which not all hooks have been run: what came after it waits.
+            ("hooks", record.hooks?.change.line.seq.map { .integer($0) }),
+            ("blocked", blocked.map { .string($0) }),
             ("running", record.running),
             ("next", record.next),
             ("lastFailure", tally.lastFailure?.json),

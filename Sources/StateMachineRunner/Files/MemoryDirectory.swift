@@ -5,10 +5,10 @@ import SystemPackage
 
 /// Where a runner remembers what has to outlive it; one process at a time has it.
 ///
-/// The lock is the kernel's and goes with the process, however that ends. A child does not have it.
+/// Two that had it would write over each other's record.
 package final class MemoryDirectory: Sendable {
     package let path: String
-    private let lock: CInt
+    private let lock: LockFile
     private let file: WholeFile
 
     /// Makes the directory, for its owner only, unless it is there, and takes the lock in it.
@@ -18,26 +18,13 @@ package final class MemoryDirectory: Sendable {
             throw RunnerError(cannot: "make the state directory \(path)", errno: errno)
         }
         try Self.close(path)
-        let lockPath = "\(path)/runner.lock"
-        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        let lock = open(lockPath, flags, 0o600)
-        guard lock >= 0 else { throw RunnerError(cannot: "open \(lockPath)", errno: errno) }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let owner = Self.owner(of: lock)
-            Glibc.close(lock)
-            throw RunnerError(
-                "another statemachine-runner\(owner) has \(path); end that one, or give another "
-                    + "--state-directory"
-            )
+        do throws(LockFile.Failure) {
+            self.lock = try LockFile("runner.lock", in: path)
+        } catch {
+            throw RunnerError(error, of: path)
         }
-        self.lock = lock
         self.file = WholeFile("runner-record.json", in: path)
-        let pid = Array("\(getpid())\n".utf8)
-        // A hint for people; a full disk may refuse it.
-        if ftruncate(lock, 0) == 0 { pwrite(lock, pid, pid.count, 0) }
     }
-
-    deinit { Glibc.close(self.lock) }
 
     /// What the runner of that machine before this one left.
     ///
@@ -80,11 +67,20 @@ package final class MemoryDirectory: Sendable {
             throw RunnerError(cannot: "set the mode of \(path)", errno: errno)
         }
     }
+}
 
-    private static func owner(of lock: CInt) -> String {
-        var buffer = [UInt8](repeating: 0, count: 16)
-        let count = pread(lock, &buffer, buffer.count, 0)
-        let text = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
-        return Int32(text.split(separator: "\n").first ?? "").map { " (pid \($0))" } ?? ""
+extension RunnerError {
+    /// That the lock of a state directory is not to be had.
+    fileprivate init(_ failure: LockFile.Failure, of path: String) {
+        switch failure {
+        case .taken(let pid):
+            self.init(
+                "another statemachine-runner\(LockFile.Failure.owner(pid)) has \(path); end that one, or give "
+                    + "another --state-directory"
+            )
+        case .obstructed:
+            self.init("\(path)/runner.lock is in the way: it is not this user's lock; remove it")
+        case .system(let error): self.init("cannot lock \(path)/runner.lock: \(error)")
+        }
     }
 }

@@ -12,6 +12,7 @@ extension CommandName {
     package var logFields: [String] {
         [
             "STATEMACHINE_MACHINE=\(self.label)",
+            "STATEMACHINE_RUNTIME_DIRECTORY=\(self.label.directory)",
             "STATEMACHINE_STATE=\(self.state)",
             "STATEMACHINE_KEY=\(self.key)",
             "STATEMACHINE_SEQ=\(self.seq)",
@@ -26,23 +27,11 @@ extension CommandName {
             }
         }
         guard value(of: "STATEMACHINE_MACHINE") == label.description,
+            value(of: "STATEMACHINE_RUNTIME_DIRECTORY") == label.directory,
             let state = value(of: "STATEMACHINE_STATE"),
-            let key = value(of: "STATEMACHINE_KEY").flatMap(Key.init(text:)),
+            let key = value(of: "STATEMACHINE_KEY").flatMap(Key.init),
             let seq = value(of: "STATEMACHINE_SEQ").flatMap({ UInt64($0) })
         else { return nil }
         self.init(label, state: state, key, seq: seq)
-    }
-}
-
-extension CommandName.Key {
-    /// Reads what its description writes.
-    fileprivate init?(text: String) {
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        switch (parts.first, parts.count == 2 ? Int(parts[1]) : nil) {
-        case ("run", nil) where parts.count == 1: self = .run
-        case ("enter", .some(let place)): self = .enter(place)
-        case ("leave", .some(let place)): self = .leave(place)
-        default: return nil
-        }
     }
 }

@@ -215,8 +215,10 @@ final class Sets {
             let message = "expected \(expected), but it is \(name) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal(let allowed):
-            let message =
-                "\(state.name) may not follow \(name); allowed: \(allowed.joined(separator: ", "))"
+            let others =
+                allowed.isEmpty
+                ? "nothing may be set from there" : "allowed: \(allowed.joined(separator: ", "))"
+            let message = "\(state.name) may not follow \(name); \(others)"
             self.refuse(id, .illegalTransition, message, current) { writer in
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }

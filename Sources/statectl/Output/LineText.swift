@@ -116,7 +116,11 @@ struct LineText {
     /// What time will do to the state, and when.
     private func due(_ due: (state: NamedState, at: WallTime)) -> String {
         let seconds = (due.at.microseconds - self.now.microseconds) / 1_000_000
-        return "\(due.state.text) \(seconds < 1 ? "any moment" : "in \(Self.span(seconds))")"
+        switch seconds {
+        case ..<(-1): return "\(due.state.text) overdue for \(Self.span(-seconds))"
+        case ..<1: return "\(due.state.text) any moment"
+        default: return "\(due.state.text) in \(Self.span(seconds))"
+        }
     }
 }
 

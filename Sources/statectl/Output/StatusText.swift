@@ -11,6 +11,14 @@ struct StatusText {
         if let running = runner?.json["running"] {
             rows.append(("running", self.command(running, "since", "for")))
         }
+        if let waiting = runner?.waiting(reply) {
+            let changes = waiting == 1 ? "1 change" : "\(waiting) changes"
+            rows.append(("waiting", "the hooks of \(changes)"))
+        }
+        if let blocked = runner?.json["blocked"]?.string {
+            let text = "nothing is begun: \(blocked.printable)"
+            rows.append(("blocked", self.text.style.text(text, as: .notice)))
+        }
         if let next = runner?.json["next"] {
             rows.append(("next", self.command(next, "at", "in")))
         }

@@ -39,6 +39,16 @@ struct RunnerState {
         self.isThere = Self.isThere(pid, since: json["start"]?.integer)
     }
 
+    /// How many changes there are up to that reply of which not all hooks have been run; nil if there are none but one
+    /// that is seen to be run.
+    func waiting(_ reply: Line) -> UInt64? {
+        guard let oldest = self.json["hooks"]?.integer.flatMap({ UInt64(exactly: $0) }),
+            let newest = reply.seq,
+            oldest < newest || self.json["running"] == nil && oldest == newest
+        else { return nil }
+        return newest - oldest + 1
+    }
+
     /// Whether the process of that number is the one that began then, in ticks; where that cannot be seen, whether
     /// there is one.
     private static func isThere(_ pid: pid_t, since start: Int64?) -> Bool {

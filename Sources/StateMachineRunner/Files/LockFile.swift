@@ -1,0 +1,71 @@
+import Glibc
+import SystemPackage
+
+/// A file that one process at a time has (`flock`), as long as this value lives; how that process ends does not matter.
+///
+/// A child does not have it.
+final class LockFile: Sendable {
+    enum Failure: Error, Hashable {
+        /// Another process has it, whose number it left if it could.
+        case taken(by: pid_t?)
+        /// What is there is not this user's file, or has a second name elsewhere.
+        case obstructed
+        case system(Errno)
+    }
+
+    let path: String
+    private let descriptor: CInt
+
+    /// Makes the file in that directory, which may belong to somebody else, and takes it.
+    init(_ name: String, in directory: String) throws(Failure) {
+        self.path = "\(directory)/\(name)"
+        self.descriptor = try Self.taken(self.path)
+        let pid = Array("\(getpid())\n".utf8)
+        // A hint for people; a full disk may refuse it.
+        if ftruncate(self.descriptor, 0) == 0 { pwrite(self.descriptor, pid, pid.count, 0) }
+    }
+
+    deinit { close(self.descriptor) }
+
+    /// Whether others would find it taken: with its directory it may have been removed, and made again.
+    var isInPlace: Bool {
+        var own = stat()
+        var there = stat()
+        return fstat(self.descriptor, &own) == 0 && lstat(self.path, &there) == 0
+            && own.st_ino == there.st_ino && own.st_dev == there.st_dev
+    }
+
+    private static func taken(_ path: String) throws(Failure) -> CInt {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let descriptor = open(path, flags, 0o600)
+        guard descriptor >= 0 else { throw .system(Errno(rawValue: errno)) }
+        do throws(Failure) {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
+            // Something is written into it: it must not be what somebody has put there.
+            guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG,
+                status.st_nlink == 1
+            else { throw .obstructed }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                guard errno == EWOULDBLOCK else { throw .system(Errno(rawValue: errno)) }
+                throw .taken(by: self.owner(of: descriptor))
+            }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    private static func owner(of descriptor: CInt) -> pid_t? {
+        var buffer = [UInt8](repeating: 0, count: 16)
+        let count = pread(descriptor, &buffer, buffer.count, 0)
+        let text = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        return text.split(separator: "\n").first.flatMap { pid_t($0) }
+    }
+}
+
+extension LockFile.Failure {
+    /// Who has it, for a sentence: ` (pid 12)`; empty if that is not known.
+    static func owner(_ pid: pid_t?) -> String { pid.map { " (pid \($0))" } ?? "" }
+}
