@@ -51,7 +51,7 @@ struct WrittenForm<State: MachineState> {
         rows.reserveCapacity(group.count)
         var writer = LineWriter()
         // Where the last stay began that the group begins, and whether time ends it.
-        var begun: (transition: Transition<State>, isTimed: Bool)?
+        var begun: (transition: TransitionMark, isTimed: Bool)?
         for transition in group {
             var old = text
             // What was written of the last one is what this one leaves.
@@ -63,10 +63,10 @@ struct WrittenForm<State: MachineState> {
             let entered = self.seen(transition.new)
             states.append(entered.state)
             (seq, text) = (transition.seq, entered.state.text)
-            let due = self.start(of: transition, if: entered.deadline != nil).flatMap {
+            let due = self.start(of: transition.mark, if: entered.deadline != nil).flatMap {
                 entered.deadline?.due(since: $0)
             }
-            if transition.stay == seq { begun = (transition, due != nil) }
+            if transition.stay == seq { begun = (transition.mark, due != nil) }
             rows.append(
                 HistoryDatabase.NewRow(
                     seq: seq,
@@ -89,7 +89,7 @@ struct WrittenForm<State: MachineState> {
     }
 
     /// Since when the stay counts that a transition leads to or goes on with, if that matters.
-    private func start(of transition: Transition<State>, if matters: Bool) -> StayStart? {
+    private func start(of transition: TransitionMark, if matters: Bool) -> StayStart? {
         guard matters, let starts else { return nil }
         return starts.start(of: transition.stay, at: transition.seq, transition.at)
     }

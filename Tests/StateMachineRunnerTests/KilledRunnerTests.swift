@@ -29,7 +29,7 @@ struct KilledRunnerTests {
             "RUN",
             with: "run: {command: [/bin/sh, -c, 'W=$STATEMACHINE_STAY.run; "
                 + "trap \"echo end $W >WITNESS; exit 1\" TERM; echo begin $W >WITNESS; "
-                + "while true; do sleep 0.01; done'], stop: 1s}"
+                + "while true; do sleep 0.01; done'], stop: 10s}"
         )
 
     /// What was said, checked: one command at a time, hooks in order and none missing.

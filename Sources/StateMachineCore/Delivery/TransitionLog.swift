@@ -87,6 +87,18 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         super.init(.transition, deliveryCount: deliveryCount)
     }
 
+    /// That of ``Move/transition(from:to:)``, which need not be put together.
+    init(of move: Move<State>, from base: Snapshot<State>, to new: State) {
+        self.seq = base.seq + 1
+        self.at = .now
+        self.cause = move.cause
+        self.by = move.by
+        self.stay = move.stay(from: base)
+        self.old = base.state
+        self.new = new
+        super.init(.transition, deliveryCount: nil)
+    }
+
     @inlinable var transition: Transition<State> {
         Transition(
             seq: self.seq,

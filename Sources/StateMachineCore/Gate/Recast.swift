@@ -98,7 +98,7 @@ extension StateMachine {
         case .same(let state): return .replace(state)
         case .changed(let state):
             let move = Move<State>(to: .made { _ in state }, as: .update, cause: recast.cause)
-            return .enter(self.entry(of: move.transition(from: base, to: state)))
+            return .enter(self.entry(of: move, from: base, to: state))
         }
     }
 }

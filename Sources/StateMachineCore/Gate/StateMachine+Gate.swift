@@ -32,14 +32,15 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        let straight = self.decideAtOnce(
+        let straight = self.acceptAtOnce(
             Move(
                 to: new,
                 if: Move.Condition(isExpected),
                 reenter: reenter,
                 cause: cause,
                 by: by
-            )
+            ),
+            under: nil
         )
         guard let straight else { throw .wouldWait(current: self.snapshot) }
         return try straight.get()
@@ -91,7 +92,7 @@ extension StateMachine {
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) -> PendingProposal<State>? {
-        if let straight = self.decideAtOnce(move, under: question) {
+        if let straight = self.acceptAtOnce(move, under: question) {
             completion(straight)
             return nil
         }
@@ -105,7 +106,7 @@ extension StateMachine {
         return pending
     }
 
-    /// Proposes what ``decideAtOnce(_:under:)`` could not decide.
+    /// Proposes what ``decideAtOnce(_:)`` could not decide.
     ///
     /// - Parameters:
     ///   - move: what is proposed.
@@ -152,20 +153,47 @@ extension StateMachine {
     /// The error is returned, for the compiler cannot make such code of what throws a generic one.
     @_specialize(where State == AppState)
     @_specialize(where State == DynamicState)
-    package func decideAtOnce(
-        _ move: consuming Move<State>,
-        under question: Question? = nil
-    ) -> Result<Acceptance, TransitionError<State>>? {
-        self.outcome(of: move, under: question)
+    package func decideAtOnce(_ move: consuming Move<State>) -> DecisionAtOnce<State>? {
+        self.decision(on: move)
     }
 
     /// Apart from `decideAtOnce`, which chooses the code for the state's type: where the generic code
     /// stands beside the choice, all metadata that it would need is looked up before that is made.
     @inline(never)
-    private func outcome(
-        of move: consuming Move<State>,
+    private func decision(on move: consuming Move<State>) -> DecisionAtOnce<State>? {
+        self.decided(
+            move,
+            under: nil,
+            committed: { .committed($0.mark) },
+            unchanged: { .unchanged($0) },
+            refused: { .refused($0) }
+        )
+    }
+
+    /// The same for those who want to know all of the transition.
+    private func acceptAtOnce(
+        _ move: consuming Move<State>,
         under question: Question?
     ) -> Result<Acceptance, TransitionError<State>>? {
+        self.decided(
+            move,
+            under: question,
+            committed: { .success(.committed($0)) },
+            unchanged: { .success(.unchanged($0)) },
+            refused: { .failure($0) }
+        )
+    }
+
+    /// What there is to be said of a move that can be decided without waiting, in the caller's words; nil if it
+    /// cannot.
+    @inline(__always)
+    private func decided<Outcome>(
+        _ move: consuming Move<State>,
+        under question: Question?,
+        committed: (Transition<State>) -> Outcome,
+        unchanged: (Snapshot<State>) -> Outcome,
+        refused: (TransitionError<State>) -> Outcome
+    ) -> Outcome? {
         while true {
             // Judged outside the lock, since judging runs client code; the commit below holds only
             // if nothing has moved meanwhile.
@@ -181,10 +209,10 @@ extension StateMachine {
             let new: State
             do {
                 let found = try move.state(from: base, assigningEqual: self.options.assigningEqual)
-                guard let found else { return .success(.unchanged(base)) }
+                guard let found else { return unchanged(base) }
                 new = found
             } catch {
-                return .failure(error)
+                return refused(error)
             }
             if hasVoters {
                 let voters = self.holder.withLock { $0.gate.voters }
@@ -193,14 +221,24 @@ extension StateMachine {
                 else { return nil }
             }
             if let denials = question?.denialsWithoutVoters {
-                return .failure(.denied(by: denials, current: base))
+                return refused(.denied(by: denials, current: base))
             }
             let transition = move.transition(from: base, to: new)
             if self.commit(transition, from: base, if: { $0.gate.isFree(since: version) }) {
-                return .success(.committed(transition))
+                return committed(transition)
             }
         }
     }
+}
+
+/// What became of a move that was decided at once.
+///
+/// Without the states of a transition, which whoever asks has: copies of them would be a tenth of what a set costs.
+package enum DecisionAtOnce<State: MachineState>: Sendable {
+    case committed(TransitionMark)
+    /// The machine was in that state already; nothing happened.
+    case unchanged(Snapshot<State>)
+    case refused(TransitionError<State>)
 }
 
 extension Move.Condition {

@@ -165,14 +165,16 @@ extension StateMachine {
             return .refuse(error)
         }
         if let question = pending.question, move.kind != .update {
-            let proposal = move.proposal(of: new, at: base)
-            let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
-            guard asked.isEmpty else { return .ask(asked, proposal, question) }
+            if !voters.isEmpty {
+                let proposal = move.proposal(of: new, at: base)
+                let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
+                guard asked.isEmpty else { return .ask(asked, proposal, question) }
+            }
             if let denials = question.denialsWithoutVoters {
                 return .refuse(.denied(by: denials, current: base))
             }
         }
-        return .enter(self.entry(of: move.transition(from: base, to: new)))
+        return .enter(self.entry(of: move, from: base, to: new))
     }
 
     /// What voters have agreed to; nil if the proposer does not want it any more.
@@ -182,7 +184,7 @@ extension StateMachine {
     ) -> TransitionEntry<State>? {
         let base = proposal.current
         guard move.condition.isMet(by: base) else { return nil }
-        return self.entry(of: move.transition(from: base, to: proposal.proposed))
+        return self.entry(of: move, from: base, to: proposal.proposed)
     }
 
     /// Those who are still there; whoever is gone leaves the gate, and so never has a proposal wait.

@@ -27,7 +27,7 @@ package protocol DynamicValues: AnyObject, Sendable {
 /// never equal.
 ///
 /// It stands here, and not beside its forms, since the machine has code of its own for it, as it has for
-/// ``AppState``: see `StateMachine.decideAtOnce(_:under:)`.
+/// ``AppState``: see `StateMachine.decideAtOnce(_:)`.
 package struct DynamicState: MachineState {
     /// What such a state is called.
     package struct Name: RawRepresentable, Hashable, Sendable {

@@ -126,21 +126,24 @@ package struct Move<State: MachineState>: Sendable {
     /// The time is read after the base, so a later seq never has an earlier reading.
     @inlinable
     func transition(from base: Snapshot<State>, to new: State) -> Transition<State> {
-        let seq = base.seq + 1
-        let stay: UInt64
-        switch self.kind {
-        case .set, .enter: stay = seq
-        case .update: stay = base.stay
-        }
-        return Transition(
-            seq: seq,
+        Transition(
+            seq: base.seq + 1,
             old: base.state,
             new: new,
             at: .now,
             cause: self.cause,
             by: self.by,
-            stay: stay
+            stay: self.stay(from: base)
         )
+    }
+
+    /// The stay of a machine at `base` once it has been made.
+    @inlinable
+    func stay(from base: Snapshot<State>) -> UInt64 {
+        switch self.kind {
+        case .set, .enter: base.seq + 1
+        case .update: base.stay
+        }
     }
 
     /// As voters are asked about it.

@@ -99,6 +99,18 @@ extension StateMachine {
         )
     }
 
+    /// The same of what a move makes of a machine at `base`.
+    func entry(
+        of move: Move<State>,
+        from base: Snapshot<State>,
+        to new: State
+    ) -> TransitionEntry<State> {
+        guard self.options.unheard == nil else {
+            return self.entry(of: move.transition(from: base, to: new))
+        }
+        return TransitionEntry(of: move, from: base, to: new)
+    }
+
     /// Reports the transition when every lane has passed it and nobody heard it.
     @usableFromInline
     func deliveryCount(of transition: Transition<State>) -> DeliveryCount? {

@@ -66,6 +66,17 @@ public struct Snapshot<State: MachineState>: Hashable, Sendable {
     }
 }
 
+/// Where a transition stands in the order, and when it was made: what there is to know of it beside the states.
+package struct TransitionMark: Hashable, Sendable {
+    package let seq: UInt64
+    package let at: WallTime
+    package let stay: UInt64
+}
+
+extension Transition {
+    package var mark: TransitionMark { TransitionMark(seq: self.seq, at: self.at, stay: self.stay) }
+}
+
 extension Transition: Codable where State: Codable {}
 extension Snapshot: Codable where State: Codable {}
 

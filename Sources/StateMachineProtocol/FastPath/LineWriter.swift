@@ -11,6 +11,9 @@ package struct LineWriter: ~Copyable {
     /// which something is due.
     private var seconds: (newer: Second, older: Second) = (Second(), Second())
 
+    /// The line's seq, and where it stands: most lines have it in three places.
+    private var seq: (number: UInt64, start: Int, end: Int)?
+
     private struct Second {
         var number = Int64.min
         /// Up to the point.
@@ -66,7 +69,10 @@ package struct LineWriter: ~Copyable {
     }
 
     /// Forgets what was written.
-    mutating func clear() { self.end = 0 }
+    mutating func clear() {
+        self.end = 0
+        self.seq = nil
+    }
 
     /// Begins a line anew.
     mutating func begin(_ type: StaticString, id: RequestID?) {
@@ -160,8 +166,31 @@ package struct LineWriter: ~Copyable {
         self.text("\"")
         self.raw(cursor.epoch.bytes)
         self.text(":")
-        self.decimal(cursor.seq)
+        self.place(cursor.seq)
         self.text("\"")
+    }
+
+    /// A place in the order.
+    package mutating func place(_ key: LineKey, _ seq: UInt64) {
+        self.key(key)
+        self.place(seq)
+    }
+
+    /// Copied if it stands in the line already.
+    private mutating func place(_ seq: UInt64) {
+        if let known = self.seq, known.number == seq {
+            let count = known.end - known.start
+            let place = self.room(for: count)
+            // Not by a call for so few bytes.
+            for index in 0..<count {
+                let byte = self.memory[known.start &+ index]
+                place.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
+            }
+        } else {
+            let start = self.end
+            self.decimal(seq)
+            self.seq = (seq, start, self.end)
+        }
     }
 
     // MARK: - Values

@@ -373,7 +373,7 @@ extension LineWriter {
         self.time(.at, report.at)
         self.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
         guard let stay = report.stay else { return }
-        self.number(.stay, stay.seq)
+        self.place(.stay, stay.seq)
         if let due = stay.due { self.due(due) }
     }
 
@@ -385,7 +385,7 @@ extension LineWriter {
 
     /// `seq`, `state` and `data`.
     mutating func place(of report: ServerLine.Report) {
-        self.number(.seq, report.seq)
+        self.place(.seq, report.seq)
         self.text(",")
         self.raw(report.fragment)
     }

@@ -53,22 +53,16 @@ extension TypedMachine {
     }
 
     func encoded(_ transition: Transition<State>) -> EncodedSnapshot {
-        self.encoded(transition, self.encoded(transition.new))
+        self.encoded(transition.mark, self.encoded(transition.new))
     }
 
     /// The same, of a state that is encoded already.
-    func encoded(
-        _ transition: Transition<State>,
-        _ state: TypedState<State>
-    ) -> EncodedSnapshot {
-        guard let stays = self.stays else {
-            return EncodedSnapshot(seq: transition.seq, state: state, at: transition.at)
-        }
-        return EncodedSnapshot(
-            seq: transition.seq,
+    func encoded(_ mark: TransitionMark, _ state: TypedState<State>) -> EncodedSnapshot {
+        EncodedSnapshot(
+            seq: mark.seq,
             state: state,
-            at: transition.at,
-            stay: stays.stay(after: transition, state.deadline)
+            at: mark.at,
+            stay: self.stays?.stay(after: mark, state.deadline)
         )
     }
 }

@@ -167,13 +167,11 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             cause: cause,
             by: by
         )
-        let result = self.machine.decideAtOnce(move)
-        switch consume result {
+        switch self.machine.decideAtOnce(move) {
         case nil: return nil
-        case .success(.committed(let transition)):
-            return .committed(self.noted(self.encoded(transition, typed)))
-        case .success(let accepted): return self.outcome(accepted)
-        case .failure(let error):
+        case .committed(let mark): return .committed(self.noted(self.encoded(mark, typed)))
+        case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
+        case .refused(let error):
             // Of another declaration it can only be judged at its turn.
             if case .illegal(let current, _) = error, self.isOutdated(typed.state, at: current) {
                 return nil
@@ -247,7 +245,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             completion: { result in
                 if set.isOrdered { set.machine.committing -= 1 }
                 if case .success(.committed(let transition)) = result {
-                    let entered = set.machine.encoded(transition, set.typed)
+                    let entered = set.machine.encoded(transition.mark, set.typed)
                     set.answer(.committed(set.machine.noted(entered)))
                 } else {
                     set.answer(set.machine.outcome(result))
@@ -294,12 +292,22 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             // Holds the set alone, for which nothing has to be allotted.
             completion: { result in
                 if set.isOrdered { set.machine.committing -= 1 }
-                if !set.isRequest, case .success(.committed) = result {
-                    set.machine.stays?.moves.moved()
+                // Without a copy of the transition, as most are answered.
+                if case .success(.committed(let transition)) = result,
+                    let entered = set.machine.entered(transition.mark, by: set)
+                {
+                    set.answer(.committed(entered))
+                } else {
+                    set.answer(set.machine.outcome(result, of: set))
                 }
-                set.answer(set.machine.outcome(result, of: set))
             }
         )
+    }
+
+    private func entered(_ mark: TransitionMark, by set: MadeSet<State>) -> EncodedSnapshot? {
+        if !set.isRequest { self.stays?.moves.moved() }
+        guard case .state(let typed) = set.found else { return nil }
+        return self.noted(self.encoded(mark, typed))
     }
 
     private func outcome(
@@ -307,8 +315,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         of set: MadeSet<State>
     ) -> SetOutcome {
         switch (result, set.found) {
-        case (.success(.committed(let transition)), .state(let typed)):
-            return .committed(self.noted(self.encoded(transition, typed)))
         case (.success(.unchanged(let snapshot)), .rejected(let error)):
             return .rejected(error, current: self.encoded(snapshot))
         case (.success(.unchanged(let snapshot)), .illegal):

@@ -52,6 +52,7 @@ final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
         guard self.turnCame() else { return false }
+        if case .state(_, nil) = self.wanted { return true }
         let (seq, stay, pattern) = self.wanted.conditions
         return self.machine.coding.matches(seq, pattern, stay, snapshot)
     }

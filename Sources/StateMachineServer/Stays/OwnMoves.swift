@@ -22,7 +22,7 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
     private var number: UInt64 = 0
     private var timer: (any StayTimer)?
     private var isMoving = false
-    private var breaker = MoveBreaker()
+    @exclusivity(unchecked) private var breaker = MoveBreaker()
     /// Told when moves are withheld, and with nil when they are not any more.
     private var tell: (Suspension?) -> Void = { _ in }
     /// Called when the move of a new start of the machine was made, or could not be.

@@ -68,7 +68,7 @@ final class Stays<State: MachineState>: @unchecked Sendable {
     ///   - deadline: what time does to the state that it led to.
     /// - Returns: its number, and what is due.
     func stay(
-        after transition: Transition<State>,
+        after transition: TransitionMark,
         _ deadline: EncodedDeadline?
     ) -> ServerLine.Stay {
         // Since when a stay counts that time does not end, nobody asks of every change.
