@@ -42,7 +42,8 @@ struct BadInputTests {
         Case(line: "set ready", error: "bad-data", message: "needs data: value"),
         Case(line: "set ready value=3", error: "bad-data", message: "one of false, true"),
         Case(line: "set ready vale=true", error: "bad-data", message: "known: value"),
-        Case(line: "set ready value", error: "bad-request", message: "key=value"),
+        Case(line: "set ready =value", error: "bad-request", message: "key=value"),
+        Case(line: "set ready value", error: "bad-data", message: "one of false, true"),
         Case(line: "set authentication phase=done", error: "bad-data", message: #""failure""#),
         Case(
             line: #"{"op":"set","state":"ready","data":[true]}"#,

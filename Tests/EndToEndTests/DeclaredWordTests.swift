@@ -80,6 +80,41 @@ struct DeclaredWordTests {
         }
     }
 
+    @Test func aValueAloneIsThatOfTheFieldThatHasToBeGiven() async throws {
+        try await self.run { daemon in
+            let client = try daemon.connect(\.control)
+            let sent = try await client.ask("send play null")
+            #expect(sent.item("data")?.string("title") == "null")
+            let set = try await daemon.statectl("set", "playing", "a b", "volume=3")
+            #expect(set.status == .exited(0), "\(set.errors)")
+            #expect(try await client.ask("get").item("data")?.string("title") == "a b")
+            let several = try await daemon.statectl("set", "playing", "title=c", "7")
+            #expect(several.status == .exited(2))
+            #expect(
+                several.errors.contains("could be volume or loud or note or gain of playing"),
+                "\(several.errors)"
+            )
+            #expect(try await client.ask("update 7").error == "bad-data")
+        }
+    }
+
+    @Test func aValueAloneIsThatOfTheOnlyField() async throws {
+        try await withTemporaryDirectory { directory in
+            let ended = try await DaemonProcess.run(in: directory) { daemon in
+                let set = try await daemon.statectl("set", "authentication", "active")
+                #expect(set.status == .exited(0), "\(set.errors)")
+                let state = try await daemon.ask(\.control, "get")
+                #expect(state.item("data")?.string("phase") == "active")
+                let found = try await daemon.statectl("is", "authentication:active")
+                #expect(found.status == .exited(0), "\(found.errors)")
+                let wrong = try await daemon.statectl("set", "ready", "active")
+                #expect(wrong.status == .exited(2))
+                #expect(wrong.errors.contains("value of ready"), "\(wrong.errors)")
+            }
+            #expect(ended.status == .exited(0))
+        }
+    }
+
     @Test func nullIsAbsent() async throws {
         try await self.run { daemon in
             let client = try daemon.connect(\.control)

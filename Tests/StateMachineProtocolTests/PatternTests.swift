@@ -14,6 +14,7 @@ struct PatternTests {
             ("a:b=null", "a", #"{"b":null}"#),
             ("a:b=", "a", #"{"b":""}"#),
             ("a:b=x=y:z", "a", #"{"b":"x=y:z"}"#),
+            ("a:b", "a", #"{"":"b"}"#),
             ("a:b={}", "a", #"{"b":{}}"#),
             ("a:b=tru", "a", #"{"b":"tru"}"#),
             ("a:b=1.50", "a", #"{"b":1.50}"#),
@@ -61,7 +62,10 @@ struct PatternTests {
             (#"{"state":"a","data":[]}"#, .badData, "data of a pattern must be an object"),
             (#"{"state":"a","data":null}"#, .badData, "data of a pattern must be an object"),
             (#""a:""#, .badRequest, "\"\" in pattern \"a:\" should be key=value"),
-            (#""a:b""#, .badRequest, "\"b\" in pattern \"a:b\" should be key=value"),
+            (
+                #""a:b,c""#, .badRequest,
+                "\"c\" in pattern \"a:b,c\" is not the only value without a name; write key=value"
+            ),
             (#""a:=1""#, .badRequest, "\"=1\" in pattern \"a:=1\" should be key=value"),
             (#""a:b=1,""#, .badRequest, "\"\" in pattern \"a:b=1,\" should be key=value"),
             (#""a:b=1,b=1""#, .badRequest, "\"b\" stands twice in pattern \"a:b=1,b=1\""),

@@ -32,6 +32,13 @@ struct WordTests {
             ("set maybe", .maybe(nil)),
             ("set stopped reason=idle level=10", .stopped(reason: .idle, level: .high)),
             ("set coded value=410", .coded(.gone)),
+            // A word alone is for the one field that is not given.
+            ("set queued 7", .queued(7)),
+            ("set paired value=1 null", .paired(1, "null")),
+            ("set paired 7 value2=a", .paired(7, "a")),
+            ("set maybe true", .maybe(true)),
+            ("set stopped level=10 idle", .stopped(reason: .idle, level: .high)),
+            (#"{"op":"set","state":"queued","words":{"":"7"}}"#, .queued(7)),
             // What probing does not reach is read by its look.
             (
                 "set failed before=1 kind=disk retries=2",
@@ -68,6 +75,14 @@ struct WordTests {
             ("set paired value=1 value2:=2", "value2 of paired must be of type string, not number"),
             ("set maybe value=yes", "value of maybe must be one of false, true"),
             ("set stopped reason=idle level=2", "level of stopped must be one of 1, 10"),
+            ("set paired 7", "\"7\" could be value or value2 of paired; write value=7"),
+            ("set stopped idle", "\"idle\" could be reason or level of stopped; write reason=idle"),
+            ("set stopped 10", "\"10\" could be reason or level of stopped; write level=10"),
+            (
+                "set queued value=1 2",
+                "queued takes no value beside what is named, and \"2\" was given"
+            ),
+            ("set queued x", "value of queued must be of type integer, not string"),
             ("set queued valeu=1", "queued has no field \"valeu\"; known: value"),
         ]
     )
@@ -86,6 +101,9 @@ struct WordTests {
             ("paired:value2:=\"2\"", .paired(1, "2"), true),
             ("paired:value2=2", .paired(2, "1"), false),
             ("queued:value=7", .queued(7), true),
+            ("queued:7", .queued(7), true),
+            ("queued:7", .queued(8), false),
+            ("paired:value=1,null", .paired(1, "null"), true),
         ]
     )
     func meansTheSameInAPattern(_ text: String, _ state: Job, _ matches: Bool) throws {

@@ -72,6 +72,7 @@ extension StateField {
             type: field.type,
             values: field.values,
             isOptional: field.isOptional,
+            hasDefault: field.fallback != nil,
             oldNames: field.oldNames
         )
     }

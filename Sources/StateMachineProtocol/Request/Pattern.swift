@@ -43,7 +43,7 @@ public struct Pattern: Hashable, Sendable {
         self.name = name
         self.fields = fields
         self.written = written
-        self.data = fields.members(typedBy: [], areAll: false)
+        self.data = fields.members(readBy: [], areAll: false)
     }
 
     /// Whether both are written the same.
@@ -63,10 +63,10 @@ public struct Pattern: Hashable, Sendable {
         by fields: [StateField],
         areAll: Bool,
         of group: StateGroup? = nil
-    ) -> Pattern {
+    ) throws(WireError) -> Pattern {
         var pattern = self
         pattern.group = group
-        pattern.data = self.fields.members(typedBy: fields, areAll: areAll)
+        pattern.data = try self.fields.members(typedBy: fields, areAll: areAll, of: self.name)
         return pattern
     }
 

@@ -6,6 +6,8 @@ package struct StateField: Hashable, Sendable {
     /// All it can be, if that is a closed list; else empty.
     package let values: [JSONValue]
     package let isOptional: Bool
+    /// Whether it is something where it is not given.
+    let hasDefault: Bool
     /// What it was called before.
     let oldNames: [String]
 
@@ -15,6 +17,7 @@ package struct StateField: Hashable, Sendable {
         type: JSONFieldType,
         values: [JSONValue],
         isOptional: Bool,
+        hasDefault: Bool = false,
         oldNames: [String] = []
     ) {
         self.init(
@@ -22,6 +25,7 @@ package struct StateField: Hashable, Sendable {
             type: type,
             values: values,
             isOptional: isOptional,
+            hasDefault: hasDefault,
             oldNames: oldNames
         )
     }
@@ -31,14 +35,19 @@ package struct StateField: Hashable, Sendable {
         type: JSONFieldType,
         values: [JSONValue],
         isOptional: Bool,
+        hasDefault: Bool = false,
         oldNames: [String] = []
     ) {
         self.oldNames = oldNames
+        self.hasDefault = hasDefault
         self.key = key
         self.type = type
         self.values = values
         self.isOptional = isOptional
     }
+
+    /// Whether it has to be given.
+    var isNeeded: Bool { !self.isOptional && !self.hasDefault }
 
     /// Its name in `data`.
     package var name: String { Self.name(ofKey: self.key) }

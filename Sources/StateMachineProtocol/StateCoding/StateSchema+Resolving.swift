@@ -45,7 +45,7 @@ extension StateSchema {
             return .set(
                 SetCall(
                     state: call.state,
-                    data: self.data(call.data, words: call.words, ofState: call.state),
+                    data: try self.data(call.data, words: call.words, ofState: call.state),
                     ifSeq: call.ifSeq,
                     ifState: try self.resolved(call.ifState, read),
                     ifStay: call.ifStay,
@@ -55,7 +55,7 @@ extension StateSchema {
             )
         case .send(var call):
             call.ifState = try self.resolved(call.ifState, read)
-            call.data = self.data(call.data, words: call.words, ofEvent: call.event)
+            call.data = try self.data(call.data, words: call.words, ofEvent: call.event)
             call.words = []
             return .send(call)
         case .watch(var call):
@@ -122,27 +122,35 @@ extension StateSchema {
         _ data: JSONValue?,
         words: [JSONMember],
         ofState name: String
-    ) -> JSONValue? {
+    ) throws(WireError) -> JSONValue? {
         // What is no state is refused where it is made.
         guard let found = self.cases.first(where: { $0.name.isSpelled(name) }) else { return data }
-        return self.data(data, words) { found.members(of: $0) }
+        return try self.data(data, words) { (given) throws(WireError) in
+            try found.members(of: given)
+        }
     }
 
-    private func data(_ data: JSONValue?, words: [JSONMember], ofEvent name: String) -> JSONValue? {
+    private func data(
+        _ data: JSONValue?,
+        words: [JSONMember],
+        ofEvent name: String
+    ) throws(WireError) -> JSONValue? {
         guard !words.isEmpty else { return data }
         let isEndOfRun = name.isSpelled(Self.endOfRun.name)
         let found = isEndOfRun ? Self.endOfRun : self.events.first { $0.name.isSpelled(name) }
         guard let event = found else { return data }
-        return self.data(data, words) { $0.members(typedBy: event.fields) }
+        return try self.data(data, words) { (given) throws(WireError) in
+            try given.members(typedBy: event.fields, of: event.name)
+        }
     }
 
     private func data(
         _ data: JSONValue?,
         _ words: [JSONMember],
-        _ members: (FieldWords) -> [JSONMember]
-    ) -> JSONValue? {
+        _ members: (FieldWords) throws(WireError) -> [JSONMember]
+    ) throws(WireError) -> JSONValue? {
         // What is no object is refused where it is used.
         guard !words.isEmpty, let values = (data ?? .object([])).members else { return data }
-        return .object(members(FieldWords(values: values, words: words)))
+        return .object(try members(FieldWords(values: values, words: words)))
     }
 }

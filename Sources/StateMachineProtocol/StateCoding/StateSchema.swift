@@ -172,7 +172,7 @@ package struct StateSchema: Sendable {
                 known: known
             )
         }
-        let resolved = pattern.typed(by: found.fields, areAll: found.isComplete)
+        let resolved = try pattern.typed(by: found.fields, areAll: found.isComplete)
         for member in resolved.data { try self.check(member, in: found) }
         return resolved.called(before: found.oldNames)
     }
@@ -189,8 +189,8 @@ package struct StateSchema: Sendable {
 
 extension StateSchema.Case {
     /// What is given to it, with words read as its fields are typed.
-    func members(of given: FieldWords) -> [JSONMember] {
-        given.members(typedBy: self.fields, areAll: self.isComplete)
+    func members(of given: FieldWords) throws(WireError) -> [JSONMember] {
+        try given.members(typedBy: self.fields, areAll: self.isComplete, of: self.name)
     }
 
     /// The field that `member` fills, if it can; nil if only decoding can tell.

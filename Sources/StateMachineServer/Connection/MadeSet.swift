@@ -110,7 +110,11 @@ extension StateCoding {
             }
         case .update(let call):
             let given = FieldWords(values: call.data?.members ?? [], words: call.words)
-            let data = given.members(typedBy: behaviour.fields(of: state))
+            let data = try given.members(
+                typedBy: behaviour.fields(of: state),
+                of: state.name.rawValue,
+                isUpdate: true
+            )
             return .state(try self.checked(behaviour.updated(state, with: data)))
         }
     }

@@ -21,7 +21,10 @@ struct SendCommand: AsyncParsableCommand {
     var event: String
 
     @Argument(
-        help: ArgumentHelp("What it carries: key=value.", valueName: "key=value"),
+        help: ArgumentHelp(
+            "What it carries: key=value, or a value alone for the one field that needs it.",
+            valueName: "key=value"
+        ),
         completion: .valuesOfEvent
     )
     var values: [String] = []
@@ -34,14 +37,11 @@ struct SendCommand: AsyncParsableCommand {
     var cause: String?
 
     func validate() throws {
-        try self.typed.check(self.values, example: "send \(self.event)")
+        try self.typed.check(self.values)
     }
 
     func run() async throws {
-        let fields = try self.typed.fields(
-            self.values,
-            example: "send \(self.event)"
-        )
+        let fields = try self.typed.fields(self.values)
         let request = Request.send(
             self.event,
             data: fields?.values,

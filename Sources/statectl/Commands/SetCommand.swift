@@ -18,7 +18,7 @@ struct SetCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "Its values: key=value; one without a label is value=….",
+            "Its values: key=value, or a value alone for the one field that needs it.",
             valueName: "key=value"
         ),
         completion: .valuesOfState
@@ -36,14 +36,11 @@ struct SetCommand: AsyncParsableCommand {
     var cause: String?
 
     func validate() throws {
-        try self.typed.check(self.values, example: "set \(self.state)")
+        try self.typed.check(self.values)
     }
 
     func run() async throws {
-        let fields = try self.typed.fields(
-            self.values,
-            example: "set \(self.state)"
-        )
+        let fields = try self.typed.fields(self.values)
         let request = Request.set(
             self.state,
             data: fields?.values,

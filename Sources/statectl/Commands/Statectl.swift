@@ -11,7 +11,8 @@ struct Statectl: AsyncParsableCommand {
         abstract: "Show, set and follow the state that a statemachine daemon holds.",
         discussion: """
             A PATTERN is the name of a state or a group, or name:key=value,key=value. What a value means the field's \
-            type says: of a text every value is the text. key:=JSON says JSON on purpose.
+            type says: of a text every value is the text. key:=JSON says JSON on purpose. One value may stand alone: it \
+            is that of the one field that has to be given.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \

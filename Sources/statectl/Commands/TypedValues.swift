@@ -13,14 +13,12 @@ struct TypedValues: ParsableArguments {
 
     /// What is typed: words keep their text, for the daemon knows what the fields' types are.
     ///
-    /// - Parameters:
-    ///   - words: `key=value` or `key:=JSON`.
-    ///   - example: what a complaint about a word without a key shows as right.
+    /// - Parameter words: `key=value`, `key:=JSON`, or a value alone.
     /// - Returns: nil if nothing is given.
     /// - Throws: `ValidationError`, or why standard input cannot be read.
-    func fields(_ words: [String], example: String) throws -> FieldWords? {
+    func fields(_ words: [String]) throws -> FieldWords? {
         guard let text = self.data else {
-            return words.isEmpty ? nil : try Self.fields(words, example: example)
+            return words.isEmpty ? nil : try Self.fields(words)
         }
         let object = text == "-" ? try StandardInput.text(upTo: RequestLimits.lineBytes) : text
         guard let members = JSONValue(parsing: object)?.members else {
@@ -30,20 +28,14 @@ struct TypedValues: ParsableArguments {
     }
 
     /// Complains of what can be told to be wrong before anything is read.
-    func check(_ words: [String], example: String) throws {
-        _ = try Self.fields(words, example: example)
+    func check(_ words: [String]) throws {
+        _ = try Self.fields(words)
         guard self.data == nil || words.isEmpty else {
             throw ValidationError("give the values as key=value or with --data, not both")
         }
     }
 
-    private static func fields(_ words: [String], example: String) throws -> FieldWords {
-        if let word = words.first(where: { !$0.dropFirst().contains("=") }) {
-            throw ValidationError(
-                "\"\(word)\" is not key=value; a value without a label is written "
-                    + "value=…: statectl \(example) value=\(word.drop { $0 == "=" })"
-            )
-        }
+    private static func fields(_ words: [String]) throws -> FieldWords {
         do {
             return try FieldWords(words, in: "the command line")
         } catch {

@@ -33,11 +33,11 @@ struct UpdateCommand: AsyncParsableCommand {
         guard !self.values.isEmpty || self.typed.data != nil else {
             throw ValidationError("name the fields: statectl update key=value …")
         }
-        try self.typed.check(self.values, example: "update")
+        try self.typed.check(self.values)
     }
 
     func run() async throws {
-        let fields = try self.typed.fields(self.values, example: "update")
+        let fields = try self.typed.fields(self.values)
         let request = Request.update(
             fields?.values ?? [],
             words: fields?.words ?? [],
