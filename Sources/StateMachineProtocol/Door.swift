@@ -53,7 +53,8 @@ public enum Door: String, CaseIterable, Codable, Sendable {
         }
         return """
             One request a line, as words or as a JSON object with "op"; answers are JSON lines.
-            A PATTERN is STATE or STATE:key=value,key=value; one value may stand without its key.
+            A PATTERN is STATE or STATE:key=value,key=value; one value may stand
+            without its key. !PATTERN is every state but these.
 
             \(lines.joined(separator: "\n"))
 

@@ -66,7 +66,8 @@ struct BadInputTests {
             message: "256 bytes"
         ),
         Case(line: #"{"op":"watch","only":[]}"#, error: "bad-request", message: "empty list"),
-        Case(line: #"{"op":"watch","only":"x"}"#, error: "bad-request", message: "an array"),
+        Case(line: #"{"op":"watch","only":true}"#, error: "bad-request", message: "an array"),
+        Case(line: #"{"op":"watch","only":"!x"}"#, error: "unknown-state", message: "known:"),
         Case(line: "watch rady", error: "unknown-state", message: "did you mean ready?"),
         Case(line: "wait ready:value=maybe", error: "bad-data", message: "one of false, true"),
         Case(line: "wait", error: "bad-request", message: "wait needs a pattern"),

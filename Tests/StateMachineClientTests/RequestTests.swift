@@ -11,7 +11,7 @@ import Testing
                 "ready",
                 data: [JSONMember("value", true)],
                 ifSeq: 41,
-                ifState: "authentication",
+                ifState: ["authentication"],
                 reenter: true,
                 cause: "login"
             ),

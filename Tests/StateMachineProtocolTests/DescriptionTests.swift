@@ -13,7 +13,7 @@ struct DescriptionTests {
         #expect(
             keys == [
                 "type", "ok", "states", "initial", "transitions", "operations", "errors", "limits",
-                "protocol", "version",
+                "protocol", "version", "features",
             ]
         )
     }
@@ -57,6 +57,8 @@ struct DescriptionTests {
         #expect(limits["voteMs"]?.integer == Int64(RequestLimits.voteMs))
         #expect(limits["historyChanges"]?.integer == Int64(RequestLimits.historyChanges))
         #expect(description["protocol"] == .number("1"))
+        let features = description["features"]?.elements
+        #expect(features?.map(\.string) == Feature.allCases.map(\.rawValue))
     }
 
     @Test("stands beside one of help, which names every operation")

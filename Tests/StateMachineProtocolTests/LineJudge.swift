@@ -32,15 +32,15 @@ struct LineJudge: Sendable {
         }
         switch try self.coding.schema.resolved(call) {
         case .set(let call):
-            if let pattern = call.ifState { _ = self.coding.matches(pattern, self.current) }
+            _ = call.ifState?.contains { self.coding.matches($0, self.current) }
             let state = try self.coding.state(call.state, data: call.data)
             _ = state == self.current
             return self.coding.fragment(of: state).count
         case .watch(let call):
-            for pattern in call.only ?? [] { _ = self.coding.matches(pattern, self.current) }
+            _ = call.only?.contains { self.coding.matches($0, self.current) }
             return call.since.flatMap(Cursor.init)?.description.utf8.count ?? 0
         case .wait(let call):
-            for pattern in call.until { _ = self.coding.matches(pattern, self.current) }
+            _ = call.until.contains { self.coding.matches($0, self.current) }
             return 0
         case .send, .update, .get, .unwatch, .hold, .release, .guard, .vote, .history, .describe,
             .stats, .ping,

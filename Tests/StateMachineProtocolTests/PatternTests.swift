@@ -57,7 +57,7 @@ struct PatternTests {
             (#"{"state":1}"#, .badRequest, "a pattern needs \"state\", a string"),
             (
                 #"{"state":"a","dat":{}}"#, .badRequest,
-                "a pattern has no key \"dat\"; known: state, data"
+                "a pattern has no key \"dat\"; known: state, data, not"
             ),
             (#"{"state":"a","data":[]}"#, .badData, "data of a pattern must be an object"),
             (#"{"state":"a","data":null}"#, .badData, "data of a pattern must be an object"),
@@ -104,5 +104,45 @@ struct PatternTests {
         let owner = Job.Owner(name: "ann", uid: 1000, groups: [4])
         let state = Job.running(id: 7, ratio: 1, tags: ["a", "b"], owner: owner, note: nil)
         #expect(coding.matches(pattern, state) == matches)
+    }
+
+    @Test(
+        "in a list adds states, and takes states away with a mark",
+        arguments: [
+            (["ready"], "ready,true ready,false"),
+            (["ready:true", "authentication"], "ready,true authentication"),
+            (["!ready"], "authentication dataRetrieval"),
+            (["!ready:true"], "ready,false authentication dataRetrieval"),
+            (["!ready", "!authentication"], "dataRetrieval"),
+            (["ready", "!ready:true"], "ready,false"),
+            (["!ready:true", "ready", "authentication"], "ready,false authentication"),
+            (["ready", "!ready"], ""),
+            ([#"{"state":"ready","not":true}"#], "authentication dataRetrieval"),
+            ([#"!{"state":"ready"}"#], "authentication dataRetrieval"),
+            ([#"{"state":"ready","not":false}"#], "ready,true ready,false"),
+            ([], ""),
+        ]
+    )
+    func addsAndTakesAway(_ texts: [String], _ states: String) throws {
+        let coding = StateCoding<AppState>()
+        let list = try PatternList(texts.map { Pattern(typed: $0) }).mapped {
+            (pattern) throws(WireError) in try coding.schema.resolved(pattern)
+        }
+        let all: [(String, AppState)] = [
+            ("ready,true", .ready(true)), ("ready,false", .ready(false)),
+            ("authentication", .authentication(.idle)), ("dataRetrieval", .dataRetrieval(.idle)),
+        ]
+        let selected = all.filter { state in list.contains { coding.matches($0, state.1) } }
+        #expect(selected.map(\.0).joined(separator: " ") == states)
+    }
+
+    @Test("has an opposite, whose opposite it is")
+    func hasAnOpposite() {
+        let pattern: Pattern = "ready:value=true"
+        #expect((!pattern).written == "!ready:value=true")
+        #expect(!(!pattern) == pattern)
+        let object: Pattern = ["state": "ready"]
+        #expect((!object).written == ["state": "ready", "not": true])
+        #expect(!(!object) == object)
     }
 }

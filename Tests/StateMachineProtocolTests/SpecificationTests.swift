@@ -36,6 +36,9 @@ struct SpecificationTests {
                 #expect(section[..<end].contains("| `\(key.rawValue)` |"), "\(key)")
             }
         }
+        for feature in Feature.allCases {
+            #expect(text.contains("| `\(feature.rawValue)` |"), "\(feature)")
+        }
         for code in ErrorCode.allCases { #expect(text.contains("`\(code.rawValue)`"), "\(code)") }
         let description = try JSONValue(reading: Fixture.descriptions.lines()[0])
         for limit in try #require(description["limits"]?.members) {

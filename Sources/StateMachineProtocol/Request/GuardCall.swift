@@ -1,7 +1,7 @@
 /// Transitions about which the client wants to be asked.
 package struct GuardCall: Hashable, Sendable {
     /// The states before which it is asked.
-    package var before: [Pattern]
+    package var before: PatternList
     /// How long it is waited for, in milliseconds; nil leaves it to the daemon.
     package var timeoutMs: UInt64?
     /// What its silence counts as; nil leaves it to the daemon.

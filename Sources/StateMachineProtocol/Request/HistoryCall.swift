@@ -3,7 +3,7 @@ package struct HistoryCall: Hashable, Sendable {
     package var since: String?
     /// At most so many; nil leaves it to the daemon.
     package var limit: UInt64?
-    package var only: [Pattern]?
+    package var only: PatternList?
 
     /// How many the daemon sends at most.
     package var most: UInt64 { self.limit ?? RequestLimits.defaultHistoryChanges }

@@ -1,7 +1,7 @@
 /// Transitions to be prevented or postponed.
 package struct HoldCall: Hashable, Sendable {
     /// The states that are not to be entered.
-    package var before: [Pattern]
+    package var before: PatternList
     package var mode: Request.HoldMode
     /// How long a transition is postponed at most, in milliseconds; nil leaves it to the daemon.
     package var maxMs: UInt64?

@@ -1,7 +1,9 @@
-/// Which states are meant: those of one name or of a group, or those among them whose data has these values.
+/// Which states are meant: those of one name or of a group, or those among them whose data has these values; or all
+/// but these.
 ///
 /// Written as a string, `name` or `name:key=value,key=value`, or as an object,
-/// `{"state":"name","data":{…}}`.
+/// `{"state":"name","data":{…}}`. All but these are `!name` and `{"state":"name","not":true}`; in a list with
+/// others it takes away from what they select.
 public struct Pattern: Hashable, Sendable {
     /// The name of a state or of a group.
     package private(set) var name: String
@@ -12,6 +14,8 @@ public struct Pattern: Hashable, Sendable {
     package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.
     public let written: JSONValue
+    /// Whether it takes away the states that it speaks of.
+    package private(set) var isException = false
     private var fields: FieldWords
     /// The group that is meant; nil if it is a state, or nobody has looked.
     private var group: StateGroup?
@@ -32,15 +36,45 @@ public struct Pattern: Hashable, Sendable {
 
     /// What `text` means where people type patterns: an object if it is one, else a string.
     public init(typed text: String) {
-        guard let value = JSONValue(parsing: text), value.members != nil else {
+        let isException = text.utf8.first == Self.mark
+        let rest = isException ? String(Substring(text.utf8.dropFirst())) : text
+        guard let value = JSONValue(parsing: rest), value.members != nil else {
             self.init(writing: .string(text))
             return
         }
-        self.init(writing: value)
+        let pattern = Pattern(writing: value)
+        self = isException ? !pattern : pattern
     }
 
-    private init(name: String, _ fields: FieldWords, written: JSONValue) {
+    /// All states but those that a pattern speaks of; of such a pattern these.
+    public static prefix func ! (pattern: Pattern) -> Pattern {
+        switch pattern.written {
+        case .string(let text):
+            let isException = text.utf8.first == Self.mark
+            return Pattern(
+                writing: .string(
+                    isException ? String(Substring(text.utf8.dropFirst())) : "!" + text
+                )
+            )
+        case .object(let members):
+            let others = members.filter { !$0.key.isSpelled("not") }
+            return Pattern(
+                writing: .object(pattern.isException ? others : others + [JSONMember("not", true)])
+            )
+        case .null, .bool, .number, .array: return pattern
+        }
+    }
+
+    private static let mark = UInt8(ascii: "!")
+
+    private init(
+        name: String,
+        _ fields: FieldWords,
+        isException: Bool = false,
+        written: JSONValue
+    ) {
         self.name = name
+        self.isException = isException
         self.fields = fields
         self.written = written
         self.data = fields.members(readBy: [], areAll: false)
@@ -49,7 +83,7 @@ public struct Pattern: Hashable, Sendable {
     /// Whether both are written the same.
     public static func == (left: Pattern, right: Pattern) -> Bool {
         left.name.isSpelled(right.name) && left.fields == right.fields
-            && left.written == right.written
+            && left.isException == right.isException && left.written == right.written
     }
 
     /// Combines the name and what is asked for.
@@ -88,7 +122,7 @@ public struct Pattern: Hashable, Sendable {
         return pattern
     }
 
-    /// Whether it means states of that name.
+    /// Whether it speaks of states of that name.
     package func selects(_ name: String) -> Bool {
         self.group?.has(name)
             ?? (name.isSpelled(self.name) || self.oldNames.contains { name.isSpelled($0) })
@@ -97,7 +131,8 @@ public struct Pattern: Hashable, Sendable {
     /// Whether it means the states of a group.
     package var isOfGroup: Bool { self.group != nil }
 
-    /// Whether it means the state of that name with that `data`.
+    /// Whether it speaks of the state of that name with that `data`; what a `!` before it makes of that is its
+    /// list's to say.
     package func matches(_ name: String, _ data: JSONValue) -> Bool {
         self.selects(name) && self.asksFor(data)
     }
@@ -107,14 +142,17 @@ public struct Pattern: Hashable, Sendable {
         self.data.isEmpty || JSONValue.object(self.data).isContained(in: data)
     }
 
-    /// A name, or `name:key=value,key=value`.
+    /// A name, or `name:key=value,key=value`; with a `!` before it all but these.
     package init(text: String) throws(WireError) {
-        let parts = text.split(at: ":", maxSplits: 1)
+        let isException = text.utf8.first == Self.mark
+        let parts = (isException ? String(Substring(text.utf8.dropFirst())) : text)
+            .split(at: ":", maxSplits: 1)
         let fields =
             parts.count > 1 ? parts[1].split(at: ",", maxSplits: RequestLimits.fields) : []
         self.init(
             name: parts[0],
             try FieldWords(fields, in: "pattern \(text.quoted)"),
+            isException: isException,
             written: .string(text)
         )
     }
@@ -128,18 +166,27 @@ public struct Pattern: Hashable, Sendable {
             guard let state = value["state"]?.string else {
                 throw WireError(.badRequest, "a pattern needs \"state\", a string")
             }
-            let odd = members.first { !$0.key.isSpelled("state") && !$0.key.isSpelled("data") }
-            if let odd {
+            let known = ["state", "data", "not"]
+            if let odd = members.first(where: { key in !known.contains { $0.isSpelled(key.key) } })
+            {
                 throw WireError(
                     .badRequest,
-                    "a pattern has no key \(odd.key.quoted); known: state, data",
-                    known: ["state", "data"]
+                    "a pattern has no key \(odd.key.quoted); known: \(known.joined(separator: ", "))",
+                    known: known
                 )
+            }
+            guard let isException = (value["not"] ?? false).bool else {
+                throw WireError(.badRequest, "not of a pattern must be true or false")
             }
             guard let data = (value["data"] ?? .object([])).members else {
                 throw WireError(.badData, "data of a pattern must be an object")
             }
-            self.init(name: state, FieldWords(values: data), written: value)
+            self.init(
+                name: state,
+                FieldWords(values: data),
+                isException: isException,
+                written: value
+            )
         case .null, .bool, .number, .array:
             throw WireError(
                 .badRequest,

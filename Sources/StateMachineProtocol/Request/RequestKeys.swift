@@ -130,15 +130,15 @@ struct RequestKeys {
         return words
     }
 
-    func pattern(_ key: RequestKey) throws(WireError) -> Pattern? {
+    /// A pattern or a list of them.
+    func patterns(_ key: RequestKey) throws(WireError) -> PatternList? {
         guard let value = self[key] else { return nil }
-        return try Pattern(value)
-    }
-
-    func patterns(_ key: RequestKey) throws(WireError) -> [Pattern]? {
-        guard let value = self[key] else { return nil }
-        guard let elements = value.elements else {
-            throw self.mismatch(key, "an array of patterns", value)
+        let elements: [JSONValue]
+        switch value {
+        case .array(let several): elements = several
+        case .string, .object: elements = [value]
+        case .null, .bool, .number:
+            throw self.mismatch(key, "a pattern or an array of patterns", value)
         }
         guard !elements.isEmpty else {
             throw WireError(
@@ -147,9 +147,9 @@ struct RequestKeys {
             )
         }
         try Pattern.check(count: elements.count, in: key.rawValue)
-        var patterns: [Pattern] = []
-        for element in elements { patterns.append(try Pattern(element)) }
-        return patterns
+        return PatternList(
+            try elements.map { (element) throws(WireError) in try Pattern(element) }
+        )
     }
 
     private func mismatch(_ key: RequestKey, _ expected: String, _ value: JSONValue) -> WireError {

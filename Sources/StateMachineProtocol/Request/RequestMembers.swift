@@ -16,8 +16,14 @@ struct RequestMembers {
     }
 
     /// No patterns are as good as none given.
-    mutating func add(_ key: RequestKey, _ patterns: [Pattern]?) {
-        guard let patterns, !patterns.isEmpty else { return }
-        self.add(key, .array(patterns.map(\.written)))
+    mutating func add(_ key: RequestKey, _ list: PatternList?) {
+        guard let list, !list.isEmpty else { return }
+        self.add(key, .array(list.patterns.map(\.written)))
+    }
+
+    /// The same, for what was one pattern once: one alone is no list.
+    mutating func add(_ key: RequestKey, plainly list: PatternList?) {
+        guard let list, list.count == 1 else { return self.add(key, list) }
+        self.add(key, list.patterns[0].written)
     }
 }

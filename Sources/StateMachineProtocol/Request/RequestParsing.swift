@@ -163,14 +163,14 @@ extension Request.Call {
             self = .update(UpdateCall(data: fields.data, words: fields.words))
             return
         case .watch:
-            let patterns = try Pattern.patterns(rest)
+            let patterns = try PatternList(words: rest)
             self = .watch(WatchCall(only: patterns.isEmpty ? nil : patterns))
             return
         case .wait:
             guard !rest.isEmpty else {
                 throw WireError(.badRequest, "wait needs a pattern: wait STATE[:key=value,…] …")
             }
-            self = .wait(WaitCall(until: try Pattern.patterns(rest)))
+            self = .wait(WaitCall(until: try PatternList(words: rest)))
             return
         }
         if let surplus = rest.first {
@@ -187,12 +187,10 @@ extension FieldWords {
     fileprivate var data: JSONValue? { self.values.isEmpty ? nil : .object(self.values) }
 }
 
-extension Pattern {
-    fileprivate static func patterns(_ texts: [String]) throws(WireError) -> [Pattern] {
-        try self.check(count: texts.count, in: "the line")
-        var patterns: [Pattern] = []
-        for text in texts { patterns.append(try Pattern(text: text)) }
-        return patterns
+extension PatternList {
+    fileprivate init(words: [String]) throws(WireError) {
+        try Pattern.check(count: words.count, in: "the line")
+        self.init(try words.map { (word) throws(WireError) in try Pattern(text: word) })
     }
 }
 

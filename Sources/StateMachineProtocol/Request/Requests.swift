@@ -20,7 +20,7 @@ extension Request {
     ///   - data: the associated values; nil leaves the key out.
     ///   - words: further ones as people type them, in strings: what each means the field's type says.
     ///   - ifSeq: only if the machine is at this seq.
-    ///   - ifState: only if the current state matches this pattern.
+    ///   - ifState: only if the current state is among those that these patterns mean; none asks for nothing.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - reenter: whether the identical state makes a transition too.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
@@ -30,7 +30,7 @@ extension Request {
         data: [JSONMember]? = nil,
         words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
-        ifState: Pattern? = nil,
+        ifState: [Pattern] = [],
         ifStay: UInt64? = nil,
         reenter: Bool = false,
         cause: String? = nil
@@ -40,7 +40,7 @@ extension Request {
             data: data.map { .object($0) },
             words: words,
             ifSeq: ifSeq,
-            ifState: ifState,
+            ifState: ifState.isEmpty ? nil : PatternList(ifState),
             ifStay: ifStay,
             reenter: reenter,
             cause: cause
@@ -55,7 +55,7 @@ extension Request {
     ///   - data: what it carries; nil leaves the key out.
     ///   - words: further fields as people type them, in strings: what each means the field's type says.
     ///   - ifSeq: only if the machine is at this seq.
-    ///   - ifState: only if the current state matches this pattern.
+    ///   - ifState: only if the current state is among those that these patterns mean; none asks for nothing.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
@@ -64,7 +64,7 @@ extension Request {
         data: [JSONMember]? = nil,
         words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
-        ifState: Pattern? = nil,
+        ifState: [Pattern] = [],
         ifStay: UInt64? = nil,
         cause: String? = nil
     ) -> Request {
@@ -73,7 +73,7 @@ extension Request {
             data: data.map { .object($0) },
             words: words,
             ifSeq: ifSeq,
-            ifState: ifState,
+            ifState: ifState.isEmpty ? nil : PatternList(ifState),
             ifStay: ifStay,
             cause: cause
         )
@@ -112,7 +112,7 @@ extension Request {
     ) -> Request {
         let call = WatchCall(
             since: since,
-            only: only,
+            only: only.isEmpty ? nil : PatternList(only),
             mode: pace.isLatest ? .latest : .all,
             everyMs: pace.every?.wholeMilliseconds ?? 0,
             beatMs: pace.beat?.wholeMilliseconds
@@ -136,7 +136,14 @@ extension Request {
     ) -> Request {
         let timeoutMs = timeout?.wholeMilliseconds
         return Request(
-            .wait(WaitCall(until: until, fail: fail, since: since, timeoutMs: timeoutMs))
+            .wait(
+                WaitCall(
+                    until: PatternList(until),
+                    fail: PatternList(fail),
+                    since: since,
+                    timeoutMs: timeoutMs
+                )
+            )
         )
     }
 
@@ -152,7 +159,15 @@ extension Request {
         limit: UInt64? = nil,
         only: [Pattern] = []
     ) -> Request {
-        Request(.history(HistoryCall(since: since, limit: limit, only: only)))
+        Request(
+            .history(
+                HistoryCall(
+                    since: since,
+                    limit: limit,
+                    only: only.isEmpty ? nil : PatternList(only)
+                )
+            )
+        )
     }
 
     /// What a hold does with a set that it matches.
@@ -187,7 +202,8 @@ extension Request {
         why: String? = nil
     ) -> Request {
         let maxMs = limit?.wholeMilliseconds
-        return Request(.hold(HoldCall(before: before, mode: mode, maxMs: maxMs, why: why)))
+        let call = HoldCall(before: PatternList(before), mode: mode, maxMs: maxMs, why: why)
+        return Request(.hold(call))
     }
 
     /// Gives back the hold or the guard of that number.
@@ -209,7 +225,7 @@ extension Request {
         why: String? = nil
     ) -> Request {
         let call = GuardCall(
-            before: before,
+            before: PatternList(before),
             timeoutMs: timeout?.wholeMilliseconds,
             onTimeout: onTimeout,
             why: why

@@ -7,7 +7,7 @@ package struct SendCall: Hashable, Sendable {
     /// Only if the machine is at this seq.
     package var ifSeq: UInt64?
     /// Only if the current state matches.
-    package var ifState: Pattern?
+    package var ifState: PatternList?
     /// Only in the stay that began with this seq.
     package var ifStay: UInt64?
     package var cause: String?
@@ -17,7 +17,7 @@ package struct SendCall: Hashable, Sendable {
         data: JSONValue? = nil,
         words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
-        ifState: Pattern? = nil,
+        ifState: PatternList? = nil,
         ifStay: UInt64? = nil,
         cause: String? = nil
     ) {
@@ -36,7 +36,7 @@ package struct SendCall: Hashable, Sendable {
             data: keys.data,
             words: try keys.words(),
             ifSeq: try keys.count(.ifSeq),
-            ifState: try keys.pattern(.ifState),
+            ifState: try keys.patterns(.ifState),
             ifStay: try keys.count(.ifStay),
             cause: try keys.text(.cause)
         )
@@ -47,7 +47,7 @@ package struct SendCall: Hashable, Sendable {
         members.add(.data, self.data)
         members.add(.words, self.words.isEmpty ? nil : .object(self.words))
         members.add(.ifSeq, self.ifSeq)
-        members.add(.ifState, self.ifState?.written)
+        members.add(.ifState, plainly: self.ifState)
         members.add(.ifStay, self.ifStay)
         members.add(.cause, self.cause)
     }

@@ -9,7 +9,7 @@ package final class SetCall: Sendable {
     /// Only if the machine is at this seq.
     package let ifSeq: UInt64?
     /// Only if the current state matches.
-    package let ifState: Pattern?
+    package let ifState: PatternList?
     /// Only in the stay that began with this seq.
     package let ifStay: UInt64?
     /// Makes a transition even of the identical state.
@@ -21,7 +21,7 @@ package final class SetCall: Sendable {
         data: JSONValue? = nil,
         words: [JSONMember] = [],
         ifSeq: UInt64? = nil,
-        ifState: Pattern? = nil,
+        ifState: PatternList? = nil,
         ifStay: UInt64? = nil,
         reenter: Bool = false,
         cause: String? = nil
@@ -42,7 +42,7 @@ package final class SetCall: Sendable {
             data: keys.data,
             words: try keys.words(),
             ifSeq: try keys.count(.ifSeq),
-            ifState: try keys.pattern(.ifState),
+            ifState: try keys.patterns(.ifState),
             ifStay: try keys.count(.ifStay),
             reenter: try keys.bool(.reenter) ?? false,
             cause: try keys.text(.cause)
@@ -54,7 +54,7 @@ package final class SetCall: Sendable {
         members.add(.data, self.data)
         members.add(.words, self.words.isEmpty ? nil : .object(self.words))
         members.add(.ifSeq, self.ifSeq)
-        members.add(.ifState, self.ifState?.written)
+        members.add(.ifState, plainly: self.ifState)
         members.add(.ifStay, self.ifStay)
         members.add(.reenter, self.reenter ? true : nil)
         members.add(.cause, self.cause)

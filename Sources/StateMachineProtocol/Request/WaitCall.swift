@@ -1,8 +1,8 @@
 /// Outcomes to wait for.
 package struct WaitCall: Hashable, Sendable {
-    package var until: [Pattern]
+    package var until: PatternList
     /// Outcomes that end the wait badly; they win over `until`.
-    package var fail: [Pattern] = []
+    package var fail = PatternList([])
     package var since: String?
     /// How long, in milliseconds; nil means for ever.
     package var timeoutMs: UInt64?
@@ -12,7 +12,7 @@ extension WaitCall {
     init(_ keys: RequestKeys) throws(WireError) {
         self.init(
             until: try keys.needed(.until, .wait, keys.patterns(.until)),
-            fail: try keys.patterns(.fail) ?? [],
+            fail: try keys.patterns(.fail) ?? PatternList([]),
             since: try keys.string(.since),
             timeoutMs: try keys.count(.timeoutMs)
         )

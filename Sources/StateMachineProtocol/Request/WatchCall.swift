@@ -3,7 +3,7 @@ package struct WatchCall: Hashable, Sendable {
     /// Where the reader left off, as it gave it.
     package var since: String?
     /// Which states it wants; nil means all.
-    package var only: [Pattern]?
+    package var only: PatternList?
     package var mode: WatchMode
     /// The least time between two lines, in milliseconds; 0 for none.
     package var everyMs: UInt64
@@ -12,7 +12,7 @@ package struct WatchCall: Hashable, Sendable {
 
     package init(
         since: String? = nil,
-        only: [Pattern]? = nil,
+        only: PatternList? = nil,
         mode: WatchMode = .all,
         everyMs: UInt64 = 0,
         beatMs: UInt64? = nil

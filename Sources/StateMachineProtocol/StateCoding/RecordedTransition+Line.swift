@@ -11,13 +11,17 @@ extension RecordedTransition.State {
         return writer.bytes
     }
 
-    /// The first of the patterns that it matches.
-    package func first(of patterns: [Pattern]) -> Pattern? {
-        // Most patterns name another state, or nothing but a state.
-        let named = patterns.filter { $0.selects(self.name) }
-        if let first = named.first, first.data.isEmpty { return first }
-        guard !named.isEmpty, let data = JSONValue(parsing: self.data) else { return nil }
-        return named.first { $0.matches(self.name, data) }
+    /// Tells whether patterns speak of it; its data are read once, if at all.
+    package var names: (Pattern) -> Bool {
+        var data: JSONValue??
+        return { pattern in
+            // Most patterns name another state, or nothing but a state.
+            guard pattern.selects(self.name) else { return false }
+            if pattern.data.isEmpty { return true }
+            let value = data ?? JSONValue(parsing: self.data)
+            data = .some(value)
+            return value.map { pattern.matches(self.name, $0) } ?? false
+        }
     }
 }
 

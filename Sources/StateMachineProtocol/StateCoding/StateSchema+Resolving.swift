@@ -47,32 +47,32 @@ extension StateSchema {
                     state: call.state,
                     data: try self.data(call.data, words: call.words, ofState: call.state),
                     ifSeq: call.ifSeq,
-                    ifState: try self.resolved(call.ifState, read),
+                    ifState: try call.ifState?.mapped(read),
                     ifStay: call.ifStay,
                     reenter: call.reenter,
                     cause: call.cause
                 )
             )
         case .send(var call):
-            call.ifState = try self.resolved(call.ifState, read)
+            call.ifState = try call.ifState?.mapped(read)
             call.data = try self.data(call.data, words: call.words, ofEvent: call.event)
             call.words = []
             return .send(call)
         case .watch(var call):
-            call.only = try self.resolved(call.only, read)
+            call.only = try call.only?.mapped(read)
             return .watch(call)
         case .wait(var call):
-            call.until = try self.resolved(call.until, read)
-            call.fail = try self.resolved(call.fail, read)
+            call.until = try call.until.mapped(read)
+            call.fail = try call.fail.mapped(read)
             return .wait(call)
         case .hold(var call):
-            call.before = try self.resolved(call.before, read)
+            call.before = try call.before.mapped(read)
             return .hold(call)
         case .guard(var call):
-            call.before = try self.resolved(call.before, read)
+            call.before = try call.before.mapped(read)
             return .guard(call)
         case .history(var call):
-            call.only = try self.resolved(call.only, read)
+            call.only = try call.only?.mapped(read)
             return .history(call)
         case .get, .update, .unwatch, .release, .vote, .describe, .stats, .ping, .help:
             return call
@@ -90,31 +90,16 @@ extension StateSchema {
     }
 
     /// Each of these patterns that is good, as it is now, under the names of now.
-    package func resolvedAgain(_ patterns: [Pattern]) -> [Pattern] {
-        patterns.map { pattern in
-            do {
-                return try self.followed(pattern)
-            } catch {
-                return pattern
+    package func resolvedAgain(_ list: PatternList) -> PatternList {
+        PatternList(
+            list.patterns.map { pattern in
+                do {
+                    return try self.followed(pattern)
+                } catch {
+                    return pattern
+                }
             }
-        }
-    }
-
-    private func resolved(_ pattern: Pattern?, _ read: Reading) throws(WireError) -> Pattern? {
-        guard let pattern else { return nil }
-        return try read(pattern)
-    }
-
-    private func resolved(_ patterns: [Pattern], _ read: Reading) throws(WireError) -> [Pattern] {
-        try patterns.map { (pattern) throws(WireError) in try read(pattern) }
-    }
-
-    private func resolved(
-        _ patterns: [Pattern]?,
-        _ read: Reading
-    ) throws(WireError) -> [Pattern]? {
-        guard let patterns else { return nil }
-        return try self.resolved(patterns, read) as [Pattern]
+        )
     }
 
     /// What is given a state of that name, with words read as its fields are typed; nil if nothing is.

@@ -20,7 +20,7 @@ enum EventCall: Sendable {
         }
     }
 
-    var pattern: Pattern? {
+    var patterns: PatternList? {
         switch self {
         case .send(let call): call.ifState
         case .update: nil

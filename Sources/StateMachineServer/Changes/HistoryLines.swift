@@ -14,7 +14,7 @@ struct HistoryLines: Sendable {
     struct Wish: Sendable {
         /// What its lines begin with.
         let head: [UInt8]
-        let only: [Pattern]?
+        let only: PatternList?
         /// In `latest` one line stands for all that are wanted.
         var mode = WatchMode.all
         /// The last change that it is about, and how many it may be.
@@ -26,7 +26,7 @@ struct HistoryLines: Sendable {
         self.examined = transitions.first.map { $0.seq - 1 } ?? 0
         var wanted: [RecordedTransition] = []
         for transition in transitions where transition.seq <= wish.end {
-            if wish.only.map({ transition.new.first(of: $0) != nil }) ?? true {
+            if wish.only?.contains(where: transition.new.names) ?? true {
                 guard wanted.count < wish.limit else {
                     self.hasMore = true
                     break

@@ -28,13 +28,13 @@ struct HistorySearch: Sendable {
     func verdicts(on transitions: [RecordedTransition], in epoch: Epoch) -> [Verdict] {
         var verdicts = self.waits.map { Verdict.examined($0.passed) }
         for transition in transitions where transition.seq <= self.head {
-            let matches = transition.new.matching
+            let names = transition.new.names
             for (index, wait) in self.waits.enumerated() {
                 guard case .examined(let passed) = verdicts[index], passed < transition.seq else {
                     continue
                 }
                 verdicts[index] =
-                    wait.call.verdict(matches).map { .decided($0, transition.report(in: epoch)) }
+                    wait.call.verdict(names).map { .decided($0, transition.report(in: epoch)) }
                     ?? .examined(transition.seq)
             }
         }
@@ -51,20 +51,6 @@ struct HistorySearch: Sendable {
         case .nothing: self.waits.map { _ in nil }
         // Others may find what follows their own place.
         case .unreadable: self.waits.map { $0.passed == seq ? nil : .examined($0.passed) }
-        }
-    }
-}
-
-extension RecordedTransition.State {
-    /// Holds patterns against it; its data are read once, if at all.
-    fileprivate var matching: (Pattern) -> Bool {
-        var data: JSONValue??
-        return { pattern in
-            guard pattern.selects(self.name) else { return false }
-            if pattern.data.isEmpty { return true }
-            let value = data ?? JSONValue(parsing: self.data)
-            data = .some(value)
-            return value.map { pattern.matches(self.name, $0) } ?? false
         }
     }
 }

@@ -5,7 +5,7 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 struct WaitTable {
     private var table = PatternTable<[ObjectIdentifier: PendingWait]>()
-    /// Those with a pattern that has no place in the table.
+    /// Those with a pattern that has no place in the table, or with one that takes states away.
     private var others: [ObjectIdentifier: PendingWait] = [:]
 
     var isEmpty: Bool { self.count == 0 }
@@ -16,20 +16,21 @@ struct WaitTable {
         guard !wait.isListed else { return }
         wait.isListed = true
         self.count += 1
-        for pattern in wait.call.until + wait.call.fail {
+        for pattern in wait.call.placed {
             let hasPlace = self.table.update(pattern) { waits in
                 waits = waits ?? [:]
                 waits?[ObjectIdentifier(wait)] = wait
             }
             if !hasPlace { self.others[ObjectIdentifier(wait)] = wait }
         }
+        if wait.call.hasExceptions { self.others[ObjectIdentifier(wait)] = wait }
     }
 
     mutating func remove(_ wait: PendingWait) {
         guard wait.isListed else { return }
         wait.isListed = false
         self.count -= 1
-        for pattern in wait.call.until + wait.call.fail {
+        for pattern in wait.call.placed {
             self.table.update(pattern) { waits in
                 waits?[ObjectIdentifier(wait)] = nil
                 if waits?.isEmpty == true { waits = nil }
@@ -48,5 +49,14 @@ struct WaitTable {
         }
         for wait in ended.values { self.remove(wait) }
         return Array(ended.values)
+    }
+}
+
+extension WaitCall {
+    fileprivate var hasExceptions: Bool { self.until.hasExceptions || self.fail.hasExceptions }
+
+    /// The patterns by which the table finds it.
+    fileprivate var placed: [Pattern] {
+        self.hasExceptions ? [] : self.until.patterns + self.fail.patterns
     }
 }

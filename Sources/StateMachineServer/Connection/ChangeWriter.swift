@@ -38,7 +38,7 @@ struct ChangeWriter {
     func gather(
         after cursor: UInt64,
         through end: UInt64,
-        only: [Pattern]?,
+        only: PatternList?,
         head: LineHead,
         isReplayed: Bool,
         limit: UInt64 = .max

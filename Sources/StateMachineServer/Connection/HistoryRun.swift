@@ -6,7 +6,7 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 final class HistoryRun {
     let id: RequestID?
-    let only: [Pattern]?
+    let only: PatternList?
     /// The line that asked for it.
     let request: [UInt8]
     /// What its client cannot have seen: the first such thing.

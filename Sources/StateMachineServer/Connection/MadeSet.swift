@@ -53,8 +53,8 @@ final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
         guard self.turnCame() else { return false }
         if case .state(_, nil) = self.wanted { return true }
-        let (seq, stay, pattern) = self.wanted.conditions
-        return self.machine.coding.matches(seq, pattern, stay, snapshot)
+        let (seq, stay, patterns) = self.wanted.conditions
+        return self.machine.coding.matches(seq, patterns, stay, snapshot)
     }
 
     /// The state that it leads to from there; nil if nothing is to change.

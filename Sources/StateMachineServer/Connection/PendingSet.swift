@@ -26,7 +26,7 @@ class PendingSet: @unchecked Sendable {
         }
 
         /// Where the machine is to be; nil for what does not matter.
-        var conditions: (seq: UInt64?, stay: UInt64?, pattern: Pattern?) {
+        var conditions: (seq: UInt64?, stay: UInt64?, patterns: PatternList?) {
             switch self {
             case .state(_, let call): (call?.ifSeq, call?.ifStay, call?.ifState)
             case .event(.send(let call)): (call.ifSeq, call.ifStay, call.ifState)

@@ -274,10 +274,10 @@ final class Sets {
 extension PendingSet.Wanted {
     /// Where the machine was to be, and is not.
     fileprivate func expected(at current: EncodedSnapshot) -> String {
-        let (seq, stay, pattern) = self.conditions
+        let (seq, stay, patterns) = self.conditions
         if let seq, seq != current.seq { return "seq \(seq)" }
         if let stay, stay != current.stay?.seq ?? current.seq { return "stay \(stay)" }
-        return [pattern?.written ?? .null].listed
+        return patterns?.written ?? "another"
     }
 }
 

@@ -65,7 +65,7 @@ final class SocketVoter: @unchecked Sendable {
         requestID: RequestID?,
         peer: Peer,
         why: String?,
-        before patterns: [Pattern],
+        before patterns: PatternList,
         request: [UInt8]
     ) {
         self.patterns = VoterPatterns(patterns)

@@ -150,7 +150,7 @@ final class Voters {
         _ number: UInt64,
         id: RequestID?,
         why: String?,
-        before patterns: [Pattern],
+        before patterns: PatternList,
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
         guard !self.outbox.isClosed else {

@@ -171,16 +171,9 @@ final class Waits {
 
     private func endIfImpossible(_ wait: PendingWait) -> Bool {
         let schema = self.server.machine.schema
-        var objection: WireError?
-        for pattern in wait.call.until {
-            do {
-                _ = try schema.followed(pattern)
-                return false
-            } catch {
-                objection = objection ?? error
-            }
+        guard let objection = schema.objection(to: wait.call.until), self.remove(wait) else {
+            return false
         }
-        guard let objection, self.remove(wait) else { return false }
         let message = "what was waited for is not declared any more: \(objection.message)"
         self.refuse(wait, WireError(.unknownState, message, known: schema.names))
         return true

@@ -17,7 +17,7 @@ final class Watch {
     }
 
     let id: RequestID?
-    private(set) var only: [Pattern]?
+    private(set) var only: PatternList?
     let mode: WatchMode
     /// Whether connecting began it; then the client's end-of-file ends it.
     let isImplicit: Bool

@@ -22,7 +22,7 @@ extension Logger {
             "a hold or guard matches no state of the file, and denies nothing any more",
             metadata: [
                 "voter": "\(name.label)",
-                "before": "\(voter.patterns.patterns.map(\.written).listed)",
+                "before": "\(voter.patterns.patterns.written)",
                 "by": "uid \(voter.peer.uid) pid \(voter.peer.pid)",
             ]
         )

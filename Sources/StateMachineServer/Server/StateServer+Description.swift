@@ -69,6 +69,7 @@ extension StateServer {
                 writer.json("limits", .object(self.limits.members + self.terms))
                 writer.number("protocol", 1)
                 writer.string("version", StateMachineVersion.current)
+                writer.json("features", .strings(Feature.allCases.map(\.rawValue)))
             }
         )
     }

@@ -201,7 +201,7 @@ final class StateServer: @unchecked Sendable {
     var first: UInt64 { min(self.ring.first, self.past?.first ?? .max) }
 
     /// Whether a kept change leads to a state that one of the patterns matches; nil means all.
-    func isWanted(_ seq: UInt64, _ only: [Pattern]?) -> Bool {
+    func isWanted(_ seq: UInt64, _ only: PatternList?) -> Bool {
         guard let only else { return true }
         let state = self.ring[seq].entered.state
         return only.contains(where: state.matches)

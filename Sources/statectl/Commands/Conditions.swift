@@ -7,15 +7,37 @@ struct Conditions: ParsableArguments {
     var ifSeq: UInt64?
 
     @Option(
-        help: ArgumentHelp("Only if the current state matches.", valueName: "pattern"),
+        help: ArgumentHelp(
+            "Only if the current state matches; if given again, one of them.",
+            valueName: "pattern"
+        ),
         completion: .patterns
     )
-    var ifState: String?
+    var ifState: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Only if the current state does not match; if given again, none of them.",
+            valueName: "pattern"
+        ),
+        completion: .patterns
+    )
+    var unlessState: [String] = []
 
     @Option(
         help: ArgumentHelp("Only in the stay that began with this number.", valueName: "n")
     )
     var ifStay: UInt64?
 
-    var pattern: Pattern? { self.ifState.map { Pattern(typed: $0) } }
+    /// What the current state is to be.
+    var patterns: [Pattern] {
+        self.ifState.map { Pattern(typed: $0) } + self.unlessState.map { !Pattern(typed: $0) }
+    }
+
+    func validate() throws {
+        guard let pattern = self.unlessState.first(where: { $0.hasPrefix("!") }) else { return }
+        throw ValidationError(
+            "--unless-state takes no \"!\"; write --if-state \(pattern.dropFirst())"
+        )
+    }
 }

@@ -6,7 +6,7 @@ struct SendCommand: AsyncParsableCommand {
         commandName: "send",
         abstract: "Tell the machine of an event.",
         usage: """
-            statectl send EVENT [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--if-stay N] \
+            statectl send EVENT [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
             [--cause TEXT]
             """,
         discussion: """
@@ -47,7 +47,7 @@ struct SendCommand: AsyncParsableCommand {
             data: fields?.values,
             words: fields?.words ?? [],
             ifSeq: self.conditions.ifSeq,
-            ifState: self.conditions.pattern,
+            ifState: self.conditions.patterns,
             ifStay: self.conditions.ifStay,
             cause: self.cause
         )

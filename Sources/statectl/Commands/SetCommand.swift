@@ -6,7 +6,7 @@ struct SetCommand: AsyncParsableCommand {
         commandName: "set",
         abstract: "Set the state.",
         usage: """
-            statectl set STATE [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--if-stay N] \
+            statectl set STATE [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
             [--reenter] [--cause TEXT]
             """
     )
@@ -46,7 +46,7 @@ struct SetCommand: AsyncParsableCommand {
             data: fields?.values,
             words: fields?.words ?? [],
             ifSeq: self.conditions.ifSeq,
-            ifState: self.conditions.pattern,
+            ifState: self.conditions.patterns,
             ifStay: self.conditions.ifStay,
             reenter: self.reenter,
             cause: self.cause

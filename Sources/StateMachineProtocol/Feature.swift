@@ -1,0 +1,9 @@
+/// What a daemon knows beyond what every daemon of protocol 1 does, so that a client need not try it out.
+package enum Feature: String, CaseIterable, Sendable {
+    /// `words` in `set`, `send` and `update`, with one value alone under the empty key.
+    case words
+    /// A pattern or a list of patterns wherever patterns are taken, `ifState` included.
+    case patternLists
+    /// Patterns that take states away: `!name`, and `not` in an object.
+    case exceptions
+}

@@ -1,0 +1,72 @@
+/// Which states are meant by several patterns: those that one of them selects, but for those that one with a `!`
+/// takes away; where all have a `!`, all other states.
+package struct PatternList: Hashable, Sendable {
+    /// All of them, as they were written.
+    package let patterns: [Pattern]
+    private let selecting: [Pattern]
+    private let excepting: [Pattern]
+
+    package init(_ patterns: [Pattern]) {
+        self.patterns = patterns
+        self.excepting = patterns.filter(\.isException)
+        self.selecting =
+            self.excepting.isEmpty ? patterns : patterns.filter { !$0.isException }
+    }
+
+    package var count: Int { self.patterns.count }
+
+    package var isEmpty: Bool { self.patterns.isEmpty }
+
+    /// Whether one of them takes states away.
+    package var hasExceptions: Bool { !self.excepting.isEmpty }
+
+    /// Whether a state is among those that are meant; see ``first(where:)``.
+    package func contains(where names: (Pattern) -> Bool) -> Bool {
+        self.first(where: names) != nil
+    }
+
+    /// The first pattern by which a state is meant; nil if it is not.
+    ///
+    /// No patterns mean no state.
+    ///
+    /// - Parameter names: whether a pattern speaks of the state, its `!` left aside.
+    package func first(where names: (Pattern) -> Bool) -> Pattern? {
+        guard !self.excepting.contains(where: names) else { return nil }
+        // Where nothing is selected everything is that is not taken away.
+        return self.selecting.isEmpty ? self.excepting.first : self.selecting.first(where: names)
+    }
+
+    /// The same patterns, each as `read` has it.
+    package func mapped(
+        _ read: (Pattern) throws(WireError) -> Pattern
+    ) throws(WireError) -> PatternList {
+        PatternList(
+            try self.patterns.map { (pattern) throws(WireError) in try read(pattern) }
+        )
+    }
+
+    /// The patterns as they were written, with commas between.
+    package var written: String { self.patterns.map(\.written).listed }
+
+    package static func == (left: PatternList, right: PatternList) -> Bool {
+        left.patterns == right.patterns
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.patterns) }
+}
+
+extension StateSchema {
+    /// Why none of the states that a list means is there; nil if one may be.
+    package func objection(to list: PatternList) -> WireError? {
+        var objection: WireError?
+        for pattern in list.patterns where !pattern.isException {
+            do {
+                _ = try self.followed(pattern)
+                return nil
+            } catch {
+                objection = objection ?? error
+            }
+        }
+        return objection
+    }
+}
