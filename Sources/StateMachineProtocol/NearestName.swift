@@ -27,9 +27,10 @@ package enum NearestName {
         // A third of the letters wrong, and it is another word.
         var allowed = min(max(1, letters.count / 3), Self.mostEdits)
         var nearest: String?
-        for candidate in candidates where abs(candidate.utf8.count - letters.count) <= allowed {
-            guard
-                let edits = Self.edits(from: letters, to: Self.letters(candidate), atMost: allowed)
+        for candidate in candidates {
+            let others = Self.letters(candidate)
+            guard abs(others.count - letters.count) <= allowed,
+                let edits = Self.edits(from: letters, to: others, atMost: allowed)
             else { continue }
             nearest = candidate
             guard edits > 0 else { break }
@@ -39,10 +40,11 @@ package enum NearestName {
         return nearest
     }
 
+    /// What counts: neither case nor what separates words.
     private static func letters(_ name: String) -> [UInt8] {
-        name.utf8.map { letter in
+        name.utf8.compactMap { letter in
             switch letter {
-            case UInt8(ascii: "_"): UInt8(ascii: "-")
+            case UInt8(ascii: "_"), UInt8(ascii: "-"): nil
             case UInt8(ascii: "A")...UInt8(ascii: "Z"): letter | 0x20
             default: letter
             }

@@ -80,6 +80,77 @@ import Testing
     }
 
     @Test(arguments: [
+        (["wiat", "a"], "there is no command \"wiat\"; did you mean wait?"),
+        (["--json", "-m", "left", "GET"], "there is no command \"GET\"; did you mean get?"),
+        (["frobnicate"], "there is no command \"frobnicate\"; statectl --help lists them"),
+        (["help", "wacth"], "there is no command \"wacth\"; did you mean watch?"),
+        (["wait", "a", "--timeout", "-3"], "--timeout takes no negative number, and -3 was given"),
+        (["wait", "a", "--timeout=-3"], "--timeout takes no negative number, and -3 was given"),
+        (["release", "-1"], "-1 is a negative number, which is taken nowhere here"),
+        (
+            ["hold", "--before", "a", "--max", "2m"],
+            "--max is how long a set waits; it needs --mode delay"
+        ),
+        (["hold", "--before", "a", "--mode", "delay", "--max", "2m"], "--max is at most 60s"),
+        (["guard", "--before", "a", "--timeout", "1h", "--", "true"], "--timeout is at most 60s"),
+        (["watch", "--beat", "50ms"], "--beat is at least 100ms"),
+        (
+            ["set", "a", "--if-seq", "9007199254740992"],
+            "--if-seq is a number below 2^53, not 9007199254740992"
+        ),
+        (
+            ["set", "a", "--unless-state", "!b"],
+            "--unless-state takes no \"!\"; write --if-state b"
+        ),
+        (["set", "a", "--cause", "x", "--cause=y"], "--cause is given twice, and takes one value"),
+        (
+            ["wait", "a", "--timeout", "1", "--timeout", "2"],
+            "--timeout is given twice, and takes one value"
+        ),
+        (
+            ["--color", "never", "get", "--color=auto"],
+            "--color is given twice, and takes one value"
+        ),
+    ])
+    func whatIsWrongIsSaidInTheWordsThatWereTyped(
+        arguments: [String],
+        sentence: String
+    ) async {
+        let error = await #expect(throws: (any Error).self) {
+            try await Statectl.command(arguments)
+        }
+        #expect(error.map { Statectl.message(for: $0) } == sentence)
+        #expect(error.map { Statectl.exitCode(for: $0).isSuccess } == false)
+    }
+
+    @Test func whatMayBeGivenAgainIsAList() async throws {
+        let words = ["set", "a", "--if-state", "b", "--if-state", "c", "--unless-state", "d", "x"]
+        let command = try #require(try await Statectl.command(words) as? SetCommand)
+        #expect(command.conditions.patterns == ["b", "c", "!d"])
+        #expect(command.values == ["x"])
+        let hold = ["hold", "--before", "a", "--before", "b", "--json", "--json"]
+        #expect(try await (Statectl.command(hold) as? HoldCommand)?.before == ["a", "b"])
+        // What is left to another program is its own.
+        let run = ["hold", "--before", "a", "--why", "x", "--", "run", "--why", "y", "-1"]
+        #expect(try await (Statectl.command(run) as? HoldCommand)?.why == "x")
+    }
+
+    @Test(
+        arguments: [
+            ("200ms", .milliseconds(200)), ("30s", .seconds(30)), ("1m", .seconds(60)),
+            ("1min", .seconds(60)), ("1h30m", .seconds(5400)), ("2d", .seconds(172_800)),
+            ("1w", .seconds(604_800)), ("0.25", .milliseconds(250)), ("1.5h", .seconds(5400)),
+            ("0", .zero), ("90", .seconds(90)), ("", nil), ("s", nil), ("1h30", nil), ("1y", nil),
+            ("-1", nil), ("1m1min", nil), ("1 s", nil), ("nan", nil), ("1e10", nil),
+            ("99999w", nil),
+            ("1..5s", nil),
+        ] as [(String, Duration?)]
+    )
+    func aTimeIsWrittenAsPeopleDo(text: String, duration: Duration?) {
+        #expect(Seconds(argument: text)?.duration == duration)
+    }
+
+    @Test(arguments: [
         ["watch", "a", "b", "--until", "c", "d", "--exec", "run", "-x", "--latest"],
         ["watch", "a", "b", "--until", "c", "d", "--", "run", "-x", "--latest"],
         ["watch", "a", "b", "--until", "c", "d", "--exec", "--", "run", "-x", "--latest"],
@@ -107,11 +178,11 @@ import Testing
     }
 
     @Test func aHoldsCommandStandsAfterTheTerminator() throws {
-        let arguments = ["hold", "--before", "a", "b:x=1", "--max", "2", "--", "run", "--why", "c"]
+        let arguments = ["hold", "--before", "a", "b:x=1", "--why", "d", "--", "run", "--why", "c"]
         let command = try #require(try Statectl.parseAsRoot(arguments) as? HoldCommand)
         #expect(command.before == ["a", "b:x=1"])
         #expect(command.command == ["run", "--why", "c"])
-        #expect(command.why == nil)
+        #expect(command.why == "d")
     }
 
     @Test func aMissingCommandIsAUsageError() async throws {

@@ -41,6 +41,9 @@ package enum RequestLimits {
     /// Milliseconds that a hold may delay, and that a guard may take.
     package static let voteMs: UInt64 = 60_000
 
+    /// Milliseconds of silence that a watch may ask to be broken.
+    package static let leastBeatMs: UInt64 = 100
+
     /// Milliseconds that they have if they do not say.
     package static let defaultVoteMs: UInt64 = 1000
 

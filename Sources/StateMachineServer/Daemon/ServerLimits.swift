@@ -85,7 +85,7 @@ public struct ServerLimits: Hashable, Sendable {
     ///
     /// 100: who wants to know whether the daemon lives notices no difference, and all watches of one
     /// user together cost the daemon some percent of its time.
-    static let beatMs: UInt64 = 100
+    static let beatMs = RequestLimits.leastBeatMs
 
     /// How soon a client may come back after a restart, in milliseconds.
     ///

@@ -35,6 +35,8 @@ struct Conditions: ParsableArguments {
     }
 
     func validate() throws {
+        try OptionLimits.checkNumber("--if-seq", self.ifSeq)
+        try OptionLimits.checkNumber("--if-stay", self.ifStay)
         guard let pattern = self.unlessState.first(where: { $0.hasPrefix("!") }) else { return }
         throw ValidationError(
             "--unless-state takes no \"!\"; write --if-state \(pattern.dropFirst())"

@@ -6,7 +6,7 @@ struct GuardCommand: AsyncParsableCommand {
         commandName: "guard",
         abstract: "Let a command decide whether states may be entered.",
         usage: """
-            statectl guard --before PATTERN … [--timeout SECONDS] [--on-timeout allow|deny] \
+            statectl guard --before PATTERN … [--timeout TIME] [--on-timeout allow|deny] \
             [--why TEXT] -- COMMAND …
             """,
         discussion: """
@@ -28,7 +28,10 @@ struct GuardCommand: AsyncParsableCommand {
     var before: [String] = []
 
     @Option(
-        help: ArgumentHelp("How long the daemon waits (default: 1).", valueName: "seconds")
+        help: ArgumentHelp(
+            "How long the daemon waits, at most 60s (default: 1s).",
+            valueName: "time"
+        )
     )
     var timeout: Seconds?
 
@@ -53,6 +56,8 @@ struct GuardCommand: AsyncParsableCommand {
                 "name the states and the command: statectl guard --before PATTERN … -- COMMAND …"
             )
         }
+        try OptionLimits.checkVote("--timeout", self.timeout)
+        try OptionLimits.checkText("--why", self.why)
     }
 
     func run() async throws {

@@ -6,7 +6,7 @@ struct HoldCommand: AsyncParsableCommand {
         commandName: "hold",
         abstract: "Keep states from being entered while a command runs.",
         usage: """
-            statectl hold --before PATTERN … [--mode block|delay] [--max SECONDS] [--why TEXT] \
+            statectl hold --before PATTERN … [--mode block|delay] [--max TIME] [--why TEXT] \
             [-- COMMAND …]
             """,
         discussion: """
@@ -29,7 +29,12 @@ struct HoldCommand: AsyncParsableCommand {
     @Option(help: "Whether a set is refused or has to wait (default: block).")
     var mode: Request.HoldMode?
 
-    @Option(help: ArgumentHelp("With delay: how long a set waits.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "With delay: how long a set waits, at most 60s (default: 1s).",
+            valueName: "time"
+        )
+    )
     var max: Seconds?
 
     @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "text"))
@@ -48,6 +53,11 @@ struct HoldCommand: AsyncParsableCommand {
         guard !self.before.isEmpty else {
             throw ValidationError("name the states: statectl hold --before PATTERN … -- COMMAND …")
         }
+        guard self.max == nil || self.mode == .delay else {
+            throw ValidationError("--max is how long a set waits; it needs --mode delay")
+        }
+        try OptionLimits.checkVote("--max", self.max)
+        try OptionLimits.checkText("--why", self.why)
     }
 
     func run() async throws {

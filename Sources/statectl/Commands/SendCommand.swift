@@ -38,6 +38,7 @@ struct SendCommand: AsyncParsableCommand {
 
     func validate() throws {
         try self.typed.check(self.values)
+        try OptionLimits.checkText("--cause", self.cause)
     }
 
     func run() async throws {

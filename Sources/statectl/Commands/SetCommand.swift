@@ -37,6 +37,7 @@ struct SetCommand: AsyncParsableCommand {
 
     func validate() throws {
         try self.typed.check(self.values)
+        try OptionLimits.checkText("--cause", self.cause)
     }
 
     func run() async throws {

@@ -32,6 +32,9 @@ struct SharedOptions: ParsableArguments {
     @Flag(help: "Print the protocol's lines as they are.")
     var json = false
 
+    @Flag(help: "Show times, and read them, in UTC and not in local time.")
+    var utc = false
+
     @Option(help: "When to colour the text.")
     var color = ColorChoice.auto
 
@@ -81,7 +84,12 @@ extension SharedOptions {
         let style = self.color.style(isTerminal: StandardOutput.isTerminal) { name in
             getenv(name).map { String(cString: $0) }
         }
-        return LineText(style: style, now: .now, userName: Users.name, localTime: LocalTime.init)
+        return LineText(
+            style: style,
+            now: .now,
+            userName: Users.name,
+            localTime: { LocalTime($0, inUTC: self.utc) }
+        )
     }
 
     /// Prints a line as it is, or what `text` makes of it for people.
@@ -121,7 +129,12 @@ extension SharedOptions {
     /// Ends the command because of a reply that says no: with `--json` the reply is the output,
     /// else its message goes to standard error.
     func refuse(_ reply: Line) throws -> Never {
-        guard self.json else { throw ClientError.refused(reply) }
+        guard self.json else {
+            throw Refusal(
+                sentence: RefusalText(text: self.text).sentence(reply),
+                status: ExitStatus(.refused(reply))
+            )
+        }
         try StandardOutput.offer(reply.text)
         throw ExitStatus(.refused(reply))
     }

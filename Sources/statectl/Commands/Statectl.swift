@@ -12,7 +12,10 @@ struct Statectl: AsyncParsableCommand {
         discussion: """
             A PATTERN is the name of a state or a group, or name:key=value,key=value. What a value means the field's \
             type says: of a text every value is the text. key:=JSON says JSON on purpose. One value may stand alone: it \
-            is that of the one field that has to be given.
+            is that of the one field that has to be given. !PATTERN is every state but these; of several patterns, \
+            which may be given wherever one may, it takes away from what the others select.
+
+            A TIME is 200ms, 30s, 1m, 1h30m, 2d, or seconds.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
@@ -77,12 +80,21 @@ struct Statectl: AsyncParsableCommand {
     /// What is wrong with an option is said before what is wrong with its value, which counts as a word where
     /// there is no such option.
     static func command(_ words: [String]) async throws -> any ParsableCommand {
+        let check = WordCheck(words)
+        if let objection = check.objectionToTopic { throw ValidationError(objection) }
+        let command: any ParsableCommand
         do {
-            return try await self.asyncParseAsRoot(words)
+            command = try await self.asyncParseAsRoot(words)
         } catch {
-            guard let objection = self.unknownOption(in: words) else { throw error }
-            throw ValidationError(objection)
+            // Help and completions come as errors too.
+            guard !self.exitCode(for: error).isSuccess else { throw error }
+            let objection =
+                check.objectionToCommand ?? check.objectionToNegative
+                ?? self.unknownOption(in: words)
+            throw objection.map { ValidationError($0) } ?? error
         }
+        if let objection = check.objectionToRepetition { throw ValidationError(objection) }
+        return command
     }
 
     /// The first option that the command does not have, if it is one that takes words.

@@ -43,14 +43,3 @@ struct TypedValues: ParsableArguments {
         }
     }
 }
-
-/// A span of time as it is typed: seconds, with a fraction if need be.
-struct Seconds: ExpressibleByArgument {
-    let duration: Duration
-
-    /// Nil unless it is a number from 0 to 10^9, which is 31 years.
-    init?(argument: String) {
-        guard let seconds = Double(argument), seconds >= 0, seconds <= 1e9 else { return nil }
-        self.duration = .seconds(seconds)
-    }
-}

@@ -34,6 +34,8 @@ struct UpdateCommand: AsyncParsableCommand {
             throw ValidationError("name the fields: statectl update key=value …")
         }
         try self.typed.check(self.values)
+        try OptionLimits.checkText("--cause", self.cause)
+        try OptionLimits.checkNumber("--if-stay", self.ifStay)
     }
 
     func run() async throws {

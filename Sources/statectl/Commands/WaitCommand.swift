@@ -6,7 +6,7 @@ struct WaitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait",
         abstract: "Wait until a state is reached.",
-        usage: "statectl wait PATTERN … [--fail PATTERN …] [--timeout SECONDS] [--since CURSOR]"
+        usage: "statectl wait PATTERN … [--fail PATTERN …] [--timeout TIME] [--since CURSOR]"
     )
 
     @OptionGroup var options: SharedOptions
@@ -25,7 +25,7 @@ struct WaitCommand: AsyncParsableCommand {
     var fail: [String] = []
 
     @Option(
-        help: ArgumentHelp("Give up after this time, with exit code 124.", valueName: "seconds")
+        help: ArgumentHelp("Give up after this time, with exit code 124.", valueName: "time")
     )
     var timeout: Seconds?
 

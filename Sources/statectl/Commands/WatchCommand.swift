@@ -7,7 +7,7 @@ struct WatchCommand: AsyncParsableCommand {
         abstract: "Show the state and every change as it happens.",
         usage: """
             statectl watch [PATTERN …] [--count N] [--since CURSOR] [--cursor-file FILE] [--latest] \
-            [--every SECONDS] [--beat SECONDS] [--until PATTERN …] [--exec COMMAND … | -- COMMAND …]
+            [--every TIME] [--beat TIME] [--until PATTERN …] [--exec COMMAND … | -- COMMAND …]
             """,
         discussion: """
             Goes on by itself when the daemon restarts, and ends when its reader does. What was \
@@ -52,10 +52,10 @@ struct WatchCommand: AsyncParsableCommand {
     @Flag(help: "Leave out changes that are not the newest any more.")
     var latest = false
 
-    @Option(help: ArgumentHelp("At most one change in so much time.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("At most one change in so much time.", valueName: "time"))
     var every: Seconds?
 
-    @Option(help: ArgumentHelp("A line after so much silence, too.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("A line after so much silence, too.", valueName: "time"))
     var beat: Seconds?
 
     @Option(
@@ -78,6 +78,7 @@ struct WatchCommand: AsyncParsableCommand {
         guard self.cursorFile != "" else {
             throw ValidationError("--cursor-file is empty; name the file")
         }
+        try OptionLimits.checkBeat("--beat", self.beat)
     }
 
     func run() async throws {

@@ -41,10 +41,8 @@ struct LineText {
     private func row(_ line: Line) -> String {
         // A sign of life tells that nothing has happened up to now.
         let moment = line.kind == .beat ? self.now : line.at
-        let time = moment.flatMap(self.localTime)
-        let today = self.localTime(self.now)
         var parts = [
-            self.aside(time?.text(today: today) ?? "--:--:--.---"),
+            self.aside(moment.flatMap(self.clock) ?? "--:--:--.---"),
             self.aside("#\(line.seq.map(String.init) ?? "?")".padded(to: 6)),
         ]
         let rest = self.rest(of: line)
@@ -88,6 +86,11 @@ struct LineText {
         case "unknown": "— the cursor is not of this daemon\(count)"
         case let other?: "— \(other.printable)\(count)"
         }
+    }
+
+    /// The time of day, with the date before it if that is not today's; nil for a moment that no clock shows.
+    func clock(_ moment: WallTime) -> String? {
+        self.localTime(moment)?.text(today: self.localTime(self.now))
     }
 
     func aside(_ text: String) -> String { self.style.text(text, as: .aside) }

@@ -11,12 +11,14 @@ struct LocalTime: Equatable {
         self.time = time
     }
 
-    /// In this process's time zone; nil beyond the years that the system knows.
-    init?(_ moment: WallTime) {
+    /// In this process's time zone, or in UTC, which a `Z` says; nil beyond the years that the system knows.
+    init?(_ moment: WallTime, inUTC isUTC: Bool = false) {
         let microseconds = moment.microseconds
         var seconds = time_t(microseconds / 1_000_000)
         var fields = tm()
-        guard microseconds >= 0, localtime_r(&seconds, &fields) != nil else { return nil }
+        guard microseconds >= 0,
+            (isUTC ? gmtime_r(&seconds, &fields) : localtime_r(&seconds, &fields)) != nil
+        else { return nil }
         func digits(_ number: some BinaryInteger, _ count: Int) -> String {
             let text = String(number)
             return String(repeating: "0", count: max(0, count - text.count)) + text
@@ -24,7 +26,8 @@ struct LocalTime: Equatable {
         let year = digits(fields.tm_year + 1900, 4)
         self.date = "\(year)-\(digits(fields.tm_mon + 1, 2))-\(digits(fields.tm_mday, 2))"
         let clock = [fields.tm_hour, fields.tm_min, fields.tm_sec].map { digits($0, 2) }
-        self.time = "\(clock.joined(separator: ":")).\(digits(microseconds / 1000 % 1000, 3))"
+        let thousandths = digits(microseconds / 1000 % 1000, 3)
+        self.time = "\(clock.joined(separator: ":")).\(thousandths)\(isUTC ? "Z" : "")"
     }
 
     /// The time, with the date before it if that is not today's.

@@ -63,6 +63,9 @@ enum ExitStatus: Int32, Error {
         switch error {
         case let status as ExitStatus:
             return status
+        case let refusal as Refusal:
+            StandardError.write("statectl: \(refusal.sentence)")
+            return refusal.status
         case OutputError.readerGone:
             return .yes
         case OutputError.failed(let code):

@@ -1,0 +1,47 @@
+import ArgumentParser
+
+/// A span of time as it is typed: `200ms`, `30s`, `1m`, `1h30m`, `2d`, or plain seconds.
+struct Seconds: ExpressibleByArgument {
+    let duration: Duration
+
+    /// How long each unit is; several names are the same.
+    private static let units: [String: Duration] = [
+        "ms": .milliseconds(1), "s": .seconds(1), "m": .seconds(60), "min": .seconds(60),
+        "h": .seconds(3600), "d": .seconds(86_400), "w": .seconds(604_800),
+    ]
+
+    /// 10^9 s: 31 years.
+    private static let longest = Duration.seconds(1_000_000_000)
+
+    /// Nil unless it is a time from 0 to 10^9 seconds, each unit given once.
+    init?(argument: String) {
+        let plain = Double(argument).map { Self.time($0, .seconds(1)) }
+        let duration = plain ?? Self.sum(of: argument)
+        guard let duration, duration >= .zero, duration <= Self.longest else { return nil }
+        self.duration = duration
+    }
+
+    private static func sum(of text: String) -> Duration? {
+        var rest = Substring(text)
+        var sum = Duration.zero
+        var used: Set<Duration> = []
+        while !rest.isEmpty {
+            let digits = rest.prefix { $0.isASCII && $0.isNumber || $0 == "." }
+            rest = rest.dropFirst(digits.count)
+            let name = rest.prefix { $0.isLetter }
+            rest = rest.dropFirst(name.count)
+            guard let number = Double(digits), let unit = self.units[String(name)],
+                used.insert(unit).inserted, let part = self.time(number, unit)
+            else { return nil }
+            sum += part
+        }
+        return used.isEmpty ? nil : sum
+    }
+
+    /// Nil if it is longer than any that is taken; a fraction of a microsecond is left out.
+    private static func time(_ number: Double, _ unit: Duration) -> Duration? {
+        let microseconds = (number * (unit / .microseconds(1))).rounded()
+        guard microseconds <= self.longest / .microseconds(1) else { return nil }
+        return .microseconds(Int64(microseconds))
+    }
+}

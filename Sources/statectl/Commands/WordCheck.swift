@@ -1,0 +1,95 @@
+import ArgumentParser
+import StateMachineClient
+
+/// What the parser takes as something else than was meant, or says in words that help nobody: names of commands,
+/// options that are given twice, negative numbers.
+struct WordCheck {
+    /// Those of the command line that are not left to a program that is to be run.
+    private let words: [String]
+
+    /// The commands with their options, as the parser describes them; read only if there is something to look for.
+    private var commands: [JSONValue] {
+        let description = JSONValue(parsing: Statectl._dumpHelp())
+        return description?["command"]?["subcommands"]?.elements ?? []
+    }
+
+    init(_ words: [String]) {
+        self.words = Array(words.prefix { $0 != "--" && $0 != "--exec" })
+    }
+
+    /// The first word that is no option and no option's value, and the one after it.
+    private var head: (command: String?, next: String?) {
+        var rest = self.words[...]
+        while let word = rest.first, word.hasPrefix("-") {
+            let takesValue = ["--runtime-directory", "--machine", "-m", "--color"].contains(word)
+            rest = rest.dropFirst(takesValue ? 2 : 1)
+        }
+        return (rest.first, rest.dropFirst().first { !$0.hasPrefix("-") })
+    }
+
+    private static let names = Statectl.configuration.subcommands
+        .compactMap { $0.configuration.commandName }
+
+    /// What is wrong with the name of the command; nil if nothing is.
+    var objectionToCommand: String? { self.head.command.flatMap(Self.objection) }
+
+    /// What is wrong with what help is asked about; nil if nothing is.
+    var objectionToTopic: String? {
+        let (command, topic) = self.head
+        return command == "help" ? topic.flatMap(Self.objection) : nil
+    }
+
+    private static func objection(to name: String) -> String? {
+        guard !self.names.contains(name), name != "help" else { return nil }
+        let nearest = NearestName.of(name, among: self.names + ["help"])
+        return "there is no command \(name.quoted)"
+            + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
+    }
+
+    /// What is wrong with the first option that is given twice and takes one value; nil if there is none.
+    var objectionToRepetition: String? {
+        let given = self.words.filter { $0.hasPrefix("-") }.map { String($0.prefix { $0 != "=" }) }
+        guard Set(given).count < given.count || given.contains("-m") else { return nil }
+        let name = self.head.command
+        let command = self.commands.first { $0["commandName"]?.string == name }
+        for argument in command?["arguments"]?.elements ?? [] {
+            guard argument["kind"]?.string == "option", argument["isRepeating"]?.bool == false
+            else { continue }
+            let names = (argument["names"]?.elements ?? []).compactMap { name in
+                name["name"]?.string.map { name["kind"]?.string == "short" ? "-\($0)" : "--\($0)" }
+            }
+            let places = given.filter(names.contains)
+            guard places.count > 1 else { continue }
+            return "\(places[1]) is given twice, and takes one value"
+        }
+        return nil
+    }
+
+    /// What is wrong with the first negative number, which is taken for an option; nil if there is none.
+    var objectionToNegative: String? {
+        for (index, word) in self.words.enumerated() {
+            if Self.isNegative(word) {
+                let option = index > 0 ? self.words[index - 1] : ""
+                return option.hasPrefix("-") && !option.contains("=")
+                    ? "\(option) takes no negative number, and \(word) was given"
+                    : "\(word) is a negative number, which is taken nowhere here"
+            }
+            let parts = word.split(separator: "=", maxSplits: 1)
+            if word.hasPrefix("--"), parts.count == 2, Self.isNegative(parts[1]),
+                !Self.texts.contains(String(parts[0]))
+            {
+                return "\(parts[0]) takes no negative number, and \(parts[1]) was given"
+            }
+        }
+        return nil
+    }
+
+    /// Options that may be given anything.
+    private static let texts = ["--cause", "--why", "--data"]
+
+    private static func isNegative(_ word: some StringProtocol) -> Bool {
+        let bytes = Array(word.utf8.prefix(2))
+        return bytes.count == 2 && bytes[0] == UInt8(ascii: "-")
+            && (bytes[1] == UInt8(ascii: ".") || (0x30...0x39).contains(bytes[1]))
+    }
+}
