@@ -19,10 +19,27 @@ extension Client {
         only: [Pattern] = [],
         _ body: (Line) throws -> Void
     ) async throws -> Line {
+        try await self.changes(
+            .history(since: since, limit: limit, only: only),
+            body
+        )
+    }
+
+    /// The changes that a request for history asks for.
+    ///
+    /// - Parameters:
+    ///   - request: one of ``Request/history(since:limit:only:order:after:before:by:cause:)``.
+    ///   - body: called with each change as it comes, in the order asked for.
+    /// - Returns: the reply that ends the list, as of ``history(since:limit:only:_:)``.
+    /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
+    public func changes(
+        _ request: Request,
+        _ body: (Line) throws -> Void
+    ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: true)
         let deadline = dialogue.connection.expectAnswer(within: Self.answerLimit)
         defer { deadline.cancel() }
-        try await dialogue.send(.history(since: since, limit: limit, only: only))
+        try await dialogue.send(request)
         while true {
             let line = try await dialogue.next()
             deadline.cancel()

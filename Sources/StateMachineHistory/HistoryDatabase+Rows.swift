@@ -12,7 +12,7 @@ extension HistoryDatabase {
     private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
 
     /// Those and what a machine with stays has; until it was migrated a database does not have that.
-    private var columns: String {
+    var columns: String {
         guard self.hasStays else { return Self.columns }
         return Self.columns + (self.isMigrated ? ", stay, due" : ", NULL, NULL")
     }
@@ -32,16 +32,24 @@ extension HistoryDatabase {
             let statement = try db.cachedStatement(
                 sql: "SELECT \(self.columns) FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
             )
-            let rows = try Row.fetchCursor(statement, arguments: [seq, Self.chunk.rows])
-            var transitions: [RecordedTransition] = []
-            var bytes = 0
-            while bytes < Self.chunk.bytes, let row = try rows.next() {
-                let transition = try RecordedTransition(row, hasStays: self.hasStays)
-                bytes += transition.weight
-                transitions.append(transition)
-            }
-            return transitions
+            return try self.transitions(
+                from: Row.fetchCursor(statement, arguments: [seq, Self.chunk.rows])
+            ).rows
         }
+    }
+
+    /// As many as are read at a time, and whether there may be more.
+    func transitions(
+        from rows: RowCursor
+    ) throws -> (rows: [RecordedTransition], isCut: Bool) {
+        var transitions: [RecordedTransition] = []
+        var bytes = 0
+        while bytes < Self.chunk.bytes, let row = try rows.next() {
+            let transition = try RecordedTransition(row, hasStays: self.hasStays)
+            bytes += transition.weight
+            transitions.append(transition)
+        }
+        return (transitions, bytes >= Self.chunk.bytes || transitions.count == Self.chunk.rows)
     }
 }
 

@@ -303,9 +303,34 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         after seq: UInt64,
         done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
     ) {
+        self.read(done) { try $0.read(after: seq) }
+    }
+
+    /// Reads the first few transitions that a query asks for; see `TransitionHistory`.
+    public func find(
+        _ query: TransitionQuery,
+        done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
+    ) {
+        self.read(done) { try $0.find(query) }
+    }
+
+    /// Finds the first transition from a time on; see `TransitionHistory`.
+    public func locate(
+        _ time: WallTime,
+        upTo newest: UInt64,
+        done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
+    ) {
+        let oldest = self.oldest
+        self.read(done) { try $0.locate(time, from: oldest, to: newest) }
+    }
+
+    private func read<Wanted: Sendable>(
+        _ done: @escaping @Sendable (Result<Wanted, HistoryFailure>) -> Void,
+        _ body: @escaping @Sendable (HistoryDatabase) throws -> Wanted
+    ) {
         self.reads.async {
             do {
-                done(.success(try self.database.read(after: seq)))
+                done(.success(try body(self.database)))
             } catch {
                 done(.failure(HistoryFailure(self.database.sentence(for: error))))
             }

@@ -59,7 +59,8 @@ public enum Door: String, CaseIterable, Codable, Sendable {
             \(lines.joined(separator: "\n"))
 
             As objects they take more: set ifSeq ifState reenter cause; watch since only mode everyMs
-            beatMs; wait fail since timeoutMs; history since limit only. The states: describe.
+            beatMs; wait fail since timeoutMs; history since limit only
+            order after before by cause. The states: describe.
             """
     }
 }

@@ -6,4 +6,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case patternLists
     /// Patterns that take states away: `!name`, and `not` in an object.
     case exceptions
+    /// `order`, `after`, `before`, `by` and `cause` of `history`.
+    case historySearch
 }

@@ -144,14 +144,18 @@ import Testing
     @Test func aHistoryEndsWithWhereItGoesOn() throws {
         let more = try Line.of(#"{"type":"reply","ok":true,"count":2,"more":true}"#)
         #expect(
-            self.text().end(ofHistory: more, at: "7f3a9c:42")
-                == "— there are more: statectl history --since 7f3a9c:42"
+            self.text().end(ofHistory: more, at: "7f3a9c:42", order: .oldest)
+                == "— there are more: --oldest-first --since 7f3a9c:42"
+        )
+        #expect(
+            self.text().end(ofHistory: more, at: "7f3a9c:42", order: .newest)
+                == "— there are more: -n all, or --until 7f3a9c:42"
         )
         let all = try Line.of(#"{"type":"reply","ok":true,"count":2,"more":false}"#)
-        #expect(self.text().end(ofHistory: all, at: "7f3a9c:42") == nil)
+        #expect(self.text().end(ofHistory: all, at: "7f3a9c:42", order: .newest) == nil)
         let old = try Line.of(#"{"type":"reply","ok":true,"count":2,"resync":"restarted"}"#)
         #expect(
-            self.text().end(ofHistory: old, at: nil)
+            self.text().end(ofHistory: old, at: nil, order: .newest)
                 == "— the daemon was restarted; changes may have been missed"
         )
     }

@@ -27,6 +27,33 @@ public protocol TransitionHistory<State>: WriteAheadLog {
         done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
     )
 
+    /// Reads the first few transitions that a query asks for; there may be none among those that it has looked at.
+    ///
+    /// A history that need not look at all of them has this; else ``read(after:done:)`` is asked.
+    ///
+    /// - Parameters:
+    ///   - query: its `before` is at most one past the newest transition.
+    ///   - done: called once, from anywhere, and may take its time.
+    func find(
+        _ query: TransitionQuery,
+        done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
+    )
+
+    /// Finds the first transition that was made at a time or later, one past `newest` if none was.
+    ///
+    /// Where the clock was set back in between, one of those that come into question. A history that need not
+    /// read whole transitions for that has this; else ``read(after:done:)`` is asked.
+    ///
+    /// - Parameters:
+    ///   - time: the time.
+    ///   - newest: the last transition that comes into question.
+    ///   - done: called once, from anywhere, and may take its time.
+    func locate(
+        _ time: WallTime,
+        upTo newest: UInt64,
+        done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
+    )
+
     /// Makes all that was committed as safe as can be, and notes that nothing is under way: the
     /// daemon is going down.
     ///

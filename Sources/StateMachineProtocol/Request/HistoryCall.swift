@@ -1,21 +1,57 @@
+package import StateMachineCore
+
 /// Changes of the past.
 package struct HistoryCall: Hashable, Sendable {
     package var since: String?
     /// At most so many; nil leaves it to the daemon.
     package var limit: UInt64?
     package var only: PatternList?
+    /// Which end to begin at; nil: the oldest.
+    package var order: Request.HistoryOrder?
+    /// Only what comes after it; what was made at a time, or later.
+    package var after: HistoryPlace?
+    /// Only what comes before it.
+    package var before: HistoryPlace?
+    /// Only the changes of the user of that uid.
+    package var by: UInt32?
+    /// Only changes in whose cause this text is.
+    package var cause: String?
 
     /// How many the daemon sends at most.
     package var most: UInt64 { self.limit ?? RequestLimits.defaultHistoryChanges }
+
+    /// Whether it asks for more than what follows a cursor.
+    package var isSearch: Bool {
+        self.order == .newest || self.after != nil || self.before != nil || self.by != nil
+            || self.cause != nil
+    }
+}
+
+extension HistoryPlace {
+    /// The moment, if it is one.
+    package var time: WallTime? {
+        if case .time(let time) = self { time } else { nil }
+    }
 }
 
 extension HistoryCall {
     init(_ keys: RequestKeys) throws(WireError) {
+        let since = try keys.string(.since)
+        let after = try keys.place(.after)
+        guard since == nil || after == nil else {
+            throw WireError(.badRequest, "since and after exclude each other; give one")
+        }
         self.init(
-            since: try keys.string(.since),
+            since: since,
             limit: try keys.count(.limit, atMost: RequestLimits.historyChanges)
                 ?? RequestLimits.defaultHistoryChanges,
-            only: try keys.patterns(.only)
+            only: try keys.patterns(.only),
+            order: try keys.choice(.order, of: Request.HistoryOrder.self) == .newest
+                ? .newest : nil,
+            after: after,
+            before: try keys.place(.before),
+            by: try keys.count(.by, atMost: UInt64(UInt32.max)).map { UInt32($0) },
+            cause: try keys.text(.cause)
         )
     }
 
@@ -23,5 +59,10 @@ extension HistoryCall {
         members.add(.since, self.since)
         members.add(.limit, self.limit)
         members.add(.only, self.only)
+        members.add(.order, self.order == .newest ? Request.HistoryOrder.newest.rawValue : nil)
+        members.add(.after, self.after?.written)
+        members.add(.before, self.before?.written)
+        members.add(.by, self.by.map { UInt64($0) })
+        members.add(.cause, self.cause)
     }
 }

@@ -31,7 +31,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         case .release: [.hold]
         case .guard: [.before, .timeoutMs, .onTimeout, .why]
         case .vote: [.ask, .allow, .why]
-        case .history: [.since, .limit, .only]
+        case .history: [.since, .limit, .only, .order, .after, .before, .by, .cause]
         }
     }
 
@@ -65,4 +65,5 @@ package enum RequestKey: String, Sendable {
     case until, fail, timeoutMs
     case before, maxMs, onTimeout, why
     case hold, ask, allow, limit
+    case order, after, by
 }

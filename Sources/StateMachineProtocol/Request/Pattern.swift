@@ -128,6 +128,9 @@ public struct Pattern: Hashable, Sendable {
             ?? (name.isSpelled(self.name) || self.oldNames.contains { name.isSpelled($0) })
     }
 
+    /// What the states are called and were called that it speaks of, unless these are a group's.
+    var names: [String] { [self.name] + self.oldNames }
+
     /// Whether it means the states of a group.
     package var isOfGroup: Bool { self.group != nil }
 

@@ -36,6 +36,14 @@ package struct PatternList: Hashable, Sendable {
         return self.selecting.isEmpty ? self.excepting.first : self.selecting.first(where: names)
     }
 
+    /// The names of all states that may be meant, old ones too; nil if that cannot be told.
+    package var names: [String]? {
+        guard !self.selecting.isEmpty, !self.selecting.contains(where: \.isOfGroup) else {
+            return nil
+        }
+        return self.selecting.flatMap(\.names)
+    }
+
     /// The same patterns, each as `read` has it.
     package func mapped(
         _ read: (Pattern) throws(WireError) -> Pattern

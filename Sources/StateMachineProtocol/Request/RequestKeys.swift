@@ -130,6 +130,15 @@ struct RequestKeys {
         return words
     }
 
+    /// A place among old changes.
+    func place(_ key: RequestKey) throws(WireError) -> HistoryPlace? {
+        guard let value = self[key] else { return nil }
+        guard let place = HistoryPlace(value) else {
+            throw self.mismatch(key, "a time (RFC 3339), a cursor or a seq", value)
+        }
+        return place
+    }
+
     /// A pattern or a list of them.
     func patterns(_ key: RequestKey) throws(WireError) -> PatternList? {
         guard let value = self[key] else { return nil }

@@ -147,24 +147,47 @@ extension Request {
         )
     }
 
-    /// Asks for the changes that the daemon still has, oldest first.
+    /// Which end of the past an answer begins at.
+    public enum HistoryOrder: String, CaseIterable, Hashable, Sendable {
+        /// The oldest change first.
+        case oldest
+        /// The newest change first.
+        case newest
+    }
+
+    /// Asks for the changes that the daemon still has.
     ///
     /// - Parameters:
-    ///   - since: only those after this cursor.
+    ///   - since: only those after this cursor; one that cannot be used counts as left out, and the reply says so.
     ///   - limit: at most so many; the daemon has a limit of its own.
     ///   - only: which states; none means every state.
+    ///   - order: which end to begin at.
+    ///   - after: only those after this change, or made at this time or later.
+    ///   - before: only those before this change, or made before this time.
+    ///   - uid: only those of this user.
+    ///   - cause: only those in whose cause this text is; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func history(
         since: String? = nil,
         limit: UInt64? = nil,
-        only: [Pattern] = []
+        only: [Pattern] = [],
+        order: HistoryOrder = .oldest,
+        after: HistoryPlace? = nil,
+        before: HistoryPlace? = nil,
+        by uid: UInt32? = nil,
+        cause: String? = nil
     ) -> Request {
         Request(
             .history(
                 HistoryCall(
                     since: since,
                     limit: limit,
-                    only: only.isEmpty ? nil : PatternList(only)
+                    only: only.isEmpty ? nil : PatternList(only),
+                    order: order == .oldest ? nil : order,
+                    after: after,
+                    before: before,
+                    by: uid,
+                    cause: cause
                 )
             )
         )

@@ -7,6 +7,8 @@ struct HistoryLines: Sendable {
     private(set) var bytes: [UInt8] = []
     /// The last change that was looked at.
     private(set) var examined: UInt64
+    /// Whether some are missing among those that were looked at.
+    private(set) var hasGap = false
     /// Whether a change that is wanted follows that was not asked for.
     private(set) var hasMore = false
 
@@ -44,18 +46,41 @@ struct HistoryLines: Sendable {
         }
     }
 
+    /// What a query has brought, as far as it is wanted.
+    init(_ finding: TransitionFinding, _ wish: Wish, in epoch: Epoch) {
+        self.examined = finding.examined
+        self.hasGap = finding.hasGap
+        for transition in finding.transitions
+        where wish.only?.contains(where: transition.new.names) ?? true {
+            self.append(transition, wish.head, skipped: 0, epoch)
+            guard self.lines.count < wish.limit else {
+                self.examined = transition.seq
+                break
+            }
+        }
+    }
+
+    /// None yet; `seq` was looked at before.
+    init(upTo seq: UInt64) { self.examined = seq }
+
+    /// Adds a change's shared line.
+    mutating func append(_ line: [UInt8], seq: UInt64, head: [UInt8], skipped: UInt64 = 0) {
+        let start = self.bytes.count
+        self.bytes += head
+        self.bytes += line.dropFirst(ChangeLine.head.count)
+            .dropLast(ChangeLine.tail.utf8CodeUnitCount)
+        self.bytes += ChangeLine.tail(skipped: skipped, isReplayed: true)
+        self.lines.append((seq, self.bytes.count - start))
+    }
+
+    mutating func looked(at seq: UInt64) { self.examined = seq }
+
     private mutating func append(
         _ transition: RecordedTransition,
         _ head: [UInt8],
         skipped: UInt64,
         _ epoch: Epoch
     ) {
-        let start = self.bytes.count
-        self.bytes += head
-        self.bytes += transition.line(in: epoch)
-            .dropFirst(ChangeLine.head.count)
-            .dropLast(ChangeLine.tail.utf8CodeUnitCount)
-        self.bytes += ChangeLine.tail(skipped: skipped, isReplayed: true)
-        self.lines.append((transition.seq, self.bytes.count - start))
+        self.append(transition.line(in: epoch), seq: transition.seq, head: head, skipped: skipped)
     }
 }

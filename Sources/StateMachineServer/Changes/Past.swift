@@ -51,36 +51,86 @@ final class Past: @unchecked Sendable {
         making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
         done: @escaping @Sendable (HistoryChunk<Wanted>) -> Void
     ) {
-        self.reads.enter()
-        let read: @Sendable () -> Void = { self.read(after: seq, making: make, done: done) }
-        self.turns.withLockedValue { $0.asked(read, by: uid) }?()
+        self.ask(
+            at: seq,
+            for: uid,
+            { [history] done in history.read(after: seq, done: done) },
+            making: { transitions in
+                guard let first = transitions.first?.seq else { return .nothing }
+                // What lies behind a hole is for who reads on from the hole, and is told.
+                let changes = zip(transitions, first...).prefix { $0.seq == $1 }.map(\.0)
+                return .found(make(changes), first: first)
+            },
+            failing: { .unreadable($0) },
+            done: done
+        )
     }
 
-    private func read<Wanted: Sendable>(
-        after seq: UInt64,
-        making make: @escaping @Sendable ([RecordedTransition]) -> Wanted,
+    /// Looks for the first few changes that a query asks for, as ``read(after:for:making:done:)`` reads.
+    func find<Wanted: Sendable>(
+        _ query: TransitionQuery,
+        for uid: UInt32,
+        making make: @escaping @Sendable (TransitionFinding) -> Wanted,
         done: @escaping @Sendable (HistoryChunk<Wanted>) -> Void
     ) {
-        self.history.read(after: seq) { result in
-            let finding: HistoryChunk<Wanted>
-            switch result {
-            case .success(let transitions):
-                if let first = transitions.first?.seq {
-                    // What lies behind a hole is for who reads on from the hole, and is told.
-                    let changes = zip(transitions, first...).prefix { $0.seq == $1 }.map(\.0)
-                    finding = .found(make(changes), first: first)
-                } else {
-                    finding = .nothing
+        self.ask(
+            at: query.after,
+            for: uid,
+            { [history] done in history.find(query, done: done) },
+            making: { .found(make($0), first: $0.transitions.first?.seq ?? 0) },
+            failing: { .unreadable($0) },
+            done: done
+        )
+    }
+
+    /// Looks up the first change that was made at a time or later, one past `newest` if none was.
+    func locate(
+        _ time: WallTime,
+        upTo newest: UInt64,
+        for uid: UInt32,
+        done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
+    ) {
+        self.ask(
+            at: newest,
+            for: uid,
+            { [history] done in history.locate(time, upTo: newest, done: done) },
+            making: { .success($0) },
+            failing: { .failure($0) },
+            done: done
+        )
+    }
+
+    /// Asks the history something, when it is the user's turn, and hands what `make` has of the answer over on the
+    /// loop; `place` is tried again if it fails.
+    private func ask<Answer, Wanted: Sendable>(
+        at place: UInt64,
+        for uid: UInt32,
+        _ call:
+            @escaping @Sendable (
+                @escaping @Sendable (Result<Answer, HistoryFailure>) -> Void
+            ) -> Void,
+        making make: @escaping @Sendable (Answer) -> Wanted,
+        failing: @escaping @Sendable (HistoryFailure) -> Wanted,
+        done: @escaping @Sendable (Wanted) -> Void
+    ) {
+        self.reads.enter()
+        let read: @Sendable () -> Void = {
+            call { result in
+                let wanted: Wanted
+                switch result {
+                case .success(let answer):
+                    wanted = make(answer)
+                    self.tryAgain()
+                case .failure(let failure):
+                    wanted = failing(failure)
+                    self.failed(failure, after: place)
                 }
-                self.tryAgain()
-            case .failure(let failure):
-                finding = .unreadable(failure)
-                self.failed(failure, after: seq)
+                self.loop.execute { done(wanted) }
+                self.turns.withLockedValue { $0.ended() }?()
+                self.reads.leave()
             }
-            self.loop.execute { done(finding) }
-            self.turns.withLockedValue { $0.ended() }?()
-            self.reads.leave()
         }
+        self.turns.withLockedValue { $0.asked(read, by: uid) }?()
     }
 
     private func failed(_ failure: HistoryFailure, after seq: UInt64) {

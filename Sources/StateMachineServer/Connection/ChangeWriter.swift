@@ -146,6 +146,42 @@ struct ChangeWriter {
         )
     }
 
+    /// Has the next piece of what a query asks for looked for, and has `arrived` told of it and whether it can be
+    /// written now.
+    func find(
+        _ past: Past,
+        _ query: TransitionQuery,
+        _ wish: HistoryLines.Wish,
+        arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
+    ) {
+        let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
+        past.find(
+            query,
+            for: self.peer.uid,
+            making: { HistoryLines($0, wish, in: past.epoch) },
+            done: { finding in
+                let (writer, arrived) = reader.value
+                arrived(finding, !writer.outbox.isBlocked)
+                writer.turn.want()
+            }
+        )
+    }
+
+    /// Has a time looked up, and has `arrived` told which change is the first from then on.
+    func locate(
+        _ past: Past,
+        _ time: WallTime,
+        upTo newest: UInt64,
+        arrived: @escaping (Result<UInt64, HistoryFailure>) -> Void
+    ) {
+        let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
+        past.locate(time, upTo: newest, for: self.peer.uid) { result in
+            let (writer, arrived) = reader.value
+            arrived(result)
+            writer.turn.want()
+        }
+    }
+
     /// Writes the lines of a piece; what comes after the line in which the socket stops is forgotten.
     func write(_ piece: HistoryLines) -> Sent {
         guard !piece.bytes.isEmpty else { return .all }

@@ -20,7 +20,15 @@ struct HistoryAnswers {
     /// Queues an answer.
     func begin(_ call: HistoryCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         var cursor = self.server.first - 1
+        var end = self.server.ring.head
         var resync: ServerLine.Resync?
+        if let after = try self.seq(of: call.after, .after) {
+            if after < cursor { resync = .evicted }
+            cursor = max(cursor, after)
+        }
+        if let before = try self.seq(of: call.before, .before) {
+            end = min(end, max(before, 1) - 1)
+        }
         switch call.since.map({ self.server.resumePoint($0) }) {
         case nil: break
         case .replay(let seq): cursor = seq
@@ -31,19 +39,37 @@ struct HistoryAnswers {
                 call,
                 id: id,
                 after: cursor,
-                through: self.server.ring.head,
+                through: end,
                 resync: resync,
-                isFromOldest: call.since == nil,
+                isFromOldest: call.since == nil && call.after == nil,
                 request: line
             )
         )
+    }
+
+    /// The change that a place names; nil if it is a time, or there is none.
+    private func seq(of place: HistoryPlace?, _ key: RequestKey) throws(WireError) -> UInt64? {
+        switch place {
+        case nil, .time: return nil
+        case .seq(let seq): return seq
+        case .cursor(let text):
+            guard let cursor = Cursor(text), cursor.epoch == self.server.epoch else {
+                throw WireError(
+                    .badRequest,
+                    "\(key.rawValue) is a cursor of another numbering, \(text.quoted); give a time or a seq"
+                )
+            }
+            return cursor.seq
+        }
     }
 
     /// Goes on with the answer whose turn it is, and ends it if all is shown; false if nothing else is to be
     /// written now.
     func write() -> Bool {
         guard let run = self.outbox.run else { return true }
-        return self.write(run) && self.outbox.endRun()
+        let isWritten =
+            run.search.isNeeded ? HistorySearches(self.changes).write(run) : self.write(run)
+        return isWritten && self.outbox.endRun()
     }
 
     /// Writes what an answer still lacks; false if the socket did not take it all.

@@ -22,7 +22,7 @@ final class HistoryRun {
     /// The cursor that stands for the oldest change kept, if it began there because it was told no other
     /// place.
     private var oldest: UInt64?
-    let end: UInt64
+    private(set) var end: UInt64
     private(set) var left: UInt64
     private(set) var count: UInt64 = 0
 
@@ -37,6 +37,32 @@ final class HistoryRun {
 
     /// What its lines begin with.
     let head: LineHead
+
+    /// How it looks for changes, if it does more than show what follows its cursor.
+    var search: Search
+
+    /// An order, two times, and who or what made a change.
+    struct Search {
+        /// Whether there is anything of the kind.
+        let isNeeded: Bool
+        /// Whether the newest comes first: what is to be shown ends at `end` then, and that moves.
+        let isNewestFirst: Bool
+        let filter: ChangeFilter
+        /// The times between which it looks, until it is known which changes these are.
+        fileprivate var times: (after: WallTime?, before: WallTime?)
+        /// Whether that is being looked up.
+        var isPlacing = false
+
+        init(_ call: HistoryCall) {
+            self.isNeeded = call.isSearch
+            self.isNewestFirst = call.order == .newest
+            self.filter = ChangeFilter(call)
+            self.times = (call.after?.time, call.before?.time)
+        }
+
+        /// A time of which it is not known yet which change it is.
+        var unplaced: WallTime? { self.times.after ?? self.times.before }
+    }
 
     init(
         _ call: HistoryCall,
@@ -56,6 +82,7 @@ final class HistoryRun {
         self.end = end
         self.left = call.most
         self.head = LineHead(id)
+        self.search = Search(call)
     }
 
     /// Has it end here.
@@ -106,14 +133,22 @@ final class HistoryRun {
     func sent(_ sent: ChangeWriter.Sent, upTo examined: UInt64, count: Int) -> Bool {
         switch sent {
         case .all:
-            self.cursor = examined
+            self.looked(at: examined)
             self.sent(count)
             return true
         case .some(let seq, let count):
-            self.cursor = seq
+            self.looked(at: seq)
             self.sent(count)
             return false
         case .none: return false
+        }
+    }
+
+    private func looked(at seq: UInt64) {
+        if self.search.isNewestFirst {
+            self.end = max(seq, self.cursor + 1) - 1
+        } else {
+            self.cursor = seq
         }
     }
 
@@ -121,4 +156,38 @@ final class HistoryRun {
         self.left -= UInt64(lines)
         self.count += UInt64(lines)
     }
+
+    // MARK: - Looking for changes
+
+    /// What is still to be looked through.
+    var query: TransitionQuery {
+        self.search.filter.query(
+            after: self.cursor,
+            before: self.end + 1,
+            isNewestFirst: self.search.isNewestFirst
+        )
+    }
+
+    /// The time that was unplaced is just before that change.
+    func placed(at seq: UInt64) {
+        if self.search.times.after != nil {
+            self.search.times.after = nil
+            self.cursor = max(self.cursor, seq - 1)
+        } else {
+            self.search.times.before = nil
+            self.end = min(self.end, max(seq, 1) - 1)
+        }
+    }
+
+    /// Nothing is left.
+    func foundNothing() {
+        if self.search.isNewestFirst {
+            self.end = self.cursor
+        } else {
+            self.cursor = self.end
+        }
+    }
+
+    /// Changes are missing between those that it has looked at.
+    func misses(as resync: ServerLine.Resync = .evicted) { self.resync = self.resync ?? resync }
 }

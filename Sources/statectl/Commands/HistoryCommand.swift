@@ -1,10 +1,20 @@
 import ArgumentParser
 import StateMachineClient
+import StateMachineCore
 
 struct HistoryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "Show the changes that the daemon still has, oldest first."
+        abstract: "Show what has happened, the newest change first.",
+        usage: """
+            statectl history [PATTERN …] [-n N] [-f] [--since WHEN] [--until WHEN] [--by USER] [--cause TEXT] \
+            [--oldest-first]
+            """,
+        discussion: """
+            WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), how long ago (30s, 1h, 2d), \
+            the number of a change, or a cursor. A time of day is the last one that has been; a change itself is not \
+            shown, a time is the first moment of --since and the first after --until.
+            """
     )
 
     @OptionGroup var options: SharedOptions
@@ -15,33 +25,110 @@ struct HistoryCommand: AsyncParsableCommand {
     )
     var patterns: [String] = []
 
-    @Option(help: ArgumentHelp("Only the changes after this cursor.", valueName: "cursor"))
+    @Option(
+        name: [.customShort("n"), .long],
+        help: ArgumentHelp(
+            "At most so many, or all (default: 20 on a terminal, else 1000).",
+            valueName: "n"
+        )
+    )
+    var limit: ChangeCount?
+
+    @Flag(name: .shortAndLong, help: "Show the newest last, and every change as it happens.")
+    var follow = false
+
+    @Option(help: ArgumentHelp("Only the changes from then on.", valueName: "when"))
     var since: String?
 
-    @Option(help: ArgumentHelp("At most so many (default: 1000).", valueName: "n"))
-    var limit: Int?
+    @Option(help: ArgumentHelp("Only the changes before then.", valueName: "when"))
+    var until: String?
+
+    @Option(help: ArgumentHelp("Only what this user did, by name or uid.", valueName: "user"))
+    var by: String?
+
+    @Option(help: ArgumentHelp("Only changes in whose cause this text is.", valueName: "text"))
+    var cause: String?
+
+    @Flag(help: "Show the oldest change first.")
+    var oldestFirst = false
 
     func validate() throws {
-        guard self.limit.map({ $0 > 0 }) ?? true else {
-            throw ValidationError("--limit must be at least 1")
+        guard !self.follow || self.until == nil else {
+            throw ValidationError("-f goes on, and --until ends; give one")
         }
+        _ = try self.search()
+        try OptionLimits.checkText("--cause", self.cause)
     }
 
     func run() async throws {
-        let text = self.options.text
-        var cursor: String?
-        let reply = try await self.options.client.history(
-            since: self.since,
-            limit: self.limit.map { UInt64($0) },
-            only: self.patterns.map { Pattern(typed: $0) }
-        ) { line in
-            cursor = line.cursor
-            if let shown = self.options.json ? line.text : text.event(line) {
-                try StandardOutput.write(shown)
-            }
+        let search = try self.search()
+        let run = HistoryRun(client: try self.options.client, search: search, options: self.options)
+        let count = self.limit ?? .atMost(StandardOutput.isTerminal ? 20 : 1000)
+        if self.follow {
+            try await run.follow(count)
+        } else {
+            try await run.show(count, order: self.oldestFirst ? .oldest : .newest)
         }
-        guard reply.isOK == true else { try self.options.refuse(reply) }
-        let end = text.end(ofHistory: reply, at: cursor)
-        if let shown = self.options.json ? reply.text : end { try StandardOutput.write(shown) }
+    }
+
+    private func search() throws -> ChangeSearch {
+        ChangeSearch(
+            patterns: self.patterns.map { Pattern(typed: $0) },
+            after: try self.place("--since", self.since),
+            before: try self.place("--until", self.until),
+            uid: try self.by.map(Self.uid),
+            cause: self.cause
+        )
+    }
+
+    private func place(_ option: String, _ text: String?) throws -> HistoryPlace? {
+        guard let text else { return nil }
+        let reader = TypedPlace(now: .now, isUTC: self.options.utc)
+        guard let place = reader.place(text) else {
+            throw ValidationError(
+                "\(option) is no time and no change: \(text.quoted); write \(TypedPlace.example)"
+            )
+        }
+        return place
+    }
+
+    private static func uid(_ text: String) throws -> UInt32 {
+        if let uid = UInt32(text) { return uid }
+        guard let uid = Users.uid(text) else {
+            throw ValidationError("--by: there is no user \(text.quoted)")
+        }
+        return uid
+    }
+}
+
+/// How many changes are shown.
+enum ChangeCount: Equatable, ExpressibleByArgument {
+    case atMost(UInt64)
+    case all
+
+    /// Nil unless it is a number from 1 on, or `all`.
+    init?(argument: String) {
+        if argument == "all" {
+            self = .all
+        } else if let number = UInt64(argument), number > 0 {
+            self = .atMost(number)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// Which changes are looked for.
+struct ChangeSearch: Sendable {
+    var patterns: [Pattern] = []
+    var after: HistoryPlace?
+    var before: HistoryPlace?
+    var uid: UInt32?
+    var cause: String?
+
+    /// Whether a change of the daemon's is wanted that matches the patterns and lies between the places.
+    func wants(_ line: Line) -> Bool {
+        guard self.uid.map({ line.by?.uid == $0 }) ?? true else { return false }
+        return self.cause.map { line.cause?.holds($0) ?? false } ?? true
     }
 }

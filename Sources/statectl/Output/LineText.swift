@@ -132,14 +132,24 @@ extension LineText {
     ///
     /// - Parameters:
     ///   - reply: the daemon's last word on it.
-    ///   - cursor: where the last change that was shown ends.
+    ///   - cursor: that of the last change that was shown.
+    ///   - order: which change came first.
     /// - Returns: one line for each thing.
-    func end(ofHistory reply: Line, at cursor: String?) -> String? {
+    func end(
+        ofHistory reply: Line,
+        at cursor: String?,
+        order: Request.HistoryOrder
+    ) -> String? {
         var parts: [String] = []
         if let notice = self.notice(reply) { parts.append(self.style.text(notice, as: .notice)) }
         if reply.hasMore {
-            let next = cursor.map { ": statectl history --since \($0.printable)" } ?? ""
-            parts.append(self.aside("— there are more\(next)"))
+            let next = cursor.map { cursor in
+                switch order {
+                case .oldest: ": --oldest-first --since \(cursor.printable)"
+                case .newest: ": -n all, or --until \(cursor.printable)"
+                }
+            }
+            parts.append(self.aside("— there are more\(next ?? "")"))
         }
         return parts.isEmpty ? nil : parts.joined(separator: "\n")
     }

@@ -13,4 +13,13 @@ enum Users {
         else { return nil }
         return String(cString: name)
     }
+
+    /// The number of the user of that name; nil if there is none.
+    static func uid(_ name: String) -> UInt32? {
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16384)
+        guard getpwnam_r(name, &entry, &buffer, buffer.count, &result) == 0 else { return nil }
+        return result?.pointee.pw_uid
+    }
 }

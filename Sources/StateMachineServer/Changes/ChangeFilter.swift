@@ -1,0 +1,45 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// Which of the old changes between two places somebody wants.
+struct ChangeFilter: Sendable {
+    let only: PatternList?
+    private let uid: UInt32?
+    private let cause: String?
+
+    init(_ call: HistoryCall) {
+        self.only = call.only
+        self.uid = call.by
+        self.cause = call.cause
+    }
+
+    /// What a history is asked for; it may bring others of the same names.
+    func query(after: UInt64, before: UInt64, isNewestFirst: Bool) -> TransitionQuery {
+        var query = TransitionQuery(after: after, before: before, isNewestFirst: isNewestFirst)
+        query.names = self.only?.names
+        query.uid = self.uid
+        query.cause = self.cause
+        return query
+    }
+
+    /// How many patterns looking at a change costs as much as.
+    var patterns: Int {
+        // A line that is read has some twenty values.
+        (self.only?.count ?? 0) + (self.uid == nil && self.cause == nil ? 0 : 32)
+    }
+
+    /// Whether a change is wanted that a query has brought.
+    func wants(_ transition: RecordedTransition) -> Bool {
+        self.only?.contains(where: transition.new.names) ?? true
+    }
+
+    /// Whether a change is wanted that leads to that state; `line` is asked for only if it matters.
+    func wants(_ state: EncodedState, line: () -> [UInt8]) -> Bool {
+        guard self.only?.contains(where: state.matches) ?? true else { return false }
+        guard self.uid != nil || self.cause != nil else { return true }
+        let change = JSONValue(parsing: String(decoding: line(), as: UTF8.self))
+        if let uid, change?["by"]?["uid"]?.integer != Int64(uid) { return false }
+        guard let cause else { return true }
+        return change?["cause"]?.string?.holds(cause) ?? false
+    }
+}

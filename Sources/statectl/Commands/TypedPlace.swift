@@ -1,0 +1,159 @@
+import Glibc
+import StateMachineClient
+import StateMachineCore
+
+/// A place among old changes as it is typed: a time, how long ago, the number of a change, or a cursor.
+struct TypedPlace {
+    /// What is shown where a place is asked for.
+    static let example = "22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
+
+    private let now: WallTime
+    private let isUTC: Bool
+
+    init(now: WallTime, isUTC: Bool) {
+        self.now = now
+        self.isUTC = isUTC
+    }
+
+    /// The place that a text names; nil if it names none.
+    func place(_ text: String) -> HistoryPlace? {
+        if let seq = UInt64(text.hasPrefix("#") ? String(text.dropFirst()) : text) {
+            return seq < RequestLimits.integerBound ? .seq(seq) : nil
+        }
+        if let time = self.time(text) { return .time(time) }
+        // What is a time of day and could be a cursor too is a time.
+        return Cursor(text).map { .cursor($0.description) }
+    }
+
+    private func time(_ text: String) -> WallTime? {
+        switch text {
+        case "now": return self.now
+        case "today": return self.midnight(daysAgo: 0)
+        case "yesterday": return self.midnight(daysAgo: 1)
+        default: break
+        }
+        if let time = WallTime(reading: text) { return time }
+        if let ago = Seconds(argument: text), text.utf8.last.map({ $0 > 0x39 }) ?? false {
+            let (seconds, attoseconds) = ago.duration.components
+            let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+            return WallTime(microseconds: self.now.microseconds - microseconds)
+        }
+        let parts = text.split(separator: text.contains("T") ? "T" : " ", maxSplits: 1)
+            .map(String.init)
+        guard let first = parts.first else { return nil }
+        if parts.count == 1, let clock = Clock(first) { return self.latest(clock) }
+        guard let date = CivilDate(first) else { return nil }
+        guard parts.count == 2 else { return self.moment(date, Clock(hour: 0)) }
+        return Clock(parts[1]).flatMap { self.moment(date, $0) }
+    }
+
+    /// The last time that the clock showed that.
+    private func latest(_ clock: Clock) -> WallTime? {
+        guard let today = self.moment(self.date(daysAgo: 0), clock) else { return nil }
+        return today <= self.now ? today : self.moment(self.date(daysAgo: 1), clock)
+    }
+
+    private func midnight(daysAgo days: Int32) -> WallTime? {
+        self.moment(self.date(daysAgo: days), Clock(hour: 0))
+    }
+
+    private func date(daysAgo days: Int32) -> CivilDate {
+        var seconds = time_t(self.now.microseconds / 1_000_000)
+        var fields = tm()
+        if self.isUTC {
+            gmtime_r(&seconds, &fields)
+        } else {
+            localtime_r(&seconds, &fields)
+        }
+        return CivilDate(
+            year: fields.tm_year + 1900,
+            month: fields.tm_mon + 1,
+            day: fields.tm_mday - days
+        )
+    }
+
+    /// Nil for a day or a time that does not exist.
+    private func moment(_ date: CivilDate, _ clock: Clock) -> WallTime? {
+        var fields = tm()
+        fields.tm_year = date.year - 1900
+        fields.tm_mon = date.month - 1
+        fields.tm_mday = date.day
+        fields.tm_hour = clock.hour
+        fields.tm_min = clock.minute
+        fields.tm_sec = clock.second
+        // Whether it is summer is for the system to know.
+        fields.tm_isdst = -1
+        let seconds = self.isUTC ? timegm(&fields) : mktime(&fields)
+        return WallTime(microseconds: Int64(seconds) * 1_000_000 + clock.microseconds)
+    }
+}
+
+/// A day of the calendar; the 0th is the last of the month before.
+private struct CivilDate {
+    let year: Int32
+    let month: Int32
+    let day: Int32
+
+    init(year: Int32, month: Int32, day: Int32) {
+        self.year = year
+        self.month = month
+        self.day = day
+    }
+
+    /// `2026-11-20`; nil if there is no such day.
+    init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts.map(\.utf8.count) == [4, 2, 2] else { return nil }
+        let numbers = parts.compactMap { Int32(digits: $0) }
+        guard numbers.count == 3, (1...12).contains(numbers[1]), numbers[2] >= 1 else {
+            return nil
+        }
+        let (year, month) = (numbers[0], numbers[1])
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let days = month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+        guard numbers[2] <= days else { return nil }
+        self.init(year: year, month: month, day: numbers[2])
+    }
+}
+
+/// A time of day.
+private struct Clock {
+    let hour: Int32
+    let minute: Int32
+    let second: Int32
+    let microseconds: Int64
+
+    init(hour: Int32) {
+        (self.hour, self.minute, self.second, self.microseconds) = (hour, 0, 0, 0)
+    }
+
+    /// `22:40`, `22:40:05` or `22:40:05.123`; nil if it is none.
+    init?(_ text: String) {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard (2...3).contains(parts.count), (1...2).contains(parts[0].utf8.count),
+            parts[1].utf8.count == 2, let hour = Int32(digits: parts[0]), hour < 24,
+            let minute = Int32(digits: parts[1]), minute < 60
+        else { return nil }
+        let second = parts.count == 3 ? parts[2].split(separator: ".", maxSplits: 1) : ["00"]
+        guard let whole = second.first, whole.utf8.count == 2, let number = Int32(digits: whole),
+            number < 60
+        else { return nil }
+        let fraction = second.count == 2 ? second[1] : "0"
+        let digits = (String(fraction) + "000000").prefix(6)
+        guard parts.count < 3 || parts[2].last != ".", fraction.utf8.count <= 9,
+            Int32(digits: fraction) != nil, let microseconds = Int32(digits: digits)
+        else { return nil }
+        (self.hour, self.minute, self.second) = (hour, minute, number)
+        self.microseconds = Int64(microseconds)
+    }
+}
+
+extension Int32 {
+    /// Digits alone; an integer's own reader would take a sign.
+    fileprivate init?(digits text: some StringProtocol) {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        self.init(String(text))
+    }
+}

@@ -1,0 +1,119 @@
+import StateMachineClient
+import StateMachineCore
+
+/// Old changes as they are shown, a page after the other.
+struct HistoryRun {
+    let client: Client
+    let search: ChangeSearch
+    let options: SharedOptions
+
+    /// What the daemon shows at once, at most.
+    private static let page = RequestLimits.historyChanges
+
+    /// Shows the changes, as many as wanted, and says what is missing.
+    func show(_ count: ChangeCount, order: Request.HistoryOrder) async throws {
+        var last: String?
+        let reply = try await self.changes(count, order: order) { line in
+            last = line.cursor
+            try self.print(line)
+        }
+        let end = self.options.text.end(ofHistory: reply, at: last, order: order)
+        if let shown = self.options.json ? reply.text : end { try StandardOutput.write(shown) }
+    }
+
+    /// Shows the newest changes, the last of them last, and then every one as it happens.
+    func follow(_ count: ChangeCount) async throws {
+        // What happens from here on the watch shows.
+        let head = try await self.client.accepted(.get)
+        var search = self.search
+        search.before = head.seq.map { .seq($0 + 1) }
+        let past = HistoryRun(client: self.client, search: search, options: self.options)
+        let reply: Line
+        switch count {
+        case .all:
+            reply = try await past.changes(.all, order: .oldest) { try self.print($0) }
+        case .atMost:
+            var lines: [Line] = []
+            reply = try await past.changes(count, order: .newest) { lines.append($0) }
+            for line in lines.reversed() { try self.print(line) }
+        }
+        if !self.options.json, let notice = self.options.text.notice(reply) {
+            try StandardOutput.write(notice)
+        }
+        try await self.goOn(after: head.cursor)
+    }
+
+    private func goOn(after cursor: String?) async throws {
+        let watch = self.client.watch(since: cursor, only: self.search.patterns)
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for try await event in watch { try self.take(event) }
+                }
+                group.addTask {
+                    await ReaderWatch.readerIsGone()
+                    throw OutputError.readerGone
+                }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+        } catch ClientError.refused(let reply) {
+            try self.options.refuse(reply)
+        }
+    }
+
+    private func take(_ event: Watch.Event) throws {
+        switch event {
+        case .line(let line):
+            switch line.kind {
+            case .change: if self.search.wants(line) { try self.print(line) }
+            // Only one that says what is missing is news.
+            case .state: if line.resync != nil { try self.print(line) }
+            case .declared: try self.print(line)
+            case .live, .beat, .reply, .ask, .bye, .other: break
+            }
+        case .reached: break
+        case .interrupted(let error, let attempt, _):
+            guard attempt == 1 else { return }
+            StandardError.write("statectl: \(error.description.printable); reconnecting")
+        }
+    }
+
+    /// Has `body` called for each change, and returns the daemon's last word.
+    private func changes(
+        _ count: ChangeCount,
+        order: Request.HistoryOrder,
+        _ body: (Line) throws -> Void
+    ) async throws -> Line {
+        var (after, before) = (self.search.after, self.search.before)
+        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        while true {
+            var last: String?
+            let request = Request.history(
+                limit: min(left, Self.page),
+                only: self.search.patterns,
+                order: order,
+                after: after,
+                before: before,
+                by: self.search.uid,
+                cause: self.search.cause
+            )
+            let reply = try await self.client.changes(request) { line in
+                last = line.cursor
+                try body(line)
+            }
+            guard reply.isOK == true else { try self.options.refuse(reply) }
+            left -= min(left, reply.count ?? left)
+            guard left > 0, reply.hasMore, let last else { return reply }
+            switch order {
+            case .oldest: after = .cursor(last)
+            case .newest: before = .cursor(last)
+            }
+        }
+    }
+
+    private func print(_ line: Line) throws {
+        let text = self.options.json ? line.text : self.options.text.event(line)
+        if let text { try StandardOutput.write(text) }
+    }
+}
