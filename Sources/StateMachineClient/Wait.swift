@@ -23,6 +23,7 @@ extension Client {
     ///   - clock: what the time is measured with while there is no connection.
     ///   - interrupted: told why there is no connection, the number of the next attempt, from 1,
     ///     and the pause before it.
+    ///   - reconnected: told that there is one again.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, among them ``ClientError/lostForGood(path:after:)``, and
     ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent; or
@@ -33,7 +34,8 @@ extension Client {
         since: String? = nil,
         timeout: Duration? = nil,
         clock: C = ContinuousClock(),
-        interrupted: (ClientError, Int, Duration) -> Void = { _, _, _ in }
+        interrupted: (ClientError, Int, Duration) -> Void = { _, _, _ in },
+        reconnected: () -> Void = {}
     ) async throws -> Line {
         // The daemon's time runs from when it is asked, so that it is told the time as it was given;
         // ours from now.
@@ -54,6 +56,7 @@ extension Client {
                 } else {
                     resumption.hasAnswered()
                 }
+                if lostAt != nil { reconnected() }
                 lostAt = nil
                 let remaining = deadline.map { clock.now.duration(to: $0) } ?? timeout
                 deadline = deadline ?? timeout.map { clock.now.advanced(by: $0) }

@@ -40,8 +40,11 @@ extension DecodingError {
     /// What was wrong with the data of a state.
     func sentence(about state: String) -> String {
         switch self {
-        case .keyNotFound(let key, _):
-            return "\(state) needs \(StateField.name(ofKey: key.stringValue).quoted) in its data"
+        case .keyNotFound(let key, let context):
+            let names = (context.codingPath.dropFirst() + [key]).map {
+                StateField.name(ofKey: $0.stringValue)
+            }
+            return "\(state) needs \(names.joined(separator: ".").quoted) in its data"
         case .typeMismatch(_, let context):
             return "\(context.field) of \(state) must be of type \(context.debugDescription)"
         case .valueNotFound(_, let context):

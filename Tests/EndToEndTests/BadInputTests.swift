@@ -58,7 +58,7 @@ struct BadInputTests {
         Case(
             line: #"{"op":"set","state":"ready","data":{"value":true},"ifState":"authentication"}"#,
             error: "conflict",
-            message: "it is ready at seq 0"
+            message: "it is ready(false) at seq 0"
         ),
         Case(
             line: #"{"op":"set","state":"ready","data":{"value":true},"cause":"\#(long)"}"#,

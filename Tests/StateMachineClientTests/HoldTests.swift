@@ -98,7 +98,8 @@ import Testing
             let lost = "the connection to \(path) was lost; reconnecting, nothing is held"
             #expect(
                 complaints.contents == [
-                    lost, "hold 4 is taken anew", lost, "full; going on without the hold",
+                    lost, "connected; hold 4 is taken anew", lost,
+                    "full; going on without the hold",
                 ]
             )
         }

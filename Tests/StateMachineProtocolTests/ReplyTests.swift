@@ -108,7 +108,10 @@ struct ReplyTests {
             ),
             ServerLine.refusal(
                 id: .integer(3),
-                WireError(.failedState, "reached authentication, which counts as failure"),
+                WireError(
+                    .failedState,
+                    "reached authentication(phase: failure), which counts as failure"
+                ),
                 report: failure,
                 own: { $0.json("matched", failed.written) }
             ),
@@ -133,7 +136,10 @@ struct ReplyTests {
         return [
             ServerLine.refusal(
                 id: .integer(4),
-                WireError(.conflict, "expected seq 41, but it is authentication at seq 43"),
+                WireError(
+                    .conflict,
+                    "expected seq 41, but it is authentication(phase: active) at seq 43"
+                ),
                 report: active
             ),
             ServerLine.refusal(

@@ -134,7 +134,7 @@ struct StateRefusalTests {
         "a nested value, with the path to it",
         arguments: [
             (#"{"name":1}"#, "owner.name of running must be of type string"),
-            (#"{}"#, "running needs \"name\" in its data"),
+            (#"{}"#, "running needs \"owner.name\" in its data"),
             (
                 #"{"name":"","uid":-1,"groups":[]}"#,
                 "owner.uid of running must be of type integer, 0 to 4294967295"

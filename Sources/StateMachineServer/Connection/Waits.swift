@@ -320,7 +320,7 @@ final class Waits {
                 replies: 1
             )
         case .failed(let pattern):
-            let message = "reached \(pattern.name), which counts as failure"
+            let message = "reached \(report.stateText), which counts as failure"
             self.refuse(wait, WireError(.failedState, message), report) { writer in
                 writer.json("matched", pattern.written)
             }

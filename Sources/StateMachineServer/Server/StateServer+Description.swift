@@ -4,10 +4,7 @@ import StateMachineProtocol
 
 extension StateServer {
     /// The current state for people, cut to a length that a message bears.
-    var stateText: String {
-        let state = self.snapshot.state
-        return StateText.text(name: state.name, data: state.data).excerpt(128)
-    }
+    var stateText: String { self.report.stateText }
 
     /// Where the machine stands and what declares it, for the log.
     var beginning: Logger.Metadata {
@@ -72,6 +69,18 @@ extension StateServer {
                 writer.json("features", .strings(Feature.allCases.map(\.rawValue)))
             }
         )
+    }
+}
+
+extension ServerLine.Report {
+    /// The state for people, cut to a length that a message bears.
+    var stateText: String {
+        let object = JSONValue(parsing: "{\(String(decoding: self.fragment, as: UTF8.self))}")
+        return StateText.text(
+            name: object?["state"]?.string ?? "?",
+            data: object?["data"] ?? .object([])
+        )
+        .excerpt(128)
     }
 }
 

@@ -41,7 +41,10 @@ struct GuardCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The reason where the command gives none.", valueName: "text"))
     var why: String?
 
-    @Flag(help: "Say on standard error when the guard is registered.")
+    @Flag(
+        help:
+            "Say on standard error when the guard is registered and what it says, where that is no terminal too."
+    )
     var verbose = false
 
     @Argument(
@@ -69,7 +72,9 @@ struct GuardCommand: AsyncParsableCommand {
             why: self.why
         )
         var run = GuardRun(guarding: guarding, command: command, why: self.why)
-        if self.verbose { run.report = { StandardError.write("statectl: \($0)") } }
+        if self.verbose || StandardError.isTerminal {
+            run.report = { StandardError.write("statectl: \($0)") }
+        }
         do {
             try await run.run()
         } catch ClientError.refused(let reply) {

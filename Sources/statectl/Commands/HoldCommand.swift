@@ -40,7 +40,7 @@ struct HoldCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "text"))
     var why: String?
 
-    @Flag(help: "Say on standard error when the hold is taken.")
+    @Flag(help: "Say on standard error when the hold is taken, where that is no terminal too.")
     var verbose = false
 
     @Argument(
@@ -68,7 +68,9 @@ struct HoldCommand: AsyncParsableCommand {
             why: self.why
         )
         var run = HoldRun(hold: hold)
-        if self.verbose { run.report = { StandardError.write("statectl: \($0)") } }
+        if self.verbose || StandardError.isTerminal {
+            run.report = { StandardError.write("statectl: \($0)") }
+        }
         do {
             guard let command = ChildCommand(self.command) else { return try await run.keep() }
             let ending = try await run.keep(during: command)

@@ -47,11 +47,13 @@ struct WaitCommand: AsyncParsableCommand {
             until: self.patterns.map { Pattern(typed: $0) },
             fail: self.fail.map { Pattern(typed: $0) },
             since: self.since,
-            timeout: self.timeout?.duration
-        ) { error, attempt, _ in
-            guard attempt == 1 else { return }
-            StandardError.write("statectl: \(error.description.printable); reconnecting")
-        }
+            timeout: self.timeout?.duration,
+            interrupted: { error, attempt, _ in
+                guard attempt == 1 else { return }
+                StandardError.write("statectl: \(error.description.printable); reconnecting")
+            },
+            reconnected: { StandardError.write("statectl: connected") }
+        )
         guard reply.isOK == true else { try self.options.refuse(reply) }
         try self.options.print(reply) { $0.report(reply) }
     }

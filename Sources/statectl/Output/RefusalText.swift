@@ -6,15 +6,41 @@ struct RefusalText {
     let text: LineText
 
     func sentence(_ reply: Line) -> String {
-        self.localized(ClientError.refused(reply).description).printable
+        let denial = reply.error == .denied ? self.denial(reply) : nil
+        return denial ?? self.localized(ClientError.refused(reply).description).printable
+    }
+
+    /// Who said no: `denied by hold 1 of root (4711): backup runs; and 3 more`.
+    private func denial(_ reply: Line) -> String? {
+        guard let rows = reply["by"]?.elements, !rows.isEmpty else { return nil }
+        let more = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
+        return "denied by " + (rows.map(self.voter) + more).joined(separator: "; ")
+    }
+
+    private func voter(_ row: JSONValue) -> String {
+        let names = ["hold", "guard"].compactMap { kind in
+            row[kind].map { "\(kind) \($0.shortText)" }
+        }
+        let name = names.first ?? row["delegate"]?.string?.printable ?? "?"
+        let why = row["why"]?.string ?? ""
+        return name + self.origin(row) + (why.isEmpty ? "" : ": \(why.printable)")
+    }
+
+    /// Whose it is, unless it is the daemon's own.
+    private func origin(_ row: JSONValue) -> String {
+        guard row["delegate"] == nil, let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) })
+        else { return "" }
+        let user = self.text.userName(uid)?.printable ?? "uid \(uid)"
+        let command = row["comm"]?.string.map { "\($0.printable) " } ?? ""
+        return " of \(user) (\(command)\(row["pid"]?.shortText ?? "?"))"
     }
 
     /// The same with the protocol's times as the clock on the wall shows them.
     private func localized(_ sentence: String) -> String {
         sentence.split(separator: " ", omittingEmptySubsequences: false).map { word in
-            let end = word.last.map { [";", ",", "."].contains($0) } ?? false
-            let time = WallTime(rfc3339: end ? word.dropLast() : word).flatMap(self.text.clock)
-            return time.map { end ? $0 + String(word.suffix(1)) : $0 } ?? String(word)
+            let hasEnd = word.last.map { [";", ",", "."].contains($0) } ?? false
+            let time = WallTime(rfc3339: hasEnd ? word.dropLast() : word).flatMap(self.text.clock)
+            return time.map { hasEnd ? $0 + String(word.suffix(1)) : $0 } ?? String(word)
         }
         .joined(separator: " ")
     }

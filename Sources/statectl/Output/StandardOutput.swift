@@ -36,6 +36,8 @@ enum StandardOutput {
 
 /// Standard error, for everything that is not what was asked for.
 enum StandardError {
+    static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+
     static func write(_ line: String) {
         var bytes = Array(line.utf8)
         bytes.append(UInt8(ascii: "\n"))

@@ -42,7 +42,7 @@ struct GuardRun: Sendable {
                 switch event {
                 case .registered(let number):
                     if isAnew {
-                        self.complain("guard \(number) is registered anew")
+                        self.complain("connected; guard \(number) is registered anew")
                     } else {
                         self.report("guard \(number) is registered")
                     }
@@ -57,7 +57,14 @@ struct GuardRun: Sendable {
     }
 
     private func answer(_ question: Guard.Question) async {
-        guard let verdict = await self.verdict(on: question.line) else { return }
+        let line = question.line
+        let asked = "\(line.state?.text ?? "?") → \(line.destination?.text ?? "?")"
+        self.report("asked about \(asked)")
+        guard let verdict = await self.verdict(on: line) else { return }
+        let why = verdict.why.map { ": \($0.printable)" } ?? ""
+        self.report(
+            "\(verdict.isAllowed ? "allowed" : "denied") \(asked)\(verdict.isAllowed ? "" : why)"
+        )
         do {
             try await question.vote(allow: verdict.isAllowed, why: verdict.why)
         } catch {

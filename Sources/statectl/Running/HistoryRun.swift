@@ -48,7 +48,8 @@ struct HistoryRun {
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    for try await event in watch { try self.take(event) }
+                    var isInterrupted = false
+                    for try await event in watch { try self.take(event, &isInterrupted) }
                 }
                 group.addTask {
                     await ReaderWatch.readerIsGone()
@@ -62,9 +63,11 @@ struct HistoryRun {
         }
     }
 
-    private func take(_ event: Watch.Event) throws {
+    private func take(_ event: Watch.Event, _ isInterrupted: inout Bool) throws {
         switch event {
         case .line(let line):
+            if isInterrupted { StandardError.write("statectl: connected") }
+            isInterrupted = false
             switch line.kind {
             case .change: if self.search.wants(line) { try self.print(line) }
             // Only one that says what is missing is news.
@@ -74,6 +77,7 @@ struct HistoryRun {
             }
         case .reached: break
         case .interrupted(let error, let attempt, _):
+            isInterrupted = true
             guard attempt == 1 else { return }
             StandardError.write("statectl: \(error.description.printable); reconnecting")
         }

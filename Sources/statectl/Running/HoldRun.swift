@@ -51,7 +51,7 @@ struct HoldRun: Sendable {
             switch event {
             case .taken(let number):
                 if isAnew {
-                    self.complain("hold \(number) is taken anew")
+                    self.complain("connected; hold \(number) is taken anew")
                 } else {
                     self.report("hold \(number) is taken")
                 }
