@@ -5,9 +5,17 @@ package import StateMachineProtocol
 ///
 /// A variable that a line has nothing for is taken away, so that none is left from outside.
 package enum LineEnvironment {
-    /// For a line of a watch; `resync` may come from a line that was passed over.
-    package static func watch(_ line: Line, resync: String?) -> [String: String?] {
+    /// For a line of a watch, or a word of ours in place of one, and what it tells of; `resync` may come from a
+    /// line that was passed over.
+    package static func watch(
+        _ line: Line,
+        event: String? = nil,
+        resync: String?
+    ) -> [String: String?] {
         var variables = self.state(line.state).merging(self.from(line.from)) { $1 }
+        variables["STATEMACHINE_EVENT"] = .some(event)
+        variables["STATEMACHINE_AT"] = .some(line[.at]?.string)
+        variables.merge(self.origin(line)) { $1 }
         variables["STATEMACHINE_SEQ"] = .some(line.seq.map { String($0) })
         variables["STATEMACHINE_CURSOR"] = .some(line.cursor)
         variables["STATEMACHINE_RESYNC"] = .some(resync)
@@ -19,11 +27,18 @@ package enum LineEnvironment {
         var variables = self.state(line.state)
         variables["STATEMACHINE_TO"] = .some(line.destination?.name)
         variables["STATEMACHINE_TO_DATA"] = .some(line.destination?.dataText)
-        variables["STATEMACHINE_BY_UID"] = .some(line.by.map { String($0.uid) })
-        variables["STATEMACHINE_BY_PID"] = .some(line.by.map { String($0.pid) })
-        variables["STATEMACHINE_CAUSE"] = .some(line.cause)
+        variables.merge(self.origin(line)) { $1 }
         variables["STATEMACHINE_LEFT_MS"] = .some(line[.leftMs]?.description)
         return variables.mapValues { $0?.withoutNUL }
+    }
+
+    /// Who asked for it, and why.
+    private static func origin(_ line: Line) -> [String: String?] {
+        [
+            "STATEMACHINE_BY_UID": line.by.map { String($0.uid) },
+            "STATEMACHINE_BY_PID": line.by.map { String($0.pid) },
+            "STATEMACHINE_CAUSE": line.cause,
+        ]
     }
 
     /// For the state that it is.

@@ -19,7 +19,7 @@ struct Resumption: Sendable {
     private(set) var cursor: String?
     private var backoff = Backoff()
     /// Whether there ever was a daemon.
-    private var isKnown = false
+    private(set) var isKnown = false
     private var denials = 0
 
     init(since cursor: String?, isPatient: Bool) {

@@ -20,19 +20,21 @@ extension Client {
     ///   - fail: the states that end the wait badly; they win.
     ///   - since: changes after this cursor are judged too.
     ///   - timeout: after how long the daemon is to answer ``ErrorCode/timeout``; nil means never.
+    ///   - isPatient: whether to wait for a daemon that is not there to begin with, within `timeout`.
     ///   - clock: what the time is measured with while there is no connection.
     ///   - interrupted: told why there is no connection, the number of the next attempt, from 1,
     ///     and the pause before it.
     ///   - reconnected: told that there is one again.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, among them ``ClientError/lostForGood(path:after:)``, and
-    ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent; or
-    ///   `CancellationError`.
+    ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent, and at `timeout` if
+    ///   it never was there; or `CancellationError`.
     public func wait<C: Clock<Duration>>(
         until: [Pattern],
         fail: [Pattern] = [],
         since: String? = nil,
         timeout: Duration? = nil,
+        isPatient: Bool = false,
         clock: C = ContinuousClock(),
         interrupted: (ClientError, Int, Duration) -> Void = { _, _, _ in },
         reconnected: () -> Void = {}
@@ -40,8 +42,9 @@ extension Client {
         // The daemon's time runs from when it is asked, so that it is told the time as it was given;
         // ours from now.
         var deadline: C.Instant?
-        let end = timeout.map { clock.now.advanced(by: max(.zero, $0) + Self.lateness) }
-        var resumption = Resumption(since: since, isPatient: false)
+        let beginning = clock.now
+        let end = timeout.map { beginning.advanced(by: max(.zero, $0) + Self.lateness) }
+        var resumption = Resumption(since: since, isPatient: isPatient)
         var random = SystemRandomNumberGenerator()
         var lostAt: C.Instant?
         while true {
@@ -77,6 +80,21 @@ extension Client {
                 }
                 guard case .retry(let pause) = resumption.connectionFailed(error, using: &random)
                 else { throw error }
+                if !resumption.isKnown, isPatient {
+                    // What it takes to come is of the time that was given.
+                    deadline = timeout.map { beginning.advanced(by: $0) }
+                    if let timeout, let deadline, clock.now >= deadline {
+                        throw ClientError.timedOut(
+                            path: self.directory.socketPath(of: .control),
+                            after: timeout
+                        )
+                    }
+                    lostAt = lostAt ?? clock.now
+                    interrupted(error, resumption.attempts, pause)
+                    let next = clock.now.advanced(by: pause)
+                    try await clock.sleep(until: min(deadline ?? next, next), tolerance: nil)
+                    continue
+                }
                 let began = lostAt ?? clock.now
                 lostAt = began
                 let patienceEnd = began.advanced(by: Self.patience)

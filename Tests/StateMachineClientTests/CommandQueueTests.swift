@@ -9,7 +9,8 @@ import Testing
         #"{"type":"state","seq":7,"state":"a","data":{},"cursor":"e:7","resync":"lagged"}"#
     private static let change =
         #"{"type":"change","seq":8,"state":"b","data":{"value":true},"#
-        + #""from":{"state":"a","data":{}},"cursor":"e:8"}"#
+        + #""from":{"state":"a","data":{}},"at":"2026-11-20T21:55:45.120007Z","#
+        + #""by":{"uid":7,"pid":8},"cause":"a b","cursor":"e:8"}"#
 
     /// What the command found and was given, the complaints, and the cursors that were done.
     private func run(
@@ -34,15 +35,18 @@ import Testing
         let script = """
             { printf '%s\\n' "$STATEMACHINE_STATE" "$STATEMACHINE_DATA" "$STATEMACHINE_FROM" \
             "$STATEMACHINE_FROM_DATA" "$STATEMACHINE_SEQ" "$STATEMACHINE_CURSOR" \
-            "$STATEMACHINE_RESYNC"; cat; } >> "$0/log"
+            "$STATEMACHINE_RESYNC" "$STATEMACHINE_EVENT" "$STATEMACHINE_AT" "$STATEMACHINE_BY_UID" \\
+            "$STATEMACHINE_BY_PID" "$STATEMACHINE_CAUSE"; cat; } >> "$0/log"
             """
         try await Scratch.with { scratch in
             let (complaints, cursors) = try await self.run(script, scratch) { queue in
-                queue.add(try Line.of(Self.resync))
-                queue.add(try Line.of(Self.change))
+                queue.add(try Line.of(Self.resync), as: .state)
+                queue.add(try Line.of(Self.change), as: .change)
                 queue.finish()
             }
-            let expected = "b\n{\"value\":true}\na\n{}\n8\ne:8\nlagged\n\(Self.change)\n"
+            let expected =
+                "b\n{\"value\":true}\na\n{}\n8\ne:8\nlagged\nchange\n"
+                + "2026-11-20T21:55:45.120007Z\n7\n8\na b\n\(Self.change)\n"
             #expect(try scratch.read("log") == expected)
             #expect(complaints == [])
             #expect(cursors == ["e:8"])
@@ -52,7 +56,7 @@ import Testing
     @Test func aCommandThatFailsIsReportedAndItsLineDone() async throws {
         try await Scratch.with { scratch in
             let (complaints, cursors) = try await self.run("exit 3", scratch) { queue in
-                queue.add(try Line.of(Self.change))
+                queue.add(try Line.of(Self.change), as: .change)
                 queue.finish()
             }
             #expect(complaints == ["sh ended with status 3"])
@@ -63,7 +67,7 @@ import Testing
     @Test func aLineThatWaitsWhenItIsStoppedIsNotDone() async throws {
         try await Scratch.with { scratch in
             let (complaints, cursors) = try await self.run("exit 3", scratch) { queue in
-                queue.add(try Line.of(Self.change))
+                queue.add(try Line.of(Self.change), as: .change)
                 queue.stop()
             }
             #expect(complaints == [])
@@ -73,7 +77,7 @@ import Testing
 
     @Test func whatALineDoesNotSayIsNotInTheEnvironment() throws {
         let line = try Line.of(#"{"type":"state","seq":1,"state":"a\u0000b","data":{}}"#)
-        let variables = LineEnvironment.watch(line, resync: nil)
+        let variables = LineEnvironment.watch(line, event: "state", resync: nil)
         #expect(variables["STATEMACHINE_FROM"] == .some(nil))
         #expect(variables["STATEMACHINE_RESYNC"] == .some(nil))
         #expect(variables["STATEMACHINE_STATE"] == "a\u{FFFD}b")

@@ -27,7 +27,7 @@ import Testing
                 )
                 var run = WatchRun(
                     watch: daemon.client.watch(until: ["b"]),
-                    options: try SharedOptions.parse([])
+                    printer: LinePrinter(options: try SharedOptions.parse([]))
                 )
                 (run.queue, run.keeper) = (queue, keeper)
                 try await run.run()
@@ -52,7 +52,7 @@ import Testing
                 )
                 var run = WatchRun(
                     watch: daemon.client.watch(),
-                    options: try SharedOptions.parse([])
+                    printer: LinePrinter(options: try SharedOptions.parse([]))
                 )
                 (run.queue, run.keeper) = (queue, keeper)
                 await #expect(throws: CursorFile.Failure.self) { try await run.run() }

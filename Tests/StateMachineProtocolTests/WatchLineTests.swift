@@ -50,6 +50,15 @@ struct WatchLineTests {
             ServerLine.state(id: nil, late, resync: .lagged, missed: 5077),
             ServerLine.live(id: .integer(2), late),
             ServerLine.live(id: nil, late),
+            ServerLine.state(id: .integer(2), late, isSelected: false),
+            ServerLine.state(
+                id: .integer(2),
+                late,
+                resync: .lagged,
+                missed: 5077,
+                isSelected: false
+            ),
+            ServerLine.live(id: .integer(2), late, isSelected: false),
         ]
     }
 
@@ -93,6 +102,7 @@ struct WatchLineTests {
         return [
             ServerLine.beat(id: .integer(2), late),
             ServerLine.beat(id: nil, late),
+            ServerLine.beat(id: .integer(2), late, isSelected: false),
             ServerLine.declared(
                 id: .integer(2),
                 seq: 43,

@@ -24,27 +24,19 @@ package final class StatectlProcess: @unchecked Sendable {
     }
 
     package func send(_ signal: Signal) throws { try self.deliver(signal) }
-}
 
-extension DaemonProcess {
-    /// Runs statectl against this daemon to its end.
-    package func statectl(
-        _ arguments: String...
-    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
-        try await BuiltProduct.statectl.run(["--runtime-directory", self.directory] + arguments)
-    }
-
-    /// Runs statectl against this daemon, and `body` beside it; ends it with SIGTERM if `body` fails.
+    /// Runs statectl, and `body` beside it; ends it with SIGTERM if `body` fails.
     ///
     /// - Returns: how it ended.
-    package func withStatectl(
+    package static func run(
         _ arguments: [String],
+        environment: [Environment.Key: String?] = [:],
         _ body: @escaping @Sendable (StatectlProcess) async throws -> Void
     ) async throws -> TerminationStatus {
         let result = try await Subprocess.run(
             .path(FilePath(BuiltProduct.statectl.path)),
-            arguments: Arguments(["--runtime-directory", self.directory] + arguments),
-            environment: .inherit,
+            arguments: Arguments(arguments),
+            environment: .inherit.updating(environment),
             input: .none,
             output: .sequence,
             error: .combinedWithOutput
@@ -62,5 +54,24 @@ extension DaemonProcess {
             }
         }
         return result.terminationStatus
+    }
+}
+
+extension DaemonProcess {
+    /// Runs statectl against this daemon to its end.
+    package func statectl(
+        _ arguments: String...
+    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
+        try await BuiltProduct.statectl.run(["--runtime-directory", self.directory] + arguments)
+    }
+
+    /// Runs statectl against this daemon, and `body` beside it; ends it with SIGTERM if `body` fails.
+    ///
+    /// - Returns: how it ended.
+    package func withStatectl(
+        _ arguments: [String],
+        _ body: @escaping @Sendable (StatectlProcess) async throws -> Void
+    ) async throws -> TerminationStatus {
+        try await StatectlProcess.run(["--runtime-directory", self.directory] + arguments, body)
     }
 }

@@ -134,6 +134,10 @@ extension Line {
     /// How many changes are missing before this line, where that is known.
     public var missed: UInt64? { self.number(.missed) }
 
+    /// Whether the watch's patterns select the state; a line that shows the state whatever they are may be of
+    /// another.
+    public var isSelected: Bool { self[.selected]?.bool ?? true }
+
     /// For `bye`: why the daemon closes the connection.
     public var reason: String? { self[.reason]?.string }
 

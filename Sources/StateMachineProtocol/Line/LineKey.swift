@@ -21,7 +21,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     // A state, and how it came about.
     package static var seq: LineKey { "seq" }
     static var from: LineKey { "from" }
-    static var at: LineKey { "at" }
+    package static var at: LineKey { "at" }
     package static var by: LineKey { "by" }
     static var cause: LineKey { "cause" }
     static var cursor: LineKey { "cursor" }
@@ -38,6 +38,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var replay: LineKey { "replay" }
     package static var resync: LineKey { "resync" }
     static var missed: LineKey { "missed" }
+    static var selected: LineKey { "selected" }
     static var skipped: LineKey { "skipped" }
 
     // A question to a guard.

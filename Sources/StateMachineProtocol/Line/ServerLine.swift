@@ -186,23 +186,30 @@ package enum ServerLine {
         return writer.bytes
     }
 
-    /// The current state, as the beginning of a watch or instead of changes that are not to be had.
+    /// The current state, as the beginning of a watch or instead of changes that are not to be had;
+    /// `isSelected`: whether it is one of those that the watch is for.
     package static func state(
         id: RequestID?,
         _ report: Report,
         resync: Resync? = nil,
-        missed: UInt64? = nil
+        missed: UInt64? = nil,
+        isSelected: Bool = true
     ) -> [UInt8] {
         self.line("state", id: id) { writer in
             writer.report(report)
             if let resync { writer.string(.resync, resync.rawValue) }
             if let missed { writer.number(.missed, missed) }
+            writer.selected(isSelected)
         }
     }
 
     /// The end of a replay: from here on changes come as they happen.
-    package static func live(id: RequestID?, _ report: Report) -> [UInt8] {
-        Self.mark("live", id: id, report)
+    package static func live(
+        id: RequestID?,
+        _ report: Report,
+        isSelected: Bool = true
+    ) -> [UInt8] {
+        Self.mark("live", id: id, report, isSelected: isSelected)
     }
 
     /// A sign of life of a watch that has nothing else to say.
@@ -212,9 +219,10 @@ package enum ServerLine {
     package static func beat(
         id: RequestID?,
         _ report: Report,
-        resumingAt seq: UInt64? = nil
+        resumingAt seq: UInt64? = nil,
+        isSelected: Bool = true
     ) -> [UInt8] {
-        Self.mark("beat", id: id, report, resumingAt: seq)
+        Self.mark("beat", id: id, report, resumingAt: seq, isSelected: isSelected)
     }
 
     /// The states after the watch's cursor are declared by another file.
@@ -245,12 +253,14 @@ package enum ServerLine {
         _ type: StaticString,
         id: RequestID?,
         _ report: Report,
-        resumingAt seq: UInt64? = nil
+        resumingAt seq: UInt64? = nil,
+        isSelected: Bool
     ) -> [UInt8] {
         self.line(type, id: id) { writer in
             writer.place(of: report)
             writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: seq ?? report.seq))
             if let due = report.stay?.due { writer.due(due) }
+            writer.selected(isSelected)
         }
     }
 
@@ -381,6 +391,11 @@ extension LineWriter {
     fileprivate mutating func due(_ due: ServerLine.Due) {
         self.key(.due)
         due.write(to: &self)
+    }
+
+    /// Said only where it is not so.
+    fileprivate mutating func selected(_ isSelected: Bool) {
+        if !isSelected { self.bool(.selected, false) }
     }
 
     /// `seq`, `state` and `data`.

@@ -84,7 +84,7 @@ final class Subscriptions {
         guard !self.outbox.isClosed else { return }
         self.watches.append(watch)
         self.outbox.append(
-            watch.firstLine(self.server.report) ?? [],
+            watch.firstLine(self.server.report, in: self.server.snapshot.state) ?? [],
             replies: 1,
             mark: .start(watch)
         )

@@ -82,14 +82,26 @@ final class Watch {
         self.reported = self.cursor
     }
 
-    /// The line that the watch begins with; nil for a replay.
-    func firstLine(_ report: ServerLine.Report) -> [UInt8]? {
-        switch self.since {
-        case nil: ServerLine.state(id: self.id, report)
+    /// The line that the watch begins with, in that state; nil for a replay.
+    func firstLine(_ report: ServerLine.Report, in state: EncodedState) -> [UInt8]? {
+        let isSelected = self.selects(state)
+        return switch self.since {
+        case nil: ServerLine.state(id: self.id, report, isSelected: isSelected)
         case .resync(let resync, let missed):
-            ServerLine.state(id: self.id, report, resync: resync, missed: missed)
+            ServerLine.state(
+                id: self.id,
+                report,
+                resync: resync,
+                missed: missed,
+                isSelected: isSelected
+            )
         case .replay: nil
         }
+    }
+
+    /// Whether it is sent changes that lead to this state.
+    func selects(_ state: EncodedState) -> Bool {
+        self.only?.contains(where: state.matches) ?? true
     }
 
     /// Its turn has come.

@@ -58,7 +58,13 @@ struct WatchWriter {
         guard self.writeChanges(of: watch, through: head) else { return false }
         guard watch.isReplaying, watch.cursor == head else { return true }
         watch.becomeLive(at: head)
-        return self.outbox.write(ServerLine.live(id: watch.id, self.server.report)[...])
+        return self.outbox.write(
+            ServerLine.live(
+                id: watch.id,
+                self.server.report,
+                isSelected: watch.selects(self.server.snapshot.state)
+            )[...]
+        )
     }
 
     /// Tells a watch what declares the states after its cursor.
@@ -112,7 +118,8 @@ struct WatchWriter {
                 id: watch.id,
                 self.server.report,
                 resync: reason,
-                missed: missed
+                missed: missed,
+                isSelected: watch.selects(self.server.snapshot.state)
             )[...]
         )
     }
@@ -226,7 +233,12 @@ struct WatchWriter {
         watch.beatWent()
         let report = self.server.report
         return self.outbox.write(
-            ServerLine.beat(id: watch.id, report, resumingAt: watch.cursor)[...]
+            ServerLine.beat(
+                id: watch.id,
+                report,
+                resumingAt: watch.cursor,
+                isSelected: watch.selects(self.server.snapshot.state)
+            )[...]
         )
     }
 

@@ -65,6 +65,7 @@ struct GuardCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let command = ChildCommand(self.command) else { return }
+        try command.check()
         let guarding = try self.options.client.guard(
             before: self.before.map { Pattern(typed: $0) },
             timeout: self.timeout?.duration,

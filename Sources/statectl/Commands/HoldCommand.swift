@@ -6,14 +6,17 @@ struct HoldCommand: AsyncParsableCommand {
         commandName: "hold",
         abstract: "Keep states from being entered while a command runs.",
         usage: """
-            statectl hold --before PATTERN … [--mode block|delay] [--max TIME] [--why TEXT] \
-            [-- COMMAND …]
+            statectl hold --before PATTERN … [--when-not PATTERN …] [--mode block|delay] [--max TIME] \
+            [--why TEXT] [-- COMMAND …]
             """,
         discussion: """
             Ends with the command's exit code, or 128 and the signal's number. Without a command \
             the hold lasts until this is interrupted. SIGTERM is passed on to the command; SIGINT, \
             which a terminal gives to both, is left to it. If the daemon is lost meanwhile, the \
             command goes on, and the hold is taken anew.
+
+            With --when-not the hold is taken first, and the command begins when the state is none of these: what \
+            is held cannot come in between.
             """
     )
 
@@ -25,6 +28,16 @@ struct HoldCommand: AsyncParsableCommand {
         completion: .patterns
     )
     var before: [String] = []
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp(
+            "Once it is held, wait until it is none of these states.",
+            valueName: "pattern"
+        ),
+        completion: .patterns
+    )
+    var whenNot: [String] = []
 
     @Option(help: "Whether a set is refused or has to wait (default: block).")
     var mode: Request.HoldMode?
@@ -58,10 +71,16 @@ struct HoldCommand: AsyncParsableCommand {
         }
         try OptionLimits.checkVote("--max", self.max)
         try OptionLimits.checkText("--why", self.why)
+        guard self.whenNot.isEmpty || !self.command.isEmpty else {
+            throw ValidationError(
+                "--when-not is about a command: statectl hold --before PATTERN … --when-not PATTERN … -- COMMAND …"
+            )
+        }
     }
 
     func run() async throws {
-        let hold = try self.options.client.hold(
+        let client = try self.options.client
+        let hold = client.hold(
             before: self.before.map { Pattern(typed: $0) },
             mode: self.mode ?? .block,
             limit: self.max?.duration,
@@ -70,6 +89,9 @@ struct HoldCommand: AsyncParsableCommand {
         var run = HoldRun(hold: hold)
         if self.verbose || StandardError.isTerminal {
             run.report = { StandardError.write("statectl: \($0)") }
+        }
+        if !self.whenNot.isEmpty {
+            run.absence = Absence(client: client, patterns: self.whenNot.map { Pattern(typed: $0) })
         }
         do {
             guard let command = ChildCommand(self.command) else { return try await run.keep() }

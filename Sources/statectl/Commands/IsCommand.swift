@@ -1,11 +1,15 @@
 import ArgumentParser
 import StateMachineClient
+import StateMachineCore
 
 struct IsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "is",
         abstract: "Tell whether the current state is one of these.",
-        discussion: "Shows the current state; the exit code is 0 for yes and 1 for no."
+        discussion: """
+            Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if the state \
+            has been what it is, the same to its data, for so long.
+            """
     )
 
     @OptionGroup var options: SharedOptions
@@ -19,6 +23,12 @@ struct IsCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Show nothing; the exit code is the answer.")
     var quiet = false
 
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("Whether it has been so for so long.", valueName: "time")
+    )
+    var span: Seconds?
+
     func run() async throws {
         // A wait that may take no time: the daemon judges, and knows a misspelt state from a no.
         let request = Request.wait(
@@ -26,8 +36,9 @@ struct IsCommand: AsyncParsableCommand {
             timeout: .zero
         )
         let reply = try await self.options.client.reply(to: request)
-        let isYes = reply.isOK == true
-        guard isYes || reply.error == .timeout else { try self.options.refuse(reply) }
+        guard reply.isOK == true || reply.error == .timeout else { try self.options.refuse(reply) }
+        let age = LastingState<ContinuousClock.Instant>.age(of: reply, at: .now)
+        let isYes = reply.isOK == true && age >= self.span?.duration ?? .zero
         if !self.quiet { try self.options.print(reply) { $0.report(reply) } }
         if !isYes { throw ExitStatus.no }
     }

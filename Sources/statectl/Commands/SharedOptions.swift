@@ -5,6 +5,11 @@ import StateMachineCore
 
 /// What every command takes.
 struct SharedOptions: ParsableArguments {
+    /// How often a door is looked for that is not there.
+    ///
+    /// 250 ms: soon enough for people, and nothing for a machine. Not tuned.
+    private static let pause = Duration.milliseconds(250)
+
     @Option(
         help: ArgumentHelp(
             "Where the daemon's sockets are.",
@@ -77,6 +82,37 @@ extension SharedOptions {
             if let path = self.runtimeDirectory { return Client(RuntimeDirectory(path)) }
             if let name = self.machine { return Client(try Instance.directory(of: name)) }
             return Client(try .discover())
+        }
+    }
+
+    /// The same, once there is a door to be seen where one is looked for.
+    ///
+    /// - Parameters:
+    ///   - isPatient: whether to wait for that; what is waited for is said once.
+    ///   - timeout: for how long at most; nil means for ever. Made less by what it took.
+    /// - Returns: the client; whether anybody answers it is not known.
+    /// - Throws: ``ExitStatus/timeout``, or why there is no client.
+    func client(isPatient: Bool, within timeout: inout Duration?) async throws -> Client {
+        let clock = ContinuousClock()
+        let end = timeout.map { clock.now.advanced(by: $0) }
+        var hasSaid = false
+        while true {
+            do {
+                let client = try self.client
+                if let end, hasSaid { timeout = max(.zero, clock.now.duration(to: end)) }
+                return client
+            } catch let error as ClientError where isPatient {
+                if !hasSaid {
+                    StandardError.write("statectl: \(error.description.printable); waiting for it")
+                }
+                hasSaid = true
+            }
+            let next = clock.now.advanced(by: Self.pause)
+            try await clock.sleep(until: min(end ?? next, next))
+            if let end, clock.now >= end {
+                StandardError.write("statectl: there was no daemon in that time")
+                throw ExitStatus.timeout
+            }
         }
     }
 

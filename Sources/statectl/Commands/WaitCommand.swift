@@ -6,7 +6,14 @@ struct WaitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait",
         abstract: "Wait until a state is reached.",
-        usage: "statectl wait PATTERN … [--fail PATTERN …] [--timeout TIME] [--since CURSOR]"
+        usage: """
+            statectl wait PATTERN … [--fail PATTERN …] [--for TIME] [--timeout TIME] [--since CURSOR] [--no-wait]
+            """,
+        discussion: """
+            Waits for the daemon, too, if it is not there, and goes on by itself when it restarts. With --for it ends \
+            when such states have lasted so long without a break, and the time counts that has passed of the state that \
+            it is.
+            """
     )
 
     @OptionGroup var options: SharedOptions
@@ -34,27 +41,81 @@ struct WaitCommand: AsyncParsableCommand {
     )
     var since: String?
 
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp(
+            "Wait until it has been so for so long, without a break.",
+            valueName: "time"
+        )
+    )
+    var span: Seconds?
+
+    @Flag(help: "End, with exit code 69, if the daemon is not there.")
+    var noWait = false
+
     func validate() throws {
         guard !self.patterns.isEmpty else {
             throw ValidationError(
                 "name the states to wait for: statectl wait PATTERN … [--fail PATTERN …]"
             )
         }
+        guard self.span == nil || self.since == nil else {
+            throw ValidationError("--for is about the state from now on; leave --since out")
+        }
     }
 
     func run() async throws {
-        let reply = try await self.options.client.wait(
-            until: self.patterns.map { Pattern(typed: $0) },
-            fail: self.fail.map { Pattern(typed: $0) },
+        let (until, fail) = (self.patterns, self.fail)
+        let isPatient = !self.noWait && self.timeout?.duration != .zero
+        var left = self.timeout?.duration
+        let client = try await self.options.client(isPatient: isPatient, within: &left)
+        if let span = self.span?.duration {
+            let wait = LastingWait(
+                client: client,
+                patterns: until.map { Pattern(typed: $0) },
+                fail: fail.map { Pattern(typed: $0) },
+                span: span,
+                timeout: left,
+                isPatient: isPatient
+            )
+            return try await self.finish(wait)
+        }
+        let reply = try await client.wait(
+            until: until.map { Pattern(typed: $0) },
+            fail: fail.map { Pattern(typed: $0) },
             since: self.since,
-            timeout: self.timeout?.duration,
+            timeout: left,
+            isPatient: isPatient,
             interrupted: { error, attempt, _ in
                 guard attempt == 1 else { return }
-                StandardError.write("statectl: \(error.description.printable); reconnecting")
+                // At a first attempt it has not been there yet.
+                let isAwaited = if case .unreachable = error { true } else { false }
+                let going = isAwaited ? "waiting for it" : "reconnecting"
+                StandardError.write("statectl: \(error.description.printable); \(going)")
             },
             reconnected: { StandardError.write("statectl: connected") }
         )
         guard reply.isOK == true else { try self.options.refuse(reply) }
         try self.options.print(reply) { $0.report(reply) }
+    }
+
+    private func finish(_ wait: LastingWait) async throws {
+        do {
+            switch try await wait.run() {
+            case .lasted(let line): try self.options.print(line) { $0.report(line) }
+            case .failed(let line):
+                if self.options.json { try StandardOutput.offer(line.text) }
+                let state = line.state?.text ?? "a state"
+                StandardError.write("statectl: reached \(state), which counts as failure")
+                throw ExitStatus.no
+            case .timeUp:
+                StandardError.write(
+                    "statectl: it has not lasted so long in the time that was given"
+                )
+                throw ExitStatus.timeout
+            }
+        } catch ClientError.refused(let reply) {
+            try self.options.refuse(reply)
+        }
     }
 }

@@ -7,20 +7,32 @@ struct WatchCommand: AsyncParsableCommand {
         abstract: "Show the state and every change as it happens.",
         usage: """
             statectl watch [PATTERN …] [--count N] [--since CURSOR] [--cursor-file FILE] [--latest] \
-            [--every TIME] [--beat TIME] [--until PATTERN …] [--exec COMMAND … | -- COMMAND …]
+            [--every TIME] [--beat TIME] [--stuck TIME] [--until PATTERN …] [--no-wait] \
+            [--each [--retry]] [--gone] [--exec COMMAND … | -- COMMAND …]
             """,
         discussion: """
-            Goes on by itself when the daemon restarts, and ends when its reader does. What was \
-            missed meanwhile is said in the line that follows.
+            Waits for the daemon if it is not there, goes on by itself when it restarts, and ends when its reader \
+            does. That the daemon has gone or come back is shown by a line, and what was missed meanwhile is said in \
+            the line that follows.
 
-            With patterns a change is shown that leads to such a state or into such a group. One that leaves it for \
-            another is not: name what it may lead to as well, or no pattern.
+            With patterns a state is shown that matches one, and a change that leads to such a state or into such a \
+            group, and no other. A change that leaves it for another is not: name what it may lead to as well, or no \
+            pattern.
 
-            A command is run for each line instead of showing it, one at a time; of the lines that \
-            come while it runs only the newest counts. It has the line on its standard input and \
-            STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _CURSOR and _RESYNC in its \
-            environment. If it fails, that is said, and the watch goes on. SIGINT and SIGTERM end \
-            the watch once the command that runs has ended; a second signal does not wait.
+            A command is run for each line instead of showing it, one at a time. It has the line on its standard \
+            input and STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _AT, _BY_UID, _BY_PID, _CAUSE, _CURSOR and \
+            _RESYNC in its environment, and in STATEMACHINE_EVENT what it is told of: state, change, beat, stuck, \
+            gone or back. Where the daemon is gone, the state is not known and not in the environment.
+
+            Of the lines that come while the command runs only the newest counts, which is right for whatever shows \
+            or follows the state: a lamp, a service to be started. If it fails, that is said, and the watch goes on. \
+            With --each it is run for every change, in order, which is right for whatever is to happen once for each: \
+            a message, an entry. The cursor is written to --cursor-file when it has succeeded, and not before, so over \
+            whatever is killed meanwhile no change is left out, and one may come twice. If it fails, the watch ends, \
+            or with --retry it is run again, after pauses that grow from a second to a minute. The state to begin with \
+            is no change, unless changes are missing before it, of which _RESYNC says why.
+
+            SIGINT and SIGTERM end the watch once the command that runs has ended; a second signal does not wait.
             """
     )
 
@@ -58,12 +70,31 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A line after so much silence, too.", valueName: "time"))
     var beat: Seconds?
 
+    @Option(help: ArgumentHelp("A line when a state has lasted so long.", valueName: "time"))
+    var stuck: Seconds?
+
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp("End, with exit code 0, once in this state.", valueName: "pattern"),
         completion: .patterns
     )
     var until: [String] = []
+
+    @Flag(help: "End, with exit code 69, if the daemon is not there.")
+    var noWait = false
+
+    @Flag(help: "Run the command for each change, in order, and go on when it has succeeded.")
+    var each = false
+
+    @Flag(help: "With --each: run the command again when it fails.")
+    var retry = false
+
+    @Flag(
+        help: """
+            Run the command when the daemon goes and comes, too; without patterns that is so, but for --each.
+            """
+    )
+    var gone = false
 
     @Option(
         parsing: .remaining,
@@ -79,34 +110,87 @@ struct WatchCommand: AsyncParsableCommand {
             throw ValidationError("--cursor-file is empty; name the file")
         }
         try OptionLimits.checkBeat("--beat", self.beat)
+        for (isGiven, name) in [(self.each, "--each"), (self.gone, "--gone")]
+        where isGiven && self.exec.isEmpty {
+            throw ValidationError(
+                "\(name) is about a command: statectl watch \(name) --exec COMMAND …"
+            )
+        }
+        guard self.each || !self.retry else {
+            throw ValidationError(
+                "--retry is for --each; without it the next change runs the command"
+            )
+        }
+        let others = [
+            (self.latest, "--latest"), (self.beat != nil, "--beat"), (self.gone, "--gone"),
+            (self.stuck != nil, "--stuck"),
+        ]
+        if self.each, let other = others.first(where: \.0)?.1 {
+            throw ValidationError("--each is about changes, every one of them; leave \(other) out")
+        }
     }
 
     func run() async throws {
+        let command = ChildCommand(self.exec)
+        try command?.check()
         let file = self.cursorFile.map { CursorFile(path: $0) }
-        let watch = try self.options.client.watch(
-            since: try file?.read() ?? self.since,
-            only: self.patterns.map { Pattern(typed: $0) },
-            pace: Pace(
-                isLatest: self.latest,
-                every: self.every?.duration,
-                beat: self.beat?.duration
-            ),
-            until: self.until.map { Pattern(typed: $0) }
-        )
+        let since = try file?.read() ?? self.since
+        var patience: Duration?
+        let client = try await self.options.client(isPatient: !self.noWait, within: &patience)
+        do {
+            if self.each, let command {
+                var run = EachRun(watch: { self.watch(client, since: $0) }, command: command)
+                (run.isRetrying, run.file, run.count) = (self.retry, file, self.count)
+                try await run.run(since: since)
+            } else {
+                try await self.run(client, since, command, file)
+            }
+        } catch ClientError.refused(let reply) {
+            try self.options.refuse(reply)
+        }
+    }
+
+    private func run(
+        _ client: Client,
+        _ since: String?,
+        _ command: ChildCommand?,
+        _ file: CursorFile?
+    ) async throws {
         let keeper = file.map { CursorKeeper($0) }
-        let queue = ChildCommand(self.exec).map { command in
+        let queue = command.map { command in
             CommandQueue(
                 command,
                 complain: { StandardError.write("statectl: \($0)") },
                 done: { keeper?.note($0.cursor) }
             )
         }
-        var run = WatchRun(watch: watch, options: self.options)
+        var run = WatchRun(
+            watch: self.watch(client, since: since),
+            printer: LinePrinter(options: self.options)
+        )
         (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
-        do {
-            try await run.run()
-        } catch ClientError.refused(let reply) {
-            try self.options.refuse(reply)
+        run.tellsOfDaemon = self.gone || self.patterns.isEmpty
+        run.stuck = self.stuck.map { span in
+            StuckWatch(
+                client,
+                patterns: self.patterns.map { Pattern(typed: $0) },
+                span: span.duration
+            )
         }
+        try await run.run()
+    }
+
+    @Sendable private func watch(_ client: Client, since: String?) -> Watch {
+        client.watch(
+            since: since,
+            only: self.patterns.map { Pattern(typed: $0) },
+            pace: Pace(
+                isLatest: self.latest,
+                every: self.every?.duration,
+                beat: self.beat?.duration
+            ),
+            until: self.until.map { Pattern(typed: $0) },
+            isPatient: !self.noWait
+        )
     }
 }

@@ -26,11 +26,28 @@ struct LineText {
     /// One line of a watch; nil if there is nothing in it for people.
     func event(_ line: Line) -> String? {
         switch line.kind {
+        case .state where !line.isSelected: self.notice(line).map { self.marked($0, as: .notice) }
+        case .beat where !line.isSelected: self.marked("— still none of these", as: .aside)
         case .state, .change, .beat: self.row(line)
         case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
         case .declared: self.aside(self.declared(line))
+        case .other where StuckLine.isOne(line): self.row(line)
         case .reply, .ask, .bye, .other: nil
         }
+    }
+
+    /// The daemon has gone.
+    func gone(_ error: ClientError) -> String {
+        self.marked("— gone: \(error.description.printable)", as: .notice)
+    }
+
+    /// It has come back.
+    var back: String { self.marked("— back", as: .notice) }
+
+    /// A line of a watch that is about now and about no state.
+    private func marked(_ text: String, as role: Style.Role) -> String {
+        let time = self.localTime(self.now).map { self.aside($0.time) + "  " } ?? ""
+        return time + self.style.text(text, as: role)
     }
 
     private func declared(_ line: Line) -> String {
@@ -40,7 +57,8 @@ struct LineText {
 
     private func row(_ line: Line) -> String {
         // A sign of life tells that nothing has happened up to now.
-        let moment = line.kind == .beat ? self.now : line.at
+        let isSign = line.kind == .beat || StuckLine.isOne(line)
+        let moment = isSign ? self.now : line.at
         var parts = [
             self.aside(moment.flatMap(self.clock) ?? "--:--:--.---"),
             self.aside("#\(line.seq.map(String.init) ?? "?")".padded(to: 6)),
@@ -61,6 +79,10 @@ struct LineText {
         parts += origin
         if let skipped = line.skipped { parts.append(self.aside("\(skipped) skipped")) }
         if line.kind == .beat { parts.append(self.aside("still")) }
+        if StuckLine.isOne(line), let at = line.at {
+            let seconds = (self.now.microseconds - at.microseconds) / 1_000_000
+            parts.append(self.style.text("— for \(Self.span(max(0, seconds)))", as: .notice))
+        }
         if let notice = self.notice(line) { parts.append(self.style.text(notice, as: .notice)) }
         return parts
     }

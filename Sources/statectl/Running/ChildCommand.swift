@@ -18,6 +18,35 @@ struct ChildCommand: Sendable {
         self.words = words
     }
 
+    /// Why it cannot be started as things are; nil if nothing speaks against it.
+    var obstacle: Ending? {
+        let program = self.words[0]
+        var candidates = [program]
+        if !program.contains("/") {
+            // Without one the system has a path of its own.
+            guard let path = getenv("PATH").map({ String(cString: $0) }) else { return nil }
+            candidates = path.split(separator: ":", omittingEmptySubsequences: false)
+                .map { "\($0.isEmpty ? "." : $0)/\(program)" }
+        }
+        let found = candidates.filter { candidate in
+            var status = stat()
+            return stat(candidate, &status) == 0 && status.st_mode & S_IFMT != S_IFDIR
+        }
+        if found.contains(where: { access($0, X_OK) == 0 }) { return nil }
+        return found.isEmpty ? .notFound : .notStarted("permission denied")
+    }
+
+    /// Ends this process if the command cannot be started.
+    ///
+    /// - Throws: ``ProcessEnd`` with a shell's status for that, when it has been said.
+    func check() throws(ProcessEnd) {
+        guard let obstacle = self.obstacle else { return }
+        if let complaint = obstacle.complaint(about: self) {
+            StandardError.write("statectl: \(complaint)")
+        }
+        throw .status(obstacle.status)
+    }
+
     /// Runs it to its end, with this process's output and errors.
     ///
     /// If the task is cancelled, the command gets SIGTERM.

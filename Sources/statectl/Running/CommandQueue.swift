@@ -3,18 +3,23 @@ import Synchronization
 
 /// Runs a command for lines, one at a time; of the lines that come meanwhile only the newest counts.
 ///
-/// Guarded state: `next`, behind its lock.
+/// Guarded state: `waiting`, behind its lock.
 final class CommandQueue: Sendable {
     private struct Job {
         let line: Line
-        /// Why changes may be missing before this line or before one that it replaced.
-        let resync: String?
+        let event: WatchEvent
+    }
+
+    private struct Waiting {
+        var job: Job?
+        /// Why changes may be missing before that line, or before one that it replaced or that was passed over.
+        var resync: String?
     }
 
     private let command: ChildCommand
     private let done: @Sendable (Line) -> Void
     private let complain: @Sendable (String) -> Void
-    private let next = Mutex<Job?>(nil)
+    private let waiting = Mutex(Waiting())
     private let wishes: AsyncStream<Void>
     private let wish: AsyncStream<Void>.Continuation
 
@@ -34,9 +39,18 @@ final class CommandQueue: Sendable {
     }
 
     /// Runs the command for this line as soon as it is not running.
-    func add(_ line: Line) {
-        self.next.withLock { $0 = Job(line: line, resync: line.resync ?? $0?.resync) }
+    func add(_ line: Line, as event: WatchEvent) {
+        self.waiting.withLock { waiting in
+            waiting.job = Job(line: line, event: event)
+            waiting.resync = line.resync ?? waiting.resync
+        }
         self.wish.yield()
+    }
+
+    /// Passes a line over; the next command is told if changes may be missing before it.
+    func pass(_ line: Line) {
+        guard let resync = line.resync else { return }
+        self.waiting.withLock { $0.resync = resync }
     }
 
     /// There will be no more lines.
@@ -44,16 +58,20 @@ final class CommandQueue: Sendable {
 
     /// There will be no more lines, and one that waits is forgotten.
     func stop() {
-        self.next.withLock { $0 = nil }
+        self.waiting.withLock { $0.job = nil }
         self.finish()
     }
 
     /// Returns once there are no more lines and the last command has ended.
     func run() async {
         for await _ in self.wishes {
-            guard let job = self.take() else { continue }
+            guard let (job, resync) = self.take() else { continue }
             let ending = await self.command.run(
-                environment: LineEnvironment.watch(job.line, resync: job.resync),
+                environment: LineEnvironment.watch(
+                    job.line,
+                    event: job.event.rawValue,
+                    resync: resync
+                ),
                 input: job.line.text + "\n"
             )
             if let complaint = ending.complaint(about: self.command) { self.complain(complaint) }
@@ -61,10 +79,11 @@ final class CommandQueue: Sendable {
         }
     }
 
-    private func take() -> Job? {
-        self.next.withLock { next in
-            defer { next = nil }
-            return next
+    private func take() -> (job: Job, resync: String?)? {
+        self.waiting.withLock { waiting in
+            guard let job = waiting.job.take() else { return nil }
+            defer { waiting.resync = nil }
+            return (job, waiting.resync)
         }
     }
 }

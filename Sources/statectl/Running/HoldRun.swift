@@ -1,17 +1,20 @@
 import Glibc
 import StateMachineClient
 import StateMachineCore
+import Synchronization
 
 /// A hold and what is done while it lasts.
 struct HoldRun: Sendable {
     let hold: Hold
+    /// What has to be before the command is run, once the hold is taken.
+    var absence: Absence?
     /// Told what goes as it should.
     var report: @Sendable (String) -> Void = { _ in }
     /// Told what does not.
     var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
 
     /// Keeps the hold until the task is cancelled.
-    func keep() async throws { try await self.keep {} }
+    func keep() async throws { try await self.keep { _ in } }
 
     /// Takes the hold, runs the command, and gives the hold back.
     ///
@@ -19,11 +22,14 @@ struct HoldRun: Sendable {
     /// - Throws: why there was no hold to begin with; the command is not run then.
     func keep(during command: ChildCommand) async throws -> ChildCommand.Ending {
         let (taken, take) = AsyncStream.makeStream(of: Void.self)
+        let force = Force()
         return try await withThrowingTaskGroup(of: ChildCommand.Ending?.self) { group in
             group.addTask {
                 var isTaken = false
                 do {
-                    try await self.keep {
+                    try await self.keep { isInForce in
+                        force.changed(to: isInForce)
+                        guard isInForce else { return }
                         isTaken = true
                         take.finish()
                     }
@@ -35,6 +41,7 @@ struct HoldRun: Sendable {
             group.addTask {
                 for await _ in taken {}
                 try Task.checkCancellation()
+                try await self.absence?.wait { force.isThere }
                 return await Self.runPassingOnSignals(command)
             }
             defer { group.cancelAll() }
@@ -45,7 +52,8 @@ struct HoldRun: Sendable {
         }
     }
 
-    private func keep(_ taken: () -> Void) async throws {
+    /// Keeps it, and tells when it comes into force and when it is no more.
+    private func keep(_ changed: (_ isInForce: Bool) -> Void) async throws {
         var isAnew = false
         for try await event in self.hold {
             switch event {
@@ -56,12 +64,24 @@ struct HoldRun: Sendable {
                     self.report("hold \(number) is taken")
                 }
                 isAnew = true
-                taken()
+                changed(true)
             case .interrupted(let error, let attempt, _):
+                changed(false)
                 guard attempt == 1 else { continue }
                 self.complain("\(error.description.printable); reconnecting, nothing is held")
             }
         }
+    }
+
+    /// Whether the hold is in force.
+    ///
+    /// Guarded state: `value`, behind its lock.
+    private final class Force: Sendable {
+        private let value = Mutex(false)
+
+        var isThere: Bool { self.value.withLock { $0 } }
+
+        func changed(to isThere: Bool) { self.value.withLock { $0 = isThere } }
     }
 
     private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {

@@ -4,11 +4,15 @@ import StateMachineCore
 /// A watch and what is done with its lines.
 struct WatchRun: Sendable {
     let watch: Watch
-    let options: SharedOptions
+    let printer: LinePrinter
     /// After so many lines it ends.
     var count: Int?
     /// Run for the lines, which are shown otherwise.
     var queue: CommandQueue?
+    /// Whether what is run is told of the daemon's going and coming, too.
+    var tellsOfDaemon = false
+    /// Tells of states that last too long.
+    var stuck: StuckWatch?
     /// Keeps the cursor of the last line that was shown, or whose command has ended.
     var keeper: CursorKeeper?
 
@@ -46,6 +50,9 @@ struct WatchRun: Sendable {
                         throw OutputError.readerGone
                     }
                 }
+                if let stuck = self.stuck {
+                    group.addTask { try await stuck.run { try self.take(stuck: $0) } }
+                }
                 if let keeper = self.keeper { group.addTask { try await keeper.run() } }
                 if self.queue != nil || self.keeper != nil {
                     group.addTask {
@@ -65,40 +72,90 @@ struct WatchRun: Sendable {
 
     private func follow() async throws {
         var taken = 0
+        var presence = DaemonPresence()
+        var isBack = false
         for try await event in self.watch {
             switch event {
             case .line(let line):
-                try self.take(line)
-                switch line.kind {
-                case .state, .change: taken += 1
-                case .reply, .live, .declared, .ask, .beat, .bye, .other: break
+                if presence.lineReceived() {
+                    isBack = true
+                    try self.cameBack()
                 }
+                if try self.take(line, isBack: &isBack) { taken += 1 }
+                self.stuck?.lineReceived(line)
             case .reached: return
             case .interrupted(let error, let attempt, _):
-                if case .dismissed(let farewell) = error, self.options.json, self.queue == nil {
-                    try StandardOutput.write(farewell.text)
+                switch presence.interrupted(attempt: attempt) {
+                case .gone: try self.went(error)
+                case .awaited:
+                    StandardError.write("statectl: \(error.description.printable); waiting for it")
+                case .still: break
                 }
-                guard attempt == 1 else { continue }
-                StandardError.write("statectl: \(error.description.printable); reconnecting")
             }
             if taken == self.count { return }
         }
     }
 
-    private func take(_ line: Line) throws {
-        if let queue = self.queue {
+    // MARK: - Lines
+
+    /// Shows a line, or has the command run for it; returns whether it is one of those that are counted.
+    private func take(_ line: Line, isBack: inout Bool) throws -> Bool {
+        let isCounted =
             switch line.kind {
-            case .state, .change, .beat: queue.add(line)
-            // Nothing has happened since the line before.
-            case .live, .declared, .reply, .ask, .bye, .other: break
+            case .state, .change: line.isSelected
+            case .reply, .live, .declared, .ask, .beat, .bye, .other: false
             }
-            return
+        if let queue = self.queue {
+            switch self.event(line, isBack: &isBack) {
+            case let event?: queue.add(line, as: event)
+            case nil: queue.pass(line)
+            }
+        } else {
+            try self.printer.show(line)
+            self.keeper?.note(line.cursor)
         }
-        if self.options.json {
-            try StandardOutput.write(line.text)
-        } else if let text = self.options.text.event(line) {
-            try StandardOutput.write(text)
+        return isCounted
+    }
+
+    /// What the command is told a line to be; nil if it is not run for it.
+    private func event(_ line: Line, isBack: inout Bool) -> WatchEvent? {
+        switch line.kind {
+        case .state where isBack && self.tellsOfDaemon, .live where isBack && self.tellsOfDaemon:
+            isBack = false
+            return .back
+        case .state: return line.isSelected ? .state : nil
+        case .change: return .change
+        case .beat: return line.isSelected ? .beat : nil
+        // Nothing has happened since the line before.
+        case .live, .declared, .reply, .ask, .bye, .other: return nil
         }
-        self.keeper?.note(line.cursor)
+    }
+
+    /// A state has lasted too long.
+    private func take(stuck line: Line) throws {
+        guard let line = StuckLine.of(line) else { return }
+        if let queue = self.queue {
+            queue.add(line, as: .stuck)
+        } else {
+            try self.printer.show(line)
+        }
+    }
+
+    // MARK: - The daemon's going and coming
+
+    private func went(_ error: ClientError) throws {
+        guard let queue = self.queue else { return try self.printer.gone(error) }
+        StandardError.write("statectl: \(error.description.printable); reconnecting")
+        if self.tellsOfDaemon, let line = PresenceLine.gone(error) {
+            queue.add(line, as: .gone)
+        }
+    }
+
+    private func cameBack() throws {
+        if self.queue == nil {
+            try self.printer.back()
+        } else {
+            StandardError.write("statectl: connected")
+        }
     }
 }

@@ -1,0 +1,44 @@
+import StateMachineClient
+
+/// A wait, under a hold, for the state to be none of some.
+struct Absence: Sendable {
+    /// How often it is looked whether a hold that was lost is there again.
+    ///
+    /// 100 ms: taking it anew begins with such a pause. Not tuned.
+    private static let pause = Duration.milliseconds(100)
+
+    let client: Client
+    /// None of which it is to be.
+    let patterns: [Pattern]
+
+    /// Returns when the state is none of them, at a moment when the hold was in force.
+    ///
+    /// - Throws: ``ClientError``, or `CancellationError`.
+    func wait(isHeld: @Sendable () -> Bool) async throws {
+        for try await event in self.client.watch(pace: Pace(isLatest: true)) {
+            guard case .line = event else { continue }
+            while try await self.isSo() {
+                // Asked again after that: what was let in while nothing was held would have shown.
+                guard isHeld(), try await self.isSo() else {
+                    try await Task.sleep(for: Self.pause)
+                    continue
+                }
+                if isHeld() { return }
+            }
+        }
+    }
+
+    /// Whether the state is none of them now; no if nobody can be asked.
+    private func isSo() async throws -> Bool {
+        let reply: Line
+        do {
+            reply = try await self.client.reply(to: .wait(until: self.patterns, timeout: .zero))
+        } catch is ClientError {
+            // The watch goes on when the daemon is there again.
+            return false
+        }
+        if reply.error == .timeout { return true }
+        guard reply.isOK == true else { throw ClientError.refused(reply) }
+        return false
+    }
+}

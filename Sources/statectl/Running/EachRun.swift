@@ -1,0 +1,111 @@
+import StateMachineClient
+import StateMachineCore
+
+/// A command that is run once for each change, in order, and whose success alone lets the next one come.
+///
+/// The cursor is kept after a change's command has succeeded, and not before: of whatever is killed meanwhile, this
+/// process or the daemon, that change's command is run again.
+struct EachRun: Sendable {
+    /// How long after a failure it is tried again at first, and at last.
+    ///
+    /// 1 s and 60 s: a network that is gone is found again in time, and nothing is worn out.
+    private static let pauses = (first: Duration.seconds(1), last: Duration.seconds(60))
+
+    /// The changes after a cursor.
+    let watch: @Sendable (_ since: String?) -> Watch
+    let command: ChildCommand
+    /// Whether a command that fails is tried again, for as long as it takes; it ends the watch otherwise.
+    var isRetrying = false
+    var file: CursorFile?
+    /// After so many changes it ends.
+    var count: Int?
+    /// Told what does not go as it should.
+    var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
+
+    /// Follows the changes after that cursor until there is a signal, or the watch ends.
+    func run(since cursor: String?) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.follow(since: cursor) }
+            group.addTask {
+                for await number in Signals.stream(Signals.ending) {
+                    throw ProcessEnd.signal(number)
+                }
+            }
+            var end: (any Error)?
+            do {
+                try await group.next()
+            } catch {
+                end = error
+            }
+            group.cancelAll()
+            // A command that runs is let finish, and what it has done is kept.
+            while let result = await group.nextResult() {
+                if case .failure(let error) = result, !(error is CancellationError) {
+                    end = end ?? error
+                }
+            }
+            if let end { throw end }
+        }
+    }
+
+    private func follow(since cursor: String?) async throws {
+        var progress = EachProgress(since: cursor)
+        while try await self.follow(&progress) { progress.subscribedAnew() }
+    }
+
+    /// Follows one watch; returns whether another is to go on after the last change that was dealt with.
+    private func follow(_ progress: inout EachProgress) async throws -> Bool {
+        for try await event in self.watch(progress.cursor) {
+            switch event {
+            case .line(let line):
+                if progress.isInterrupted { self.complain("connected") }
+                switch progress.lineReceived(line) {
+                case .run(let event, let resync):
+                    try await self.deal(with: line, as: event, resync: resync)
+                    try self.keep(line, &progress)
+                    if progress.count == self.count { return false }
+                case .keep: try self.keep(line, &progress)
+                case .pass: break
+                case .readAgain: return true
+                }
+                try Task.checkCancellation()
+            case .reached: return false
+            case .interrupted(let error, let attempt, _):
+                progress.isInterrupted = true
+                guard attempt == 1 else { continue }
+                self.complain(
+                    error.description.printable
+                        + (progress.isKnown ? "; reconnecting" : "; waiting for it")
+                )
+            }
+        }
+        return false
+    }
+
+    private func keep(_ line: Line, _ progress: inout EachProgress) throws {
+        guard let cursor = line.cursor, cursor != progress.cursor else { return }
+        try self.file?.write(cursor)
+        progress.cursor = cursor
+    }
+
+    /// Runs the command until it succeeds.
+    private func deal(with line: Line, as event: WatchEvent, resync: String?) async throws {
+        let environment = LineEnvironment.watch(line, event: event.rawValue, resync: resync)
+        var pause = Self.pauses.first
+        while true {
+            let command = self.command
+            // Not cancelled with this task: it is let finish.
+            let run = Task { await command.run(environment: environment, input: line.text + "\n") }
+            let ending = await run.value
+            guard let complaint = ending.complaint(about: command) else { return }
+            let place = "change \(line.seq.map(String.init) ?? "?")"
+            guard self.isRetrying else {
+                self.complain("\(complaint); \(place) counts as not dealt with")
+                throw ExitStatus.no
+            }
+            self.complain("\(complaint); trying \(place) again in \(pause / .seconds(1)) s")
+            try await Task.sleep(for: pause)
+            pause = min(pause * 2, Self.pauses.last)
+        }
+    }
+}

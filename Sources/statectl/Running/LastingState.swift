@@ -1,0 +1,35 @@
+import StateMachineClient
+import StateMachineCore
+
+/// For how long the machine has been in one of some states without a break: decisions only.
+///
+/// Told of the lines of a watch for these states alone: a change whose number does not follow the last one's
+/// comes back from another state.
+struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration {
+    /// The machine is in one of them, as far as is known.
+    private(set) var seq: UInt64?
+    /// Since when; meaningless while it is in none.
+    private(set) var since: Instant?
+
+    /// A line of the watch came.
+    mutating func lineReceived(_ line: Line, at now: Instant, _ wall: WallTime) {
+        switch line.kind {
+        case .change, .state: break
+        case .live where !line.isSelected: return self.left()
+        // The changes before it have told.
+        case .live, .beat, .reply, .declared, .ask, .bye, .other: return
+        }
+        guard line.isSelected, let seq = line.seq else { return self.left() }
+        let isNext = line.kind == .change && self.seq.map { $0 + 1 == seq } ?? false
+        if !isNext { self.since = now.advanced(by: .zero - Self.age(of: line, at: wall)) }
+        self.seq = seq
+    }
+
+    private mutating func left() { (self.seq, self.since) = (nil, nil) }
+
+    /// How long the state that a line shows has been; nothing if the clock on the wall has been set back.
+    static func age(of line: Line, at wall: WallTime) -> Duration {
+        guard let at = line.at else { return .zero }
+        return .microseconds(max(0, wall.microseconds - at.microseconds))
+    }
+}

@@ -1,0 +1,92 @@
+import StateMachineClient
+import StateMachineCore
+import Synchronization
+
+/// Says once of each stay in a state that it has lasted for so long.
+///
+/// Guarded state: `stay`, behind its lock.
+final class StuckWatch: Sendable {
+    /// A stay that may come to last too long.
+    private struct Stay: Equatable {
+        /// The seq that began it, or that of its change where a machine has no stays; nil where the daemon is to be
+        /// asked for it.
+        let number: UInt64?
+        /// When it has lasted for that long.
+        let due: ContinuousClock.Instant
+    }
+
+    private let client: Client
+    private let patterns: [Pattern]
+    private let span: Duration
+    private let stay = Mutex<Stay?>(nil)
+    private let wishes: AsyncStream<Void>
+    private let wish: AsyncStream<Void>.Continuation
+
+    /// - Parameters:
+    ///   - client: is asked whether the state is still the same when the time has come.
+    ///   - patterns: which states; none means every state.
+    ///   - span: how long a stay may last.
+    init(_ client: Client, patterns: [Pattern], span: Duration) {
+        self.client = client
+        self.patterns = patterns
+        self.span = span
+        (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// A line of the watch came; what is of before counts when all of it has been shown.
+    func lineReceived(_ line: Line) {
+        switch line.kind {
+        case .live: self.stay.withLock { $0 = Stay(number: nil, due: .now) }
+        case .change where line.isReplay: self.stay.withLock { $0 = nil }
+        case .state where !line.isSelected: self.stay.withLock { $0 = nil }
+        case .state, .change:
+            let stay = self.stay(of: line)
+            // An update is of the same stay, and its time is the update's own.
+            self.stay.withLock { if $0?.number != stay.number { $0 = stay } }
+        case .beat, .reply, .declared, .ask, .bye, .other: return
+        }
+        self.wish.yield()
+    }
+
+    private func stay(of line: Line) -> Stay {
+        let age = LastingState<ContinuousClock.Instant>.age(of: line, at: .now)
+        return Stay(number: line.stay ?? line.seq, due: .now.advanced(by: self.span - age))
+    }
+
+    /// Calls `body` with the daemon's answer for each stay that lasts too long, until the task is cancelled.
+    func run(_ body: (Line) throws -> Void) async throws {
+        var said: UInt64?
+        for await _ in self.wishes {
+            while let stay = self.stay.withLock({ $0 }), stay.number == nil || stay.number != said {
+                try await Task.sleep(until: stay.due, clock: .continuous)
+                // Another began meanwhile, whose time comes later.
+                guard self.stay.withLock({ $0 == stay }) else { continue }
+                let line = try await self.present()
+                let present = line.map { self.stay(of: $0) }
+                if let present, let line, present.number == stay.number, present.number != said {
+                    said = present.number
+                    try body(line)
+                } else {
+                    // What it is instead is on its way, but where only the daemon could say what it is.
+                    self.stay.withLock {
+                        if $0 == stay { $0 = stay.number == nil ? present : nil }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The state as it is, if it is one of those that are meant; nil if nobody can be asked.
+    private func present() async throws -> Line? {
+        let isAny = self.patterns.isEmpty
+        do {
+            let reply = try await self.client.reply(
+                to: isAny ? .get : .wait(until: self.patterns, timeout: .zero)
+            )
+            return reply.isOK == true ? reply : nil
+        } catch is ClientError {
+            // The watch tells that it has gone.
+            return nil
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Subprocess
+import TestSupport
+import Testing
+
+/// statectl's waits for what lasts, and for what is not: wait --for, is --for, hold --when-not.
+@Suite(.timeLimit(.minutes(5)))
+struct StatectlLastingTests {
+    @Test
+    func aWaitEndsWhenTheStateHasLasted() async throws {
+        try await DaemonProcess.run { daemon in
+            let lasted = try await daemon.statectl("wait", "ready", "--for", "0.01")
+            #expect(lasted.status == .exited(0))
+            #expect(lasted.output.hasPrefix("ready(false)"))
+            let long = try await daemon.statectl(
+                "wait",
+                "ready",
+                "--for",
+                "3600",
+                "--timeout",
+                "0.1"
+            )
+            #expect(long.status == .exited(124))
+            let failed = try await daemon.statectl(
+                "wait",
+                "authentication",
+                "--for",
+                "3600",
+                "--fail",
+                "ready"
+            )
+            #expect(failed.status == .exited(1))
+            #expect(
+                failed.errors == "statectl: reached ready(false), which counts as failure\n"
+            )
+            let typo = try await daemon.statectl("wait", "rady", "--for", "1")
+            #expect(typo.status == .exited(2))
+        }
+    }
+
+    @Test
+    func aStateIsAskedForItsAge() async throws {
+        try await DaemonProcess.run { daemon in
+            for (words, code) in [
+                (["ready", "--for", "0.000001"], 0 as CInt), (["ready", "--for", "3600"], 1),
+                (["authentication", "--for", "0"], 1),
+            ] {
+                let answer = try await BuiltProduct.statectl.run(
+                    ["--runtime-directory", daemon.directory, "is"] + words
+                )
+                #expect(answer.status == .exited(code), "\(words)")
+            }
+        }
+    }
+
+    @Test
+    func aHoldKeepsAStateOutWhileItWaitsForItToEnd() async throws {
+        try await DaemonProcess.run { daemon in
+            _ = try await daemon.ask(\.control, "set authentication phase=active")
+            let arguments = [
+                "hold", "--before", "authentication", "--when-not", "authentication", "--verbose",
+                "--", "echo", "begun",
+            ]
+            let status = try await daemon.withStatectl(arguments) { hold in
+                #expect(try await hold.next() == "statectl: hold 1 is taken")
+                let denied = try await daemon.ask(\.control, "set authentication phase=idle")
+                #expect(denied.error == "denied")
+                try await daemon.awaitWatches(1)
+                _ = try await daemon.ask(\.control, "set ready value=true")
+                #expect(try await hold.next() == "begun")
+            }
+            #expect(status == .exited(0))
+        }
+    }
+
+    @Test
+    func aCommandUnderAHoldBeginsAtOnceWhereNothingIsInItsWay() async throws {
+        try await DaemonProcess.run { daemon in
+            let ended = try await daemon.statectl(
+                "hold",
+                "--before",
+                "authentication",
+                "--when-not",
+                "authentication",
+                "dataRetrieval",
+                "--",
+                "echo",
+                "begun"
+            )
+            #expect(ended.status == .exited(0))
+            #expect(ended.output == "begun\n")
+            let typo = try await daemon.statectl(
+                "hold",
+                "--before",
+                "ready",
+                "--when-not",
+                "rady",
+                "--",
+                "echo",
+                "begun"
+            )
+            #expect(typo.status == .exited(2))
+            #expect(typo.output == "")
+        }
+    }
+}

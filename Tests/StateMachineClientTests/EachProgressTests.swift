@@ -1,0 +1,43 @@
+import StateMachineClient
+import Testing
+
+@testable import statectl
+
+@Suite struct EachProgressTests {
+    private func line(_ type: String, _ seq: Int, _ rest: String = "") throws -> Line {
+        try Line.of(
+            #"{"type":"\#(type)","seq":\#(seq),"state":"a","data":{},"cursor":"e:\#(seq)"\#(rest)}"#
+        )
+    }
+
+    @Test func theStateToBeginWithIsNoChange() throws {
+        var progress = EachProgress(since: nil)
+        #expect(progress.lineReceived(try self.line("state", 1)) == .keep)
+        #expect(
+            progress.lineReceived(try self.line("change", 2)) == .run(.change, resync: nil)
+        )
+        #expect(progress.lineReceived(try self.line("live", 2)) == .keep)
+        #expect(progress.count == 1)
+    }
+
+    @Test func whatAReaderIsTooSlowForIsReadAgainAndIsLostWhereThatBringsNothing() throws {
+        var progress = EachProgress(since: "e:1")
+        let lagged = try self.line("state", 9, #","resync":"lagged","missed":7"#)
+        _ = progress.lineReceived(try self.line("change", 2))
+        #expect(progress.lineReceived(lagged) == .readAgain)
+        progress.subscribedAnew()
+        #expect(progress.lineReceived(lagged) == .run(.state, resync: "lagged"))
+    }
+
+    @Test func aLossBeforeAStateThatIsNotMeantIsToldWithTheNextChange() throws {
+        var progress = EachProgress(since: "e:1")
+        let evicted = try self.line("state", 9, #","resync":"evicted","selected":false"#)
+        #expect(progress.lineReceived(evicted) == .keep)
+        #expect(
+            progress.lineReceived(try self.line("change", 10)) == .run(.change, resync: "evicted")
+        )
+        #expect(
+            progress.lineReceived(try self.line("change", 11)) == .run(.change, resync: nil)
+        )
+    }
+}
