@@ -4,8 +4,7 @@ public import StateMachineProtocol
 extension RuntimeDirectory {
     /// The directory in which this process should look for a daemon.
     ///
-    /// The first of `$RUNTIME_DIRECTORY`, which systemd sets as a list with colons; else
-    /// `/run/statemachine` for root; else whichever of `/run/statemachine` and
+    /// `$STATEMACHINE_RUNTIME_DIRECTORY` if it is set; else `/run/statemachine` for root; else whichever of `/run/statemachine` and
     /// `$XDG_RUNTIME_DIR/statemachine` has a socket in it.
     ///
     /// - Throws: ``ClientError/notFound(tried:)`` if neither has.
@@ -22,7 +21,7 @@ extension RuntimeDirectory {
         isRoot: Bool,
         hasSocket: (RuntimeDirectory) -> Bool
     ) throws(ClientError) -> RuntimeDirectory {
-        if let named = self.ofService(environment) { return named }
+        if let named = self.named(environment) { return named }
         if isRoot { return .system }
         let candidates = [.system] + [self.ofUser(environment)].compactMap { $0 }
         if let found = candidates.first(where: hasSocket) { return found }

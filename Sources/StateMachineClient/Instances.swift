@@ -29,6 +29,11 @@ public struct Instance: Hashable, Sendable {
         }
     }
 
+    /// The directories that are looked into.
+    public static var places: [String] {
+        self.bases { name in getenv(name).map { String(cString: $0) } }.map(\.path)
+    }
+
     /// The directory of the instance of that name: the system's, else this user's.
     ///
     /// - Throws: ``ClientError/noInstance(_:nearest:)`` if neither has a door.

@@ -23,6 +23,17 @@ public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
             .map { RuntimeDirectory(String($0)) }
     }
 
+    /// What a client is told in `$STATEMACHINE_RUNTIME_DIRECTORY`.
+    ///
+    /// Not what systemd sets: any unit may have a runtime directory, whose commands are clients of another's.
+    package static func named(_ environment: (String) -> String?) -> RuntimeDirectory? {
+        guard let path = environment(self.variable), !path.isEmpty else { return nil }
+        return RuntimeDirectory(path)
+    }
+
+    /// The variable that names it to a client, and, as one of its settings, to the daemon.
+    package static var variable: String { "STATEMACHINE_RUNTIME_DIRECTORY" }
+
     /// Where a user's own daemon has it: `$XDG_RUNTIME_DIR/statemachine`.
     package static func ofUser(_ environment: (String) -> String?) -> RuntimeDirectory? {
         guard let directory = environment("XDG_RUNTIME_DIR"), !directory.isEmpty else { return nil }

@@ -170,7 +170,7 @@ struct CompletionTests {
             ["---completion", command, "--", line.argument, "\(line.words.count)", "0", "statectl"]
                 + line.words,
             environment: environment.merging(
-                ["RUNTIME_DIRECTORY": directory, "SAP_SHELL": "bash"]
+                ["STATEMACHINE_RUNTIME_DIRECTORY": directory, "SAP_SHELL": "bash"]
             ) { own, _ in own }
         )
         #expect(answer.status == .exited(0))

@@ -79,7 +79,7 @@ struct ImpostorTests {
             .name("bash"),
             ["--norc", "-c", script, "bash", BuiltProduct.statectl.path, harden.path, program]
                 + words,
-            environment: ["RUNTIME_DIRECTORY": directory]
+            environment: ["STATEMACHINE_RUNTIME_DIRECTORY": directory]
         )
         return output.split(separator: "\n").map(String.init)
     }

@@ -59,7 +59,7 @@ struct StatectlMachineTests {
                 arguments: ["--machine", Self.machine("lamp")]
             ) { daemon in
                 let environment: [Environment.Key: String?] = [
-                    "XDG_RUNTIME_DIR": directory, "RUNTIME_DIRECTORY": nil,
+                    "XDG_RUNTIME_DIR": directory, "STATEMACHINE_RUNTIME_DIRECTORY": nil,
                 ]
                 let listed = try await statectl(["machines", "--json"], environment: environment)
                 #expect(listed.status == .exited(0), "\(listed.errors)")

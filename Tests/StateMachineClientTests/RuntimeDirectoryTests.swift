@@ -15,10 +15,13 @@ import Testing
         ).path
     }
 
-    @Test func theFirstOfSystemdsListComesBeforeAll() throws {
-        let environment = ["RUNTIME_DIRECTORY": "/run/a:/run/b", "XDG_RUNTIME_DIR": "/run/user/1"]
+    @Test func theVariableOfOurOwnComesBeforeAllAndSystemdsIsNotAsked() throws {
+        var environment = ["RUNTIME_DIRECTORY": "/run/a:/run/b", "XDG_RUNTIME_DIR": "/run/user/1"]
         let found = try self.discover(environment, sockets: ["/run/statemachine"])
-        #expect(found == "/run/a")
+        #expect(found == "/run/statemachine")
+        environment["STATEMACHINE_RUNTIME_DIRECTORY"] = "/run/c"
+        let named = try self.discover(environment, sockets: ["/run/statemachine"])
+        #expect(named == "/run/c")
     }
 
     @Test func rootLooksWhereRootsDaemonIs() throws {
@@ -42,7 +45,7 @@ import Testing
     }
 
     @Test func theErrorNamesAllThatWasTried() throws {
-        let environment = ["XDG_RUNTIME_DIR": "/run/user/1", "RUNTIME_DIRECTORY": ""]
+        let environment = ["XDG_RUNTIME_DIR": "/run/user/1", "STATEMACHINE_RUNTIME_DIRECTORY": ""]
         let error = #expect(throws: ClientError.self) { try self.discover(environment) }
         let sentence = try #require(error).description
         #expect(sentence.contains("/run/statemachine/events.sock"))

@@ -81,7 +81,9 @@ struct ChildRunTests {
             )
             #expect(sent.state == "playing")
             let cursor = try #require(sent.string("cursor"))
-            let lines = try await machine.witness.next(15)
+            var lines = try await machine.witness.next(19)
+            let at = try #require(lines.firstIndex { $0.hasPrefix("STATEMACHINE_AT=") })
+            #expect(lines.remove(at: at).wholeMatch(of: /.*=[-0-9]+T[:0-9]+\.[0-9]{6}Z/) != nil)
             let data = #"{"title":"a  \"b\" 'c'\\n$HOME `d` {count}","count":7}"#
             #expect(
                 lines.dropLast(2) == [
@@ -89,20 +91,23 @@ struct ChildRunTests {
                     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                     "RUNTIME_DIRECTORY=\(machine.run)",
                     "STATEMACHINE_ATTEMPT=1",
+                    "STATEMACHINE_BY_PID=\(getpid())",
+                    "STATEMACHINE_BY_UID=\(getuid())",
                     "STATEMACHINE_CURSOR=\(cursor)",
                     "STATEMACHINE_DATA=\(data)",
                     "STATEMACHINE_FROM=idle",
                     "STATEMACHINE_FROM_DATA={}",
                     "STATEMACHINE_KEY=run",
                     "STATEMACHINE_MACHINE=told",
+                    "STATEMACHINE_RUNTIME_DIRECTORY=\(machine.run)",
                     "STATEMACHINE_SEQ=1",
                     "STATEMACHINE_STATE=playing",
                     "STATEMACHINE_STAY=1",
                 ]
             )
-            let line = try JSONLine(lines[13])
+            let line = try JSONLine(lines[16])
             #expect(line.type == "change" && line.seq == 1 && line.state == "playing")
-            #expect(lines[14] == "\(title)|-7-|{x}|")
+            #expect(lines[17] == "\(title)|-7-|{x}|")
             runner.send(SIGTERM)
             #expect(try await runner.ended() == 0)
             daemon.send(SIGTERM)

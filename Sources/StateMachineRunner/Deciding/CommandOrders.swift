@@ -90,6 +90,7 @@ package struct CommandOrders: Sendable {
         all["STATEMACHINE_KEY"] = name.key.description
         all["STATEMACHINE_ATTEMPT"] = "\(attempt)"
         all["RUNTIME_DIRECTORY"] = self.directory.path
+        all[RuntimeDirectory.variable] = self.directory.path
         let own = all.sorted { $0.key < $1.key }
             .map { DeclaredCommand.Variable(name: $0.key, value: $0.value) }
         return CommandOrder(

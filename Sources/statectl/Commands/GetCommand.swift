@@ -9,9 +9,13 @@ struct GetCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
+    @OptionGroup var machines: SeveralMachines
+
     func run() async throws {
-        let reply = try await self.options.client.reply(to: .get)
-        guard reply.isOK == true else { try self.options.refuse(reply) }
-        try self.options.print(reply) { $0.report(reply) }
+        try await self.machines.targets(self.options).each { target in
+            let reply = try await target.options.client.reply(to: .get)
+            guard reply.isOK == true else { try target.options.refuse(reply) }
+            try target.print(reply) { $0.report(reply) }
+        }
     }
 }

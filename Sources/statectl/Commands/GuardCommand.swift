@@ -64,9 +64,11 @@ struct GuardCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let command = ChildCommand(self.command) else { return }
+        guard var command = ChildCommand(self.command) else { return }
         try command.check()
-        let guarding = try self.options.client.guard(
+        let client = try self.options.client
+        command.directory = client.directory
+        let guarding = client.guard(
             before: self.before.map { Pattern(typed: $0) },
             timeout: self.timeout?.duration,
             onTimeout: self.onTimeout,

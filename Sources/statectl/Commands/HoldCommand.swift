@@ -94,7 +94,8 @@ struct HoldCommand: AsyncParsableCommand {
             run.absence = Absence(client: client, patterns: self.whenNot.map { Pattern(typed: $0) })
         }
         do {
-            guard let command = ChildCommand(self.command) else { return try await run.keep() }
+            guard var command = ChildCommand(self.command) else { return try await run.keep() }
+            command.directory = client.directory
             let ending = try await run.keep(during: command)
             switch ending {
             case .exited, .signalled: break

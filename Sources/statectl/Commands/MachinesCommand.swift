@@ -18,7 +18,7 @@ struct MachinesCommand: AsyncParsableCommand {
     @OptionGroup var options: SharedOptions
 
     func validate() throws {
-        guard self.options.runtimeDirectory == nil, self.options.machine == nil else {
+        guard self.options.runtimeDirectory == nil, self.options.machine.isEmpty else {
             throw ValidationError("machines lists all; statectl get shows one")
         }
     }

@@ -14,7 +14,7 @@ struct SharedOptions: ParsableArguments {
         help: ArgumentHelp(
             "Where the daemon's sockets are.",
             discussion: """
-                Default: $RUNTIME_DIRECTORY, else /run/statemachine, else \
+                Default: $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else \
                 $XDG_RUNTIME_DIR/statemachine.
                 """,
             valueName: "dir"
@@ -27,12 +27,15 @@ struct SharedOptions: ParsableArguments {
         name: [.short, .long],
         help: ArgumentHelp(
             "Which machine, where there are several: the name of its instance.",
-            discussion: "Of the system, else of this user; statectl machines lists them.",
+            discussion: """
+                Of the system, else of this user; statectl machines lists them. get, watch, history and stats take \
+                it several times.
+                """,
             valueName: "name"
         ),
         completion: .instances
     )
-    var machine: String?
+    var machine: [String] = []
 
     @Flag(help: "Print the protocol's lines as they are.")
     var json = false
@@ -47,12 +50,12 @@ struct SharedOptions: ParsableArguments {
         guard self.runtimeDirectory != "" else {
             throw ValidationError("--runtime-directory is empty; name the directory")
         }
-        if let name = self.machine, !Instance.isName(name) {
+        for name in self.machine where !Instance.isName(name) {
             throw ValidationError(
                 "\"\(name)\" is no name of a machine, which is not empty and has no \"/\" in it"
             )
         }
-        guard self.runtimeDirectory == nil || self.machine == nil else {
+        guard self.runtimeDirectory == nil || self.machine.isEmpty else {
             throw ValidationError("--machine and --runtime-directory exclude each other; give one")
         }
     }
@@ -80,7 +83,10 @@ extension SharedOptions {
     var client: Client {
         get throws {
             if let path = self.runtimeDirectory { return Client(RuntimeDirectory(path)) }
-            if let name = self.machine { return Client(try Instance.directory(of: name)) }
+            guard self.machine.count < 2 else {
+                throw ValidationError("this is about one machine; give --machine once")
+            }
+            if let name = self.machine.first { return Client(try Instance.directory(of: name)) }
             return Client(try .discover())
         }
     }

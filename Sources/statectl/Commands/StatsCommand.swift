@@ -9,6 +9,8 @@ struct StatsCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
+    @OptionGroup var machines: SeveralMachines
+
     @Flag(help: "Print the numbers in Prometheus's text format 0.0.4.")
     var prometheus = false
 
@@ -19,14 +21,21 @@ struct StatsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = try self.options.client
-        let reply = try await client.reply(to: .stats)
-        guard reply.isOK == true else { try self.options.refuse(reply) }
-        if self.prometheus {
-            try StandardOutput.offer(PrometheusText.text(reply, RunnerState(in: client.directory)))
-        } else {
-            try self.options.print(reply) { text in
-                StatsText(style: text.style, userName: text.userName).text(reply)
+        let targets = try self.machines.targets(self.options)
+        guard targets.count == 1 || !self.prometheus else {
+            throw ValidationError("--prometheus is about one machine; give --machine once")
+        }
+        try await targets.each { target in
+            let client = try target.options.client
+            let reply = try await client.reply(to: .stats)
+            guard reply.isOK == true else { try target.options.refuse(reply) }
+            if self.prometheus {
+                let text = PrometheusText.text(reply, RunnerState(in: client.directory))
+                try StandardOutput.offer(text)
+            } else {
+                try target.print(reply) { text in
+                    StatsText(style: text.style, userName: text.userName).text(reply)
+                }
             }
         }
     }

@@ -38,6 +38,8 @@ struct WatchCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
+    @OptionGroup var machines: SeveralMachines
+
     @Argument(
         help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
         completion: .patterns
@@ -131,26 +133,55 @@ struct WatchCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let command = ChildCommand(self.exec)
+        var command = ChildCommand(self.exec)
         try command?.check()
+        let targets = try self.machines.targets(self.options)
+        guard targets.count == 1 else { return try await self.run(targets) }
         let file = self.cursorFile.map { CursorFile(path: $0) }
         let since = try file?.read() ?? self.since
-        var patience: Duration?
-        let client = try await self.options.client(isPatient: !self.noWait, within: &patience)
+        let client = try await self.client(targets[0].options)
+        command?.directory = client.directory
         do {
             if self.each, let command {
                 var run = EachRun(watch: { self.watch(client, since: $0) }, command: command)
                 (run.isRetrying, run.file, run.count) = (self.retry, file, self.count)
                 try await run.run(since: since)
             } else {
-                try await self.run(client, since, command, file)
+                try await self.run(targets[0], client, since, command, file)
             }
         } catch ClientError.refused(let reply) {
             try self.options.refuse(reply)
         }
     }
 
+    /// Watches several at once, until one of them cannot be watched.
+    private func run(_ targets: [MachineTarget]) async throws {
+        let others = [
+            (self.since != nil, "--since"), (self.cursorFile != nil, "--cursor-file"),
+            (self.count != nil, "--count"), (!self.until.isEmpty, "--until"),
+            (!self.exec.isEmpty, "--exec"),
+        ]
+        if let other = others.first(where: \.0)?.1 {
+            throw ValidationError("\(other) is about one machine; give --machine once")
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for target in targets {
+                group.addTask {
+                    try await self.run(target, self.client(target.options), nil, nil, nil)
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func client(_ options: SharedOptions) async throws -> Client {
+        var patience: Duration?
+        return try await options.client(isPatient: !self.noWait, within: &patience)
+    }
+
     private func run(
+        _ target: MachineTarget,
         _ client: Client,
         _ since: String?,
         _ command: ChildCommand?,
@@ -166,7 +197,7 @@ struct WatchCommand: AsyncParsableCommand {
         }
         var run = WatchRun(
             watch: self.watch(client, since: since),
-            printer: LinePrinter(options: self.options)
+            printer: LinePrinter(options: target.options, mark: target.mark)
         )
         (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
         run.tellsOfDaemon = self.gone || self.patterns.isEmpty

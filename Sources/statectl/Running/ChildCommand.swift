@@ -1,4 +1,5 @@
 import Glibc
+import StateMachineClient
 import Subprocess
 import SystemPackage
 
@@ -11,6 +12,8 @@ struct ChildCommand: Sendable {
 
     /// The program, looked up in PATH unless it has a slash, and its arguments.
     let words: [String]
+    /// Where the daemon is that it is run because of, so that a client in it asks the same one.
+    var directory: RuntimeDirectory?
 
     /// Nil without any word.
     init?(_ words: [String]) {
@@ -134,6 +137,8 @@ struct ChildCommand: Sendable {
             .send(signal: .terminate, allowedDurationToNextStep: patience)
         ]
         let program = self.words[0]
+        var environment = environment
+        if let directory { environment[RuntimeDirectory.variable] = directory.absolutePath }
         let updates = environment.map { (Environment.Key(stringLiteral: $0.key), $0.value) }
         return Configuration(
             executable: program.contains("/") ? .path(FilePath(program)) : .name(program),
@@ -157,6 +162,15 @@ struct ChildCommand: Sendable {
             throw error
         }
         return .fileDescriptor(readEnd, closeAfterSpawningProcess: true)
+    }
+}
+
+extension RuntimeDirectory {
+    /// Good for a process that changes its directory, too.
+    fileprivate var absolutePath: String {
+        guard !self.path.hasPrefix("/"), let own = getcwd(nil, 0) else { return self.path }
+        defer { free(own) }
+        return "\(String(cString: own))/\(self.path)"
     }
 }
 

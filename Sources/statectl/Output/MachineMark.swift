@@ -1,0 +1,34 @@
+import StateMachineClient
+import StateMachineCore
+
+/// What tells a machine's lines from those of others.
+struct MachineMark: Sendable {
+    /// The instance's name; a dash for the one without.
+    let name: String
+    private let instance: JSONValue
+    /// Columns of the longest name.
+    private let width: Int
+
+    /// Those of machines with such names, in their order; nil for one without a name.
+    static func all(_ names: [String?]) -> [MachineMark] {
+        let shown = names.map { $0?.printable ?? "-" }
+        let width = shown.map(\.count).max() ?? 0
+        return zip(names, shown).map { name, shown in
+            let instance = name.map { JSONValue.string($0) } ?? .null
+            return MachineMark(name: shown, instance: instance, width: width)
+        }
+    }
+
+    /// Each line of a text with the name before it.
+    func marked(text: String, _ style: LineText) -> String {
+        let name = style.style.text(self.name.padded(to: self.width), as: .label)
+        return text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.isEmpty ? "" : "\(name)  \($0)" }
+            .joined(separator: "\n")
+    }
+
+    /// A line of the protocol with a last member `instance`.
+    func marked(json: String) -> String {
+        "\(json.dropLast()),\"instance\":\(self.instance)}"
+    }
+}

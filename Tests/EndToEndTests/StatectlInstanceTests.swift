@@ -1,0 +1,132 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// statectl with several machines, and in a command that it runs itself.
+@Suite(.timeLimit(.minutes(5)))
+struct StatectlInstanceTests {
+    /// Runs two daemons, which are this user's instances `left` and `right` in that environment.
+    private func run(
+        _ body: @escaping @Sendable ([Environment.Key: String?]) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let files = FileManager.default
+            for name in ["statemachine", "a", "b"] {
+                try files.createDirectory(
+                    atPath: "\(directory)/\(name)",
+                    withIntermediateDirectories: true
+                )
+            }
+            for (name, place) in [("left", "a"), ("right", "b")] {
+                try files.createSymbolicLink(
+                    atPath: "\(directory)/statemachine/\(name)",
+                    withDestinationPath: "\(directory)/\(place)/run"
+                )
+            }
+            let environment: [Environment.Key: String?] = [
+                "XDG_RUNTIME_DIR": directory, "STATEMACHINE_RUNTIME_DIRECTORY": nil,
+                // Of some unit in which statectl runs.
+                "RUNTIME_DIRECTORY": "\(directory)/elsewhere",
+            ]
+            _ = try await DaemonProcess.run(in: "\(directory)/a") { left in
+                _ = try await left.ask(\.control, "set ready value=true")
+                _ = try await DaemonProcess.run(in: "\(directory)/b") { _ in
+                    try await body(environment)
+                }
+            }
+        }
+    }
+
+    @Test
+    func severalMachinesAreToldApart() async throws {
+        try await self.run { environment in
+            let both = ["-m", "left", "-m", "right"]
+            let text = try await BuiltProduct.statectl.run(
+                ["get"] + both,
+                environment: environment
+            )
+            let lines = text.output.split(separator: "\n")
+            #expect(lines.map { $0.prefix(19) } == ["left   ready(true) ", "right  ready(false)"])
+            let json = try await BuiltProduct.statectl.run(
+                ["get", "--json"] + both,
+                environment: environment
+            )
+            let objects = try json.output.split(separator: "\n").map { try JSONLine(String($0)) }
+            #expect(objects.map { $0.string("instance") } == ["left", "right"])
+            #expect(objects.map(\.seq) == [1, 0])
+            let stats = try await BuiltProduct.statectl.run(
+                ["stats", "--json"] + both,
+                environment: environment
+            )
+            #expect(stats.output.split(separator: "\n").count == 2)
+        }
+    }
+
+    @Test
+    func oneThatIsNotThereKeepsNoneOfTheOthersFromBeingShown() async throws {
+        try await self.run { environment in
+            let got = try await BuiltProduct.statectl.run(
+                ["get", "-m", "nix", "-m", "right"],
+                environment: environment
+            )
+            #expect(got.status == .exited(69))
+            #expect(got.errors.hasPrefix("statectl: nix: there is no machine \"nix\""))
+            #expect(got.output.hasPrefix("right  ready(false)"))
+            let all = try await BuiltProduct.statectl.run(
+                ["get", "--all"],
+                environment: environment
+            )
+            #expect(all.output.contains("left   ready(true)"), "\(all)")
+            #expect(all.output.contains("right  ready(false)"), "\(all)")
+            let set = try await BuiltProduct.statectl.run(
+                ["set", "ready", "value=true", "-m", "left", "-m", "right"],
+                environment: environment
+            )
+            #expect(set.status == .exited(2))
+            #expect(set.errors.contains("this is about one machine; give --machine once"))
+        }
+    }
+
+    @Test
+    func severalMachinesAreWatchedAtOnce() async throws {
+        try await self.run { environment in
+            let arguments = ["watch", "--json", "-m", "left", "-m", "right"]
+            let status = try await StatectlProcess.run(arguments, environment: environment) {
+                watch in
+                let first = try JSONLine(try await watch.next())
+                let second = try JSONLine(try await watch.next())
+                #expect(
+                    Set([first, second].map { $0.string("instance") }) == ["left", "right"]
+                )
+                let set = try await BuiltProduct.statectl.run(
+                    ["-m", "right", "set", "ready", "value=true"],
+                    environment: environment
+                )
+                #expect(set.status == .exited(0))
+                let change = try JSONLine(try await watch.next())
+                #expect(change.string("instance") == "right")
+                #expect(change.seq == 1)
+                try watch.send(.terminate)
+            }
+            #expect(status == .signaled(15))
+        }
+    }
+
+    @Test
+    func aClientInACommandAsksTheSameDaemon() async throws {
+        try await self.run { environment in
+            let statectl = try BuiltProduct.statectl.path
+            let held = try await BuiltProduct.statectl.run(
+                ["hold", "-m", "left", "--before", "authentication", "--", statectl, "get"],
+                environment: environment
+            )
+            #expect(held.output.hasPrefix("ready(true)"), "\(held)")
+            let watched = try await BuiltProduct.statectl.run(
+                ["watch", "-m", "left", "--count", "1", "--exec", statectl, "get"],
+                environment: environment
+            )
+            #expect(watched.output.hasPrefix("ready(true)"), "\(watched)")
+        }
+    }
+}
