@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 import Testing
 
 @testable import statectl
@@ -17,7 +18,14 @@ import Testing
     }
 
     @Test func countersAndConnectionsAreTablesForPeople() throws {
-        let text = StatsText(style: .plain, userName: { $0 == 0 ? "root" : nil })
+        let text = StatsText(
+            text: LineText(
+                style: .plain,
+                now: WallTime(microseconds: 0),
+                userName: { $0 == 0 ? "root" : nil },
+                localTime: { _ in nil }
+            )
+        )
         #expect(
             text.text(try self.reply()) == """
                 who              door     watches  waits  holds  guards  lag  resyncs  bytes

@@ -23,7 +23,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var from: LineKey { "from" }
     package static var at: LineKey { "at" }
     package static var by: LineKey { "by" }
-    static var cause: LineKey { "cause" }
+    package static var cause: LineKey { "cause" }
     static var cursor: LineKey { "cursor" }
 
     // What declares the states.

@@ -140,17 +140,20 @@ package enum ServerLine {
         }
     }
 
-    /// A reply that says how the machine is, into `writer`, which forgets what it had.
+    /// A reply that says how the machine is, into `writer`, which forgets what it had; `own` and `rest` as in
+    /// ``reply(id:report:own:rest:)``.
     package static func writeReply(
         to writer: inout LineWriter,
         id: RequestID?,
         report: Report,
-        own: (inout LineWriter) -> Void = { _ in }
+        own: (inout LineWriter) -> Void = { _ in },
+        rest: (inout LineWriter) -> Void = { _ in }
     ) {
         writer.line("reply", id: id) { writer in
             writer.bool(.ok, true)
             own(&writer)
             writer.report(report)
+            rest(&writer)
         }
     }
 

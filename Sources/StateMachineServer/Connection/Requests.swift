@@ -159,7 +159,11 @@ struct Requests {
             ServerLine.writeReply(
                 to: &self.server.line,
                 id: request.id,
-                report: self.server.report.counting(self.server.machine.leftMs)
+                report: self.server.report.counting(self.server.machine.leftMs),
+                rest: { writer in
+                    if let by = self.server.origin.by { writer.peer(.by, by) }
+                    if let cause = self.server.origin.cause { writer.string(.cause, cause) }
+                }
             )
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):

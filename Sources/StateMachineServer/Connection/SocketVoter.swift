@@ -40,6 +40,10 @@ final class SocketVoter: @unchecked Sendable {
     /// The line that asked for it.
     let request: [UInt8]
 
+    let terms: Terms
+    /// Since when it has been there.
+    let since: WallTime
+
     /// The question that it has not answered, and that question's number.
     ///
     /// One at a time, since proposals are decided one at a time: a newer one means that the older one
@@ -55,8 +59,23 @@ final class SocketVoter: @unchecked Sendable {
     /// The states before which it is asked.
     let patterns: VoterPatterns
 
+    /// What happens to a proposal of one of those.
+    enum Terms {
+        /// A hold denies it.
+        case block
+        /// A hold has it wait.
+        case delay(maxMs: UInt64)
+        /// A guard is asked.
+        case ask(timeoutMs: UInt64, allowsOnTimeout: Bool)
+    }
+
     /// Whether it is a hold that denies those at once.
-    var isBlocking = false
+    private var isBlocking: Bool {
+        switch self.terms {
+        case .block: true
+        case .delay, .ask: false
+        }
+    }
 
     private var registration: Registration?
 
@@ -66,8 +85,12 @@ final class SocketVoter: @unchecked Sendable {
         peer: Peer,
         why: String?,
         before patterns: PatternList,
+        terms: Terms,
+        since: WallTime,
         request: [UInt8]
     ) {
+        self.terms = terms
+        self.since = since
         self.patterns = VoterPatterns(patterns)
         self.request = request
         self.number = number

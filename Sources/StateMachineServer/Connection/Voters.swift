@@ -51,23 +51,31 @@ final class Voters {
         _ call: HoldCall,
         id: RequestID?,
         _ line: [UInt8],
-        number: UInt64
+        number: UInt64,
+        since: WallTime = .now
     ) throws(WireError) {
         let patience: Patience
+        let terms: SocketVoter.Terms
         switch call.effect {
-        case .block: patience = Patience(limit: nil, whenSilent: .yes)
-        case .delay(let maxMs): patience = .postponing(atMost: .milliseconds(maxMs))
+        case .block: (patience, terms) = (Patience(limit: nil, whenSilent: .yes), .block)
+        case .delay(let maxMs):
+            patience = .postponing(atMost: .milliseconds(maxMs))
+            terms = .delay(maxMs: maxMs)
         }
-        let hold = try self.makeVoter(number, id: id, why: call.why, before: call.before, line)
+        let hold = try self.makeVoter(
+            number,
+            id: id,
+            why: call.why,
+            before: call.before,
+            terms,
+            since: since,
+            line
+        )
         try self.register(hold, .hold(hold.number), patience) { question in
             switch call.effect {
             case .block: _ = question.vote(.no(hold.blockingWhy))
             case .delay: hold.question = (0, question)
             }
-        }
-        switch call.effect {
-        case .block: hold.isBlocking = true
-        case .delay: break
         }
         self.holds.append(hold)
         self.server.voters[hold.number] = self
@@ -86,13 +94,22 @@ final class Voters {
         _ call: GuardCall,
         id: RequestID?,
         _ line: [UInt8],
-        number: UInt64
+        number: UInt64,
+        since: WallTime = .now
     ) throws(WireError) {
         let patience = Patience(
             limit: .milliseconds(call.patienceMs),
             whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
         )
-        let voter = try self.makeVoter(number, id: id, why: call.why, before: call.before, line)
+        let voter = try self.makeVoter(
+            number,
+            id: id,
+            why: call.why,
+            before: call.before,
+            .ask(timeoutMs: call.patienceMs, allowsOnTimeout: call.allowsOnTimeout),
+            since: since,
+            line
+        )
         let voters = NIOLoopBound(self, eventLoop: self.server.loop)
         try self.register(voter, .guard(voter.number), patience) { question in
             voters.value.put(question, to: voter, leftMs: call.patienceMs)
@@ -151,6 +168,8 @@ final class Voters {
         id: RequestID?,
         why: String?,
         before patterns: PatternList,
+        _ terms: SocketVoter.Terms,
+        since: WallTime,
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
         guard !self.outbox.isClosed else {
@@ -163,6 +182,8 @@ final class Voters {
             peer: self.peer,
             why: why,
             before: patterns,
+            terms: terms,
+            since: since,
             request: line
         )
         if let next = self.server.nextSchema { voter.patterns.expect(next) }
@@ -226,6 +247,11 @@ final class Voters {
     /// The hold of that number; nil if it is none.
     func hold(_ number: UInt64) -> SocketVoter? { self.holds.first { $0.number == number } }
 
+    /// The hold or guard of that number.
+    subscript(_ number: UInt64) -> SocketVoter? {
+        self.hold(number) ?? self.guards.first { $0.number == number }
+    }
+
     private func end(_ number: UInt64) {
         self.server.voters[number] = nil
         for voter in self.holds + self.guards where voter.number == number { voter.end() }
@@ -262,10 +288,11 @@ final class Voters {
     /// Takes up a hold or a guard of the last process.
     func goOn(with request: Request, of voter: HandOverRecord.Voter) throws(WireError) {
         let line = Array(voter.request)
+        let since = voter.since ?? .now
         if case .hold(let call) = request.call {
-            try self.place(call, id: request.id, line, number: voter.number)
+            try self.place(call, id: request.id, line, number: voter.number, since: since)
         } else if case .guard(let call) = request.call {
-            try self.place(call, id: request.id, line, number: voter.number)
+            try self.place(call, id: request.id, line, number: voter.number, since: since)
         }
     }
 }

@@ -87,6 +87,16 @@ public struct ServerLimits: Hashable, Sendable {
     /// user together cost the daemon some percent of its time.
     static let beatMs = RequestLimits.leastBeatMs
 
+    /// Holds, and as many guards, that `stats` names.
+    ///
+    /// 64: more than people read; the rest is counted.
+    static let votersShown = 64
+
+    /// Bytes of patterns that it shows of one of them.
+    ///
+    /// 1024: some twenty; so an answer has 128 KiB of them at most.
+    static let patternBytesShown = 1024
+
     /// How soon a client may come back after a restart, in milliseconds.
     ///
     /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).

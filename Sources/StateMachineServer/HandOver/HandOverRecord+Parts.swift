@@ -68,7 +68,11 @@ extension PendingWait {
 
 extension SocketVoter {
     var record: HandOverRecord.Voter {
-        HandOverRecord.Voter(number: self.number, request: Data(self.request))
+        HandOverRecord.Voter(
+            number: self.number,
+            request: Data(self.request),
+            since: self.since
+        )
     }
 }
 

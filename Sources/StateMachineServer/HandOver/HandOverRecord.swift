@@ -1,4 +1,5 @@
 import FoundationEssentials
+import StateMachineCore
 import StateMachineProtocol
 
 /// What a process leaves to the next about the connections that it leaves with the service manager.
@@ -77,6 +78,8 @@ struct HandOverRecord: Codable, Equatable {
     struct Voter: Codable, Equatable {
         var number: UInt64
         var request: Data
+        /// Since when it has been there; nil from a process that did not say.
+        var since: WallTime?
     }
 
     var version = Self.currentVersion

@@ -11,9 +11,31 @@ extension StateServer {
                 writer.number("uptimeMs", self.uptimeMs)
                 writer.json("counters", self.counters.json)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
+                self.writeVoters(to: &writer)
                 writer.number(.seq, self.report.seq)
             }
         )
+    }
+
+    /// Who may keep which states from being entered, where anybody may.
+    private func writeVoters(to writer: inout LineWriter) {
+        var (holds, guards) = ([SocketVoter](), [SocketVoter]())
+        for number in self.voters.keys.sorted() {
+            guard let voter = self.voters[number]?[number] else { continue }
+            switch voter.terms {
+            case .block, .delay: holds.append(voter)
+            case .ask: guards.append(voter)
+            }
+        }
+        let most = ServerLimits.votersShown
+        if !holds.isEmpty {
+            writer.objects("holds", holds.prefix(most)) { $1.writeRow(to: &$0) }
+        }
+        if !guards.isEmpty {
+            writer.objects("guards", guards.prefix(most)) { $1.writeRow(to: &$0) }
+        }
+        let others = max(0, holds.count - most) + max(0, guards.count - most)
+        if others > 0 { writer.number(.more, others) }
     }
 
     /// What follows the changes in an answer to `history`.
@@ -37,6 +59,44 @@ extension StateServer {
             },
             rest: resync
         )
+    }
+}
+
+extension SocketVoter {
+    /// One row of `stats`.
+    fileprivate func writeRow(to writer: inout LineWriter) {
+        switch self.terms {
+        case .block, .delay: writer.number(.hold, self.number)
+        case .ask: writer.number(.guard, self.number)
+        }
+        writer.number("uid", self.peer.uid)
+        writer.number("pid", self.peer.pid)
+        switch self.terms {
+        case .block: writer.string("mode", "block")
+        case .delay(let maxMs):
+            writer.string("mode", "delay")
+            writer.number("maxMs", maxMs)
+        case .ask(let timeoutMs, let allowsOnTimeout):
+            writer.number("timeoutMs", timeoutMs)
+            writer.string("onTimeout", allowsOnTimeout ? "allow" : "deny")
+        }
+        if let why { writer.string("why", why) }
+        let (shown, others) = self.shownPatterns
+        writer.json("before", .array(shown))
+        if others > 0 { writer.number(.more, others) }
+        writer.time("at", self.since)
+    }
+
+    /// As many of its patterns as an answer has room for, and how many there are beside them.
+    private var shownPatterns: (shown: [JSONValue], others: Int) {
+        var (shown, room) = ([JSONValue](), ServerLimits.patternBytesShown)
+        let patterns = self.patterns.patterns.patterns
+        for pattern in patterns {
+            room -= pattern.written.description.utf8.count
+            guard room >= 0 else { break }
+            shown.append(pattern.written)
+        }
+        return (shown, patterns.count - shown.count)
     }
 }
 

@@ -48,6 +48,9 @@ final class StateServer: @unchecked Sendable {
     /// Where the machine is, as far as the ring knows.
     @exclusivity(unchecked) private(set) var snapshot: EncodedSnapshot
 
+    /// Who brought it there, and why, as far as that is known.
+    @exclusivity(unchecked) private(set) var origin: (by: Peer?, cause: String?) = (nil, nil)
+
     /// What has declared the machine since this process has served it, in order; none of states that the
     /// program has in it.
     @exclusivity(unchecked) private(set) var declared: [Declared] = []
@@ -128,6 +131,19 @@ final class StateServer: @unchecked Sendable {
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
         self.turns.outOfPatience = { self.leaveBehind() }
+        if let past, start.seq > 0 { self.learnOrigin(of: start.seq, from: past) }
+    }
+
+    /// Reads who brought the machine where it was when the server began.
+    private func learnOrigin(of seq: UInt64, from past: Past) {
+        past.read(after: seq - 1, for: self.ownPeer.uid) { transitions in
+            (transitions.first?.by, transitions.first?.cause)
+        } done: { finding in
+            guard let (by, cause) = finding.following(seq - 1), self.snapshot.seq == seq else {
+                return
+            }
+            self.origin = (by, cause)
+        }
     }
 
     // MARK: - Changes
@@ -156,6 +172,7 @@ final class StateServer: @unchecked Sendable {
             cause: cause
         )
         self.line.withBytes { self.ring.append(entered, line: $0) }
+        self.origin = (by, cause)
         self.counters.changes.add()
         guard !self.waits.isEmpty else { return }
         for wait in self.waits.take(endedBy: entered.state) {

@@ -50,6 +50,8 @@ struct Statectl: AsyncParsableCommand {
     @OptionGroup var options: SharedOptions
 
     func run() async throws {
+        // Who types nothing else wants to see something.
+        if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
                 + "stats, status, machines, hold, release, guard, check, try, graph, replay or schema"

@@ -33,9 +33,7 @@ struct StatsCommand: AsyncParsableCommand {
                 let text = PrometheusText.text(reply, RunnerState(in: client.directory))
                 try StandardOutput.offer(text)
             } else {
-                try target.print(reply) { text in
-                    StatsText(style: text.style, userName: text.userName).text(reply)
-                }
+                try target.print(reply) { StatsText(text: $0).text(reply) }
             }
         }
     }

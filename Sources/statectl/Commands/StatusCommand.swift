@@ -4,33 +4,70 @@ import StateMachineClient
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the state, what runs in it, and what failed last.",
+        abstract:
+            "Show the state, who brought it about, what is kept from happening and by whom, who watches.",
         discussion: """
+            Shows since when it is that state, by whom and why; which holds and guards stand before which states; who \
+            watches and how many changes behind; and what runs in the state and what failed last. This is what \
+            statectl shows on a terminal without a command, too.
+
             What runs is what statemachine-runner says; one that is gone, or was never there, is said so. With --json \
-            one object: state, data, seq, at, stay, due, and runner, which is null or has pid, isThere, running, next, \
-            lastFailure and commands.
+            one object: state, data, seq, at, stay, due, by, cause, holds, guards, watching, and runner, which is null \
+            or has pid, isThere, running, next, lastFailure and commands.
             """
     )
 
     @OptionGroup var options: SharedOptions
 
-    func run() async throws {
-        let client = try self.options.client
+    func run() async throws { try await Self.show(self.options) }
+
+    /// Shows it.
+    static func show(_ options: SharedOptions) async throws {
+        let client = try options.client
         let reply = try await client.reply(to: .get)
-        guard reply.isOK == true else { try self.options.refuse(reply) }
-        let runner = RunnerState(in: client.directory)
-        guard self.options.json else {
-            return try StandardOutput.offer(
-                StatusText(text: self.options.text).text(reply, runner)
-            )
-        }
-        try StandardOutput.offer(Self.object(reply, runner).description)
+        guard reply.isOK == true else { try options.refuse(reply) }
+        let stats = try await client.reply(to: .stats)
+        guard stats.isOK == true else { try options.refuse(stats) }
+        let status = MachineStatus(
+            state: reply,
+            stats: stats,
+            runner: RunnerState(in: client.directory)
+        )
+        try StandardOutput.offer(
+            options.json
+                ? status.object.description : StatusText(text: options.text).text(status)
+        )
+    }
+}
+
+/// What there is to know of a machine at a moment.
+struct MachineStatus {
+    /// The answer to `get`.
+    let state: Line
+    /// The answer to `stats`.
+    let stats: Line
+    let runner: RunnerState?
+
+    /// The rows of those who watch.
+    var watching: [JSONValue] {
+        (self.stats["connections"]?.elements ?? []).filter { ($0["watches"]?.integer ?? 0) > 0 }
     }
 
-    private static func object(_ reply: Line, _ runner: RunnerState?) -> JSONValue {
-        let keys = ["state", "data", "seq", "at", "stay", "due"]
-        let state = keys.compactMap { key in reply[key].map { JSONMember(key, $0) } }
-        return .object(state + [JSONMember("runner", runner?.object ?? .null)])
+    var holds: [JSONValue] { self.stats["holds"]?.elements ?? [] }
+
+    var guards: [JSONValue] { self.stats["guards"]?.elements ?? [] }
+
+    /// All of it.
+    var object: JSONValue {
+        let keys = ["state", "data", "seq", "at", "stay", "due", "by", "cause"]
+        return .object(
+            keys.compactMap { key in self.state[key].map { JSONMember(key, $0) } } + [
+                JSONMember("holds", .array(self.holds)),
+                JSONMember("guards", .array(self.guards)),
+                JSONMember("watching", .array(self.watching)),
+                JSONMember("runner", self.runner?.object ?? .null),
+            ]
+        )
     }
 }
 

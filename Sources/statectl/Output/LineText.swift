@@ -87,11 +87,17 @@ struct LineText {
         return parts
     }
 
+    /// Who is on the other end of a connection, of an object with `uid` and `pid`: `root (812)`.
+    func peer(_ row: JSONValue) -> String {
+        let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
+        let name = uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
+        return "\(name) (\(row["pid"]?.shortText ?? "?"))"
+    }
+
     private func origin(_ line: Line) -> [String] {
         var parts: [String] = []
-        if let by = line.by {
-            let user = self.userName(by.uid)?.printable ?? "uid \(by.uid)"
-            parts.append(self.aside("by \(user) (\(by.pid))"))
+        if let by = line[.by] {
+            parts.append(self.aside("by \(self.peer(by))"))
         }
         if let cause = line.cause { parts.append(cause.printable) }
         return parts

@@ -11,12 +11,14 @@ struct StatsText {
         "bytes": "bytes sent",
     ]
 
-    let style: Style
-    let userName: (UInt32) -> String?
+    let text: LineText
+
+    private var style: Style { self.text.style }
 
     /// Several lines, without the last one's newline.
     func text(_ reply: Line) -> String {
         var lines = self.connections(reply["connections"]?.elements ?? [])
+        lines += self.voters(reply)
         let counters = (reply["counters"]?.members ?? []).map { member in
             (Self.names[member.key] ?? member.key.printable, member.value.shortText)
         }
@@ -36,7 +38,7 @@ struct StatsText {
     private func connections(_ rows: [JSONValue]) -> [String] {
         let head = ["who", "door"] + Self.columns
         let cells = rows.map { row in
-            [self.peer(row), row["door"]?.shortText ?? "?"]
+            [self.text.peer(row), row["door"]?.shortText ?? "?"]
                 + Self.columns.map { row[$0]?.shortText ?? "?" }
         }
         let widths = head.indices.map { column in
@@ -52,10 +54,12 @@ struct StatsText {
         return [self.style.text(line(head), as: .label)] + cells.map(line)
     }
 
-    private func peer(_ row: JSONValue) -> String {
-        let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
-        let name = uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
-        return "\(name) (\(row["pid"]?.shortText ?? "?"))"
+    /// The holds and guards, if there are any.
+    private func voters(_ reply: Line) -> [String] {
+        let rows = (reply["holds"]?.elements ?? []) + (reply["guards"]?.elements ?? [])
+        guard !rows.isEmpty else { return [] }
+        let others = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
+        return [""] + rows.map(VoterText(text: self.text).text) + others
     }
 
     private func age(_ reply: Line) -> String {

@@ -1,17 +1,31 @@
 import StateMachineClient
 import StateMachineCore
 
-/// A machine and what runs in it, as people are shown it: a line for each thing, with its name before it.
+/// A machine, what is kept from happening to it, who watches and what runs in it, as people are shown it: a line for
+/// each thing, with its name before it.
 struct StatusText {
+    /// Those who watch that are named.
+    ///
+    /// 10: more are a crowd, and counted.
+    private static let watchersShown = 10
+
     let text: LineText
 
     /// Several lines, without the last one's newline.
-    func text(_ reply: Line, _ runner: RunnerState?) -> String {
-        var rows = [("state", self.text.report(reply))]
+    func text(_ status: MachineStatus) -> String {
+        let runner = status.runner
+        var rows = [("state", self.text.report(status.state))]
+        let voters = VoterText(text: self.text)
+        rows += status.holds.map { ("held", voters.text($0)) }
+        rows += status.guards.map { ("guarded", voters.text($0)) }
+        if let others = status.stats["more"]?.integer {
+            rows.append(("", self.text.aside("and \(others) more holds and guards")))
+        }
+        rows += self.watching(status.watching).map { ("watching", $0) }
         if let running = runner?.json["running"] {
             rows.append(("running", self.command(running, "since", "for")))
         }
-        if let waiting = runner?.waiting(reply) {
+        if let waiting = runner?.waiting(status.state) {
             let changes = waiting == 1 ? "1 change" : "\(waiting) changes"
             rows.append(("waiting", "the hooks of \(changes)"))
         }
@@ -26,12 +40,28 @@ struct StatusText {
             let end = failure["end"]?.string?.printable ?? "?"
             rows.append(("failed", "\(self.command(failure, "at", nil)): \(end)"))
         }
-        rows.append(("runner", self.runner(runner)))
+        if runner != nil || status.state.stay != nil {
+            rows.append(("runner", self.runner(runner)))
+        }
         let width = rows.map(\.0.count).max() ?? 0
         return rows.map { name, value in
             "\(self.text.style.text(name.padded(to: width), as: .label))   \(value)"
         }
         .joined(separator: "\n")
+    }
+
+    /// Who watches, the slowest first.
+    private func watching(_ rows: [JSONValue]) -> [String] {
+        func lag(_ row: JSONValue) -> Int64 { row["lag"]?.integer ?? 0 }
+        let sorted = rows.sorted { lag($0) > lag($1) }
+        var shown = sorted.prefix(Self.watchersShown).map { row in
+            let place = lag(row) == 0 ? "up to date" : "\(lag(row)) behind"
+            return "\(self.text.peer(row))   \(self.text.aside(place))"
+        }
+        if sorted.count > shown.count {
+            shown.append(self.text.aside("and \(sorted.count - shown.count) others"))
+        }
+        return shown
     }
 
     private func runner(_ runner: RunnerState?) -> String {

@@ -1,0 +1,37 @@
+import StateMachineClient
+import StateMachineCore
+
+/// A hold or a guard as people are shown it, of a row of the answer to `stats`.
+struct VoterText {
+    let text: LineText
+
+    /// `ready   hold 7 by root (812), for 3 min   backup runs`.
+    func text(_ row: JSONValue) -> String {
+        let patterns = (row["before"]?.elements ?? []).map { $0.string ?? $0.description }
+        let others = row["more"]?.integer.map { ["and \($0) more"] } ?? []
+        let states = (patterns + others).joined(separator: ", ").printable
+        var parts = [self.text.style.text(states, as: .state), self.text.aside(self.who(row))]
+        if let why = row["why"]?.string { parts.append(why.printable) }
+        return parts.joined(separator: "   ")
+    }
+
+    private func who(_ row: JSONValue) -> String {
+        let hold = row["hold"]
+        let number = (hold ?? row["guard"])?.shortText ?? "?"
+        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.peer(row))"
+        if let at = row["at"]?.string.flatMap({ WallTime(rfc3339: $0) }) {
+            let seconds = (self.text.now.microseconds - at.microseconds) / 1_000_000
+            words += ", for \(LineText.span(max(0, seconds)))"
+        }
+        return words + self.terms(row)
+    }
+
+    /// What is not as it mostly is.
+    private func terms(_ row: JSONValue) -> String {
+        switch (row["mode"]?.string, row["onTimeout"]?.string) {
+        case ("delay", _): ", delays \(row["maxMs"]?.shortText ?? "?") ms at most"
+        case (_, "deny"): ", denies if silent for \(row["timeoutMs"]?.shortText ?? "?") ms"
+        default: ""
+        }
+    }
+}
