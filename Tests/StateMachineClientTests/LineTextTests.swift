@@ -30,7 +30,7 @@ import Testing
     }
 
     private func event(_ line: String, _ style: Style = .plain) throws -> String? {
-        self.text(style).event(try Line.of(line))
+        self.text(style).event(try Line.of(line), in: Columns(width: nil))
     }
 
     @Test func aStateIsShownWithItsAgeAndNumber() throws {
@@ -157,6 +157,55 @@ import Testing
         #expect(
             self.text().end(ofHistory: old, at: nil, order: .newest)
                 == "— the daemon was restarted; changes may have been missed"
+        )
+    }
+
+    /// What lines are shown as, one below the other, on a terminal of so many columns.
+    private func rows(_ lines: [String], on width: Int) throws -> [String] {
+        var text = self.text()
+        text.width = width
+        let columns = Columns(width: width)
+        return try lines.compactMap { text.event(try Line.of($0), in: columns) }
+    }
+
+    @Test(arguments: [40, 60, 80, 100, 200])
+    func nothingIsLongerThanATerminalIsWide(width: Int) throws {
+        let long = Self.change.replacing("login", with: String(repeating: "long ", count: 50))
+        let resync = #"{"type":"state",\#(Self.active),"resync":"lagged","missed":5077}"#
+        for row in try self.rows([Self.change, long, resync], on: width) {
+            for line in row.split(separator: "\n") {
+                #expect(String(line).columns <= width, "\(line)")
+            }
+        }
+    }
+
+    @Test func columnsGrowWithWhatComesAndStay() throws {
+        let wide = Self.change.replacing(#""value":true"#, with: #""value":"a-rather-long-one""#)
+        let rows = try self.rows([Self.change, wide, Self.change], on: 100)
+        let was = "was authentication(phase…  by root (4711)  login"
+        #expect(
+            rows == [
+                "21:55:04.000  #42     ready(true)           \(was)",
+                "21:55:04.000  #42     ready(a-rather-long-one)  \(was)",
+                "21:55:04.000  #42     ready(true)               \(was)",
+            ]
+        )
+    }
+
+    @Test func aNarrowTerminalShowsWhatAndWhy() throws {
+        let rows = try self.rows([Self.change], on: 40)
+        #expect(rows == ["21:55:04  #42  ready(true)  login\n          by root (4711)"])
+    }
+
+    @Test func anAnswerThatHasNoRoomStandsOnSeveralLines() throws {
+        var text = self.text()
+        text.width = 40
+        let line = try Line.of(#"{"type":"reply","ok":true,\#(Self.active),"cause":"a long one"}"#)
+        #expect(
+            text.report(line) == """
+                authentication(phase: active)   12 s ago
+                    #41   a long one
+                """
         )
     }
 

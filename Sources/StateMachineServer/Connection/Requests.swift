@@ -160,10 +160,7 @@ struct Requests {
                 to: &self.server.line,
                 id: request.id,
                 report: self.server.report.counting(self.server.machine.leftMs),
-                rest: { writer in
-                    if let by = self.server.origin.by { writer.peer(.by, by) }
-                    if let cause = self.server.origin.cause { writer.string(.cause, cause) }
-                }
+                rest: { self.server.writeOrigin(of: self.server.snapshot.seq, to: &$0) }
             )
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):

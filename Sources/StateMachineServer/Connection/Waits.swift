@@ -315,7 +315,10 @@ final class Waits {
                     id: wait.id,
                     report: report,
                     own: { $0.json("matched", pattern.written) },
-                    rest: { $0.resync(wait.resync) }
+                    rest: { writer in
+                        self.server.writeOrigin(of: report.seq, to: &writer)
+                        writer.resync(wait.resync)
+                    }
                 ),
                 replies: 1
             )

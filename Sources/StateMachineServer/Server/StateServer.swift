@@ -49,7 +49,7 @@ final class StateServer: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var snapshot: EncodedSnapshot
 
     /// Who brought it there, and why, as far as that is known.
-    @exclusivity(unchecked) private(set) var origin: (by: Peer?, cause: String?) = (nil, nil)
+    @exclusivity(unchecked) private var origin: (by: Peer?, cause: String?) = (nil, nil)
 
     /// What has declared the machine since this process has served it, in order; none of states that the
     /// program has in it.
@@ -207,6 +207,13 @@ final class StateServer: @unchecked Sendable {
             epoch: self.epoch,
             stay: snapshot.stay
         )
+    }
+
+    /// Writes who brought the machine to that place, and why, if it is where it is now.
+    func writeOrigin(of seq: UInt64, to writer: inout LineWriter) {
+        guard seq == self.snapshot.seq else { return }
+        if let by = self.origin.by { writer.peer(.by, by) }
+        if let cause = self.origin.cause { writer.string(.cause, cause) }
     }
 
     /// Where a reader with that cursor goes on.

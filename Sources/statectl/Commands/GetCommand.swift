@@ -9,13 +9,17 @@ struct GetCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
+    @OptionGroup var format: FormatOption
+
     @OptionGroup var machines: SeveralMachines
+
+    func validate() throws { try self.format.check(beside: self.options) }
 
     func run() async throws {
         try await self.machines.targets(self.options).each { target in
             let reply = try await target.options.client.reply(to: .get)
             guard reply.isOK == true else { try target.options.refuse(reply) }
-            try target.print(reply) { $0.report(reply) }
+            try self.format.print(reply, target) { $0.report(reply) }
         }
     }
 }

@@ -8,7 +8,7 @@ struct HistoryCommand: AsyncParsableCommand {
         abstract: "Show what has happened, the newest change first.",
         usage: """
             statectl history [PATTERN …] [-n N] [-f] [--since WHEN] [--until WHEN] [--by USER] [--cause TEXT] \
-            [--oldest-first]
+            [--oldest-first] [--format TEXT]
             """,
         discussion: """
             WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), how long ago (30s, 1h, 2d), \
@@ -18,6 +18,10 @@ struct HistoryCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var options: SharedOptions
+
+    @OptionGroup var machines: SeveralMachines
+
+    @OptionGroup var format: FormatOption
 
     @Argument(
         help: ArgumentHelp("Only states that match one of these.", valueName: "pattern"),
@@ -53,6 +57,7 @@ struct HistoryCommand: AsyncParsableCommand {
     var oldestFirst = false
 
     func validate() throws {
+        try self.format.check(beside: self.options)
         guard !self.follow || self.until == nil else {
             throw ValidationError("-f goes on, and --until ends; give one")
         }
@@ -62,12 +67,28 @@ struct HistoryCommand: AsyncParsableCommand {
 
     func run() async throws {
         let search = try self.search()
-        let run = HistoryRun(client: try self.options.client, search: search, options: self.options)
         let count = self.limit ?? .atMost(StandardOutput.isTerminal ? 20 : 1000)
-        if self.follow {
-            try await run.follow(count)
-        } else {
-            try await run.show(count, order: self.oldestFirst ? .oldest : .newest)
+        let targets = try self.machines.targets(self.options)
+        guard targets.count == 1 || !self.follow else {
+            throw ValidationError("-f is about one machine; statectl watch follows several")
+        }
+        try await targets.each { target in
+            let printer = LinePrinter(
+                options: target.options,
+                mark: target.mark,
+                format: try self.format.parsed
+            )
+            let run = HistoryRun(
+                client: try target.options.client,
+                search: search,
+                options: target.options,
+                printer: printer
+            )
+            if self.follow {
+                try await run.follow(count)
+            } else {
+                try await run.show(count, order: self.oldestFirst ? .oldest : .newest)
+            }
         }
     }
 

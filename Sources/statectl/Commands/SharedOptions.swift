@@ -130,7 +130,8 @@ extension SharedOptions {
             style: style,
             now: .now,
             userName: Users.name,
-            localTime: { LocalTime($0, inUTC: self.utc) }
+            localTime: { LocalTime($0, inUTC: self.utc) },
+            width: StandardOutput.columns
         )
     }
 

@@ -18,6 +18,8 @@ struct WaitCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
+    @OptionGroup var format: FormatOption
+
     @Argument(
         help: ArgumentHelp("States to wait for.", valueName: "pattern"),
         completion: .patterns
@@ -54,6 +56,7 @@ struct WaitCommand: AsyncParsableCommand {
     var noWait = false
 
     func validate() throws {
+        try self.format.check(beside: self.options)
         guard !self.patterns.isEmpty else {
             throw ValidationError(
                 "name the states to wait for: statectl wait PATTERN … [--fail PATTERN …]"
@@ -96,13 +99,18 @@ struct WaitCommand: AsyncParsableCommand {
             reconnected: { StandardError.write("statectl: connected") }
         )
         guard reply.isOK == true else { try self.options.refuse(reply) }
-        try self.options.print(reply) { $0.report(reply) }
+        try self.show(reply)
+    }
+
+    private func show(_ line: Line) throws {
+        let target = MachineTarget(options: self.options, mark: nil)
+        try self.format.print(line, target) { $0.report(line) }
     }
 
     private func finish(_ wait: LastingWait) async throws {
         do {
             switch try await wait.run() {
-            case .lasted(let line): try self.options.print(line) { $0.report(line) }
+            case .lasted(let line): try self.show(line)
             case .failed(let line):
                 if self.options.json { try StandardOutput.offer(line.text) }
                 let state = line.state?.text ?? "a state"

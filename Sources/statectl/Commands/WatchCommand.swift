@@ -38,6 +38,8 @@ struct WatchCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SharedOptions
 
+    @OptionGroup var format: FormatOption
+
     @OptionGroup var machines: SeveralMachines
 
     @Argument(
@@ -118,6 +120,10 @@ struct WatchCommand: AsyncParsableCommand {
                 "\(name) is about a command: statectl watch \(name) --exec COMMAND …"
             )
         }
+        try self.format.check(beside: self.options)
+        guard self.format.format == nil || self.exec.isEmpty else {
+            throw ValidationError("--format is about what is shown, and with --exec nothing is")
+        }
         guard self.each || !self.retry else {
             throw ValidationError(
                 "--retry is for --each; without it the next change runs the command"
@@ -197,7 +203,11 @@ struct WatchCommand: AsyncParsableCommand {
         }
         var run = WatchRun(
             watch: self.watch(client, since: since),
-            printer: LinePrinter(options: target.options, mark: target.mark)
+            printer: LinePrinter(
+                options: target.options,
+                mark: target.mark,
+                format: try self.format.parsed
+            )
         )
         (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
         run.tellsOfDaemon = self.gone || self.patterns.isEmpty

@@ -1,10 +1,18 @@
 import StateMachineClient
 
-/// Shows a watch's lines on standard output: as they are, or as text for people.
+/// Shows the lines of a watch or a history on standard output: as they are, as text for people, or as was asked for.
 struct LinePrinter: Sendable {
     let options: SharedOptions
     /// What its lines are marked with; nil where there is one machine.
     var mark: MachineMark?
+    /// What is shown of each line; nil for what people are shown.
+    var format: LineFormat?
+    /// Those of the lines that were shown.
+    private let columns = Columns(width: StandardOutput.columns)
+
+    init(options: SharedOptions, mark: MachineMark? = nil, format: LineFormat? = nil) {
+        (self.options, self.mark, self.format) = (options, mark, format)
+    }
 
     /// Shows a line if there is anything in it that was asked for.
     func show(_ line: Line) throws(OutputError) {
@@ -12,28 +20,69 @@ struct LinePrinter: Sendable {
             if line.isSelected || line.resync != nil || line.kind != .state {
                 try self.write(json: line)
             }
-        } else if let text = self.options.text.event(line) {
+        } else if let format = self.format {
+            if let notice = self.text.notice(line) { StandardError.write("statectl: \(notice)") }
+            guard line.isSelected, let event = WatchEvent(line) else { return }
+            try self.write(line, event, format)
+        } else if let text = self.text.event(line, in: self.columns) {
             try self.write(text)
         }
     }
 
     /// Shows that the daemon has gone.
     func gone(_ error: ClientError) throws(OutputError) {
+        if self.options.json, case .dismissed(let farewell) = error {
+            try self.write(json: farewell)
+        }
+        guard let line = PresenceLine.gone(error) else { return }
         if self.options.json {
-            if case .dismissed(let farewell) = error { try self.write(json: farewell) }
-            if let line = PresenceLine.gone(error) { try self.write(json: line) }
+            try self.write(json: line)
+        } else if let format = self.format {
+            // With nothing in it of the state, which is not known.
+            try self.write(line, .gone, format)
         } else {
-            try self.write(self.options.text.gone(error))
+            try self.write(self.text.gone(error))
         }
     }
 
-    /// Shows that it has come back.
+    /// Shows that it has come back, in a state that the next line of a state, or of a replay's end, is to tell.
     func back() throws(OutputError) {
+        guard let line = PresenceLine.back else { return }
         if self.options.json {
-            if let line = PresenceLine.back { try self.write(json: line) }
-        } else {
-            try self.write(self.options.text.back)
+            try self.write(json: line)
+        } else if self.format == nil {
+            try self.write(self.text.back)
         }
+    }
+
+    /// Shows the state in which it has come back where no other line does.
+    func back(in line: Line) throws(OutputError) {
+        guard !self.options.json, let format = self.format, line.kind == .live, line.isSelected
+        else { return }
+        try self.write(line, .back, format)
+    }
+
+    /// Shows the end of a history, of which people are told that, if anything.
+    func end(_ reply: Line, as text: String?) throws(OutputError) {
+        if self.options.json {
+            try self.write(json: reply)
+        } else if let text {
+            if self.format == nil {
+                try self.write(text)
+            } else {
+                StandardError.write("statectl: \(text)")
+            }
+        }
+    }
+
+    // MARK: - Writing
+
+    private var text: LineText {
+        var text = self.options.text
+        if let width = text.width, let mark = self.mark {
+            text.width = max(0, width - mark.columns)
+        }
+        return text
     }
 
     private func write(json line: Line) throws(OutputError) {
@@ -42,5 +91,32 @@ struct LinePrinter: Sendable {
 
     private func write(_ text: String) throws(OutputError) {
         try StandardOutput.write(self.mark?.marked(text: text, self.options.text) ?? text)
+    }
+
+    private func write(
+        _ line: Line,
+        _ event: WatchEvent,
+        _ format: LineFormat
+    ) throws(OutputError) {
+        let text = format.text(
+            line,
+            event: event.rawValue,
+            instance: self.mark?.name,
+            self.options.text
+        )
+        try StandardOutput.write(text)
+    }
+}
+
+extension WatchEvent {
+    /// What a line tells of; nil if it tells of nothing that has happened.
+    init?(_ line: Line) {
+        switch line.kind {
+        case .state: self = .state
+        case .change: self = .change
+        case .beat: self = .beat
+        case .other where StuckLine.isOne(line): self = .stuck
+        case .reply, .live, .declared, .ask, .bye, .other: return nil
+        }
     }
 }

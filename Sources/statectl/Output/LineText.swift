@@ -3,35 +3,53 @@ import StateMachineCore
 
 /// What people are shown of a line; depends on nothing but what it holds.
 struct LineText {
-    /// Columns that states are filled up to, so that what follows stands in line.
-    ///
-    /// 32: `authentication(phase: failure)` and a space. Longer ones push the rest to the right.
-    private static let stateWidth = 32
-
     let style: Style
     let now: WallTime
     let userName: (UInt32) -> String?
     let localTime: (WallTime) -> LocalTime?
+    /// Columns of the terminal; nil where a line has no end.
+    var width: Int?
 
-    /// The line as an answer: `authentication(phase: active)   12 s ago   #41`.
+    /// The line as an answer: `authentication(phase: active)   12 s ago   #41`; on several lines where one has no room.
     func report(_ line: Line, _ remark: String? = nil) -> String {
-        var parts = [line.state.map { self.state($0) } ?? ""]
-        if let remark { parts.append(remark) }
-        if let at = line.at { parts.append(self.aside(Self.age(of: at, at: self.now))) }
-        if let seq = line.seq { parts.append(self.aside("#\(seq)")) }
-        if let due = line.due { parts.append(self.aside(self.due(due))) }
-        return (parts + self.origin(line)).joined(separator: "   ")
+        self.wrapped(self.parts(of: line, remark))
+    }
+
+    /// What there is to say of a line as an answer.
+    func parts(of line: Line, _ remark: String? = nil) -> [StyledText] {
+        var parts = [line.state.map { self.styled($0) } ?? StyledText()]
+        if let remark { parts.append(StyledText(remark)) }
+        if let at = line.at {
+            parts.append(StyledText(Self.age(of: at, at: self.now), as: .aside))
+        }
+        if let seq = line.seq { parts.append(StyledText("#\(seq)", as: .aside)) }
+        if let due = line.due { parts.append(StyledText(self.due(due), as: .aside)) }
+        return parts + self.origin(line)
+    }
+
+    /// Parts with spaces between them, on as many lines as it takes; `indent` is for all but the first.
+    func wrapped(_ parts: [StyledText], indent: Int = 4) -> String {
+        guard let width else { return parts.joined(separator: "   ").text(self.style) }
+        return parts.wrapped(separator: "   ", to: width, indent: indent).map {
+            $0.text(self.style)
+        }
+        .joined(separator: "\n")
     }
 
     /// One line of a watch; nil if there is nothing in it for people.
-    func event(_ line: Line) -> String? {
+    ///
+    /// - Parameters:
+    ///   - line: the line.
+    ///   - columns: those of the lines before it.
+    /// - Returns: the text, without a newline.
+    func event(_ line: Line, in columns: Columns) -> String? {
         switch line.kind {
         case .state where !line.isSelected: self.notice(line).map { self.marked($0, as: .notice) }
         case .beat where !line.isSelected: self.marked("— still none of these", as: .aside)
-        case .state, .change, .beat: self.row(line)
+        case .state, .change, .beat: RowText(text: self, columns: columns).text(line)
         case .live: self.aside("— up to date at #\(line.seq.map(String.init) ?? "?")")
         case .declared: self.aside(self.declared(line))
-        case .other where StuckLine.isOne(line): self.row(line)
+        case .other where StuckLine.isOne(line): RowText(text: self, columns: columns).text(line)
         case .reply, .ask, .bye, .other: nil
         }
     }
@@ -46,45 +64,14 @@ struct LineText {
 
     /// A line of a watch that is about now and about no state.
     private func marked(_ text: String, as role: Style.Role) -> String {
-        let time = self.localTime(self.now).map { self.aside($0.time) + "  " } ?? ""
-        return time + self.style.text(text, as: role)
+        let time = self.localTime(self.now).map { StyledText($0.time + "  ", as: .aside) }
+        let line = (time ?? StyledText()) + StyledText(text, as: role)
+        return (self.width.map { line.cut(to: $0) } ?? line).text(self.style)
     }
 
     private func declared(_ line: Line) -> String {
         let name = line.version ?? line.declaration.map { String($0.prefix(12)) } ?? "?"
         return "— declared by \(name.printable) from #\(line.seq.map(String.init) ?? "?") on"
-    }
-
-    private func row(_ line: Line) -> String {
-        // A sign of life tells that nothing has happened up to now.
-        let isSign = line.kind == .beat || StuckLine.isOne(line)
-        let moment = isSign ? self.now : line.at
-        var parts = [
-            self.aside(moment.flatMap(self.clock) ?? "--:--:--.---"),
-            self.aside("#\(line.seq.map(String.init) ?? "?")".padded(to: 6)),
-        ]
-        let rest = self.rest(of: line)
-        let width = rest.isEmpty ? 0 : Self.stateWidth
-        parts.append(line.state.map { self.state($0, width: width) } ?? "?")
-        return (parts + rest).joined(separator: "  ")
-    }
-
-    private func rest(of line: Line) -> [String] {
-        var parts: [String] = []
-        let origin = self.origin(line)
-        if let from = line.from {
-            let width = origin.isEmpty ? 0 : Self.stateWidth + 4
-            parts.append(self.aside("was \(from.text)".padded(to: width)))
-        }
-        parts += origin
-        if let skipped = line.skipped { parts.append(self.aside("\(skipped) skipped")) }
-        if line.kind == .beat { parts.append(self.aside("still")) }
-        if StuckLine.isOne(line), let at = line.at {
-            let seconds = (self.now.microseconds - at.microseconds) / 1_000_000
-            parts.append(self.style.text("— for \(Self.span(max(0, seconds)))", as: .notice))
-        }
-        if let notice = self.notice(line) { parts.append(self.style.text(notice, as: .notice)) }
-        return parts
     }
 
     /// Who is on the other end of a connection, of an object with `uid` and `pid`: `root (812)`.
@@ -94,12 +81,11 @@ struct LineText {
         return "\(name) (\(row["pid"]?.shortText ?? "?"))"
     }
 
-    private func origin(_ line: Line) -> [String] {
-        var parts: [String] = []
-        if let by = line[.by] {
-            parts.append(self.aside("by \(self.peer(by))"))
-        }
-        if let cause = line.cause { parts.append(cause.printable) }
+    /// Who asked for it, and why.
+    func origin(_ line: Line) -> [StyledText] {
+        var parts: [StyledText] = []
+        if let by = line[.by] { parts.append(StyledText("by \(self.peer(by))", as: .aside)) }
+        if let cause = line.cause { parts.append(StyledText(cause.printable)) }
         return parts
     }
 
@@ -123,10 +109,9 @@ struct LineText {
 
     func aside(_ text: String) -> String { self.style.text(text, as: .aside) }
 
-    /// `authentication(phase: active)`, filled up to that width.
-    func state(_ state: NamedState, width: Int = 0) -> String {
-        let padding = state.text.padded(to: width).dropFirst(state.text.count)
-        return self.style.text(state.name.printable, as: .state) + state.valuesText + padding
+    /// `authentication(phase: active)`.
+    func styled(_ state: NamedState) -> StyledText {
+        StyledText(state.name.printable, as: .state) + StyledText(state.valuesText)
     }
 
     /// How long ago, in the one unit that tells most.

@@ -19,6 +19,9 @@ struct MachineMark: Sendable {
         }
     }
 
+    /// Columns that it takes before a line.
+    var columns: Int { self.width + 2 }
+
     /// Each line of a text with the name before it.
     func marked(text: String, _ style: LineText) -> String {
         let name = style.style.text(self.name.padded(to: self.width), as: .label)

@@ -12,13 +12,15 @@ struct MachinesText {
         let widths = [names, machines].map { column in column.map(\.count).max() ?? 0 }
         return rows.indices.map { index in
             let row = rows[index]
-            let name = names[index].padded(to: widths[0])
-            let machine = machines[index].padded(to: widths[1])
+            let start = [
+                StyledText(names[index].padded(to: widths[0])),
+                StyledText(machines[index].padded(to: widths[1])),
+            ]
             let rest =
-                row.report.map { self.text.report($0) }
-                ?? self.text.style.text((row.error ?? "?").printable, as: .notice)
-            let place = self.text.aside(row.instance.directory.path.printable)
-            return "\(name)   \(machine)   \(rest)   \(place)"
+                row.report.map { self.text.parts(of: $0) }
+                ?? [StyledText((row.error ?? "?").printable, as: .notice)]
+            let place = StyledText(row.instance.directory.path.printable, as: .aside)
+            return self.text.wrapped(start + rest + [place], indent: widths[0] + 3)
         }
         .joined(separator: "\n")
     }

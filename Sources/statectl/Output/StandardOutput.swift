@@ -32,6 +32,15 @@ enum StandardOutput {
     }
 
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// Columns of the terminal; nil if it is none, or does not say.
+    static var columns: Int? {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
+            return nil
+        }
+        return Int(size.ws_col)
+    }
 }
 
 /// Standard error, for everything that is not what was asked for.

@@ -6,6 +6,10 @@ struct StatsText {
     private static let columns = [
         "watches", "waits", "holds", "guards", "lag", "resyncs", "bytes",
     ]
+    /// Which of them are missed least, first.
+    private static let leastFirst = [
+        "bytes", "resyncs", "waits", "guards", "holds", "watches",
+    ]
     private static let names = [
         "accepted": "connections accepted", "turnedAway": "connections turned away",
         "bytes": "bytes sent",
@@ -36,17 +40,27 @@ struct StatsText {
     }
 
     private func connections(_ rows: [JSONValue]) -> [String] {
-        let head = ["who", "door"] + Self.columns
-        let cells = rows.map { row in
-            [self.text.peer(row), row["door"]?.shortText ?? "?"]
-                + Self.columns.map { row[$0]?.shortText ?? "?" }
-        }
-        let widths = head.indices.map { column in
-            ([head] + cells).map { $0[column].count }.max() ?? 0
-        }
+        var columns = Self.columns
+        var (cells, widths) = ([[String]](), [Int]())
+        var head: [String] = []
+        repeat {
+            head = ["who", "door"] + columns
+            cells = rows.map { row in
+                [self.text.peer(row), row["door"]?.shortText ?? "?"]
+                    + columns.map { row[$0]?.shortText ?? "?" }
+            }
+            widths = head.indices.map { column in
+                ([head] + cells).map { $0[column].columns }.max() ?? 0
+            }
+            // Where there is no room for all, those are left out that say least.
+            guard let width = self.text.width, widths.reduce(0, { $0 + $1 + 2 }) - 2 > width,
+                let least = Self.leastFirst.first(where: columns.contains)
+            else { break }
+            columns.removeAll { $0 == least }
+        } while true
         func line(_ cells: [String]) -> String {
             cells.enumerated().map { column, cell in
-                let padding = String(repeating: " ", count: widths[column] - cell.count)
+                let padding = String(repeating: " ", count: widths[column] - cell.columns)
                 // Names begin in one column, numbers end in one.
                 return column < 2 ? cell + padding : padding + cell
             }.joined(separator: "  ")
@@ -59,7 +73,7 @@ struct StatsText {
         let rows = (reply["holds"]?.elements ?? []) + (reply["guards"]?.elements ?? [])
         guard !rows.isEmpty else { return [] }
         let others = reply["more"]?.integer.map { ["and \($0) more"] } ?? []
-        return [""] + rows.map(VoterText(text: self.text).text) + others
+        return [""] + rows.map { self.text.wrapped(VoterText(text: self.text).parts($0)) } + others
     }
 
     private func age(_ reply: Line) -> String {

@@ -14,66 +14,68 @@ struct StatusText {
     /// Several lines, without the last one's newline.
     func text(_ status: MachineStatus) -> String {
         let runner = status.runner
-        var rows = [("state", self.text.report(status.state))]
+        var rows = [("state", self.text.parts(of: status.state))]
         let voters = VoterText(text: self.text)
-        rows += status.holds.map { ("held", voters.text($0)) }
-        rows += status.guards.map { ("guarded", voters.text($0)) }
+        rows += status.holds.map { ("held", voters.parts($0)) }
+        rows += status.guards.map { ("guarded", voters.parts($0)) }
         if let others = status.stats["more"]?.integer {
-            rows.append(("", self.text.aside("and \(others) more holds and guards")))
+            rows.append(("", [StyledText("and \(others) more holds and guards", as: .aside)]))
         }
         rows += self.watching(status.watching).map { ("watching", $0) }
         if let running = runner?.json["running"] {
-            rows.append(("running", self.command(running, "since", "for")))
+            rows.append(("running", [StyledText(self.command(running, "since", "for"))]))
         }
         if let waiting = runner?.waiting(status.state) {
             let changes = waiting == 1 ? "1 change" : "\(waiting) changes"
-            rows.append(("waiting", "the hooks of \(changes)"))
+            rows.append(("waiting", [StyledText("the hooks of \(changes)")]))
         }
         if let blocked = runner?.json["blocked"]?.string {
             let text = "nothing is begun: \(blocked.printable)"
-            rows.append(("blocked", self.text.style.text(text, as: .notice)))
+            rows.append(("blocked", [StyledText(text, as: .notice)]))
         }
         if let next = runner?.json["next"] {
-            rows.append(("next", self.command(next, "at", "in")))
+            rows.append(("next", [StyledText(self.command(next, "at", "in"))]))
         }
         if let failure = runner?.json["lastFailure"] {
             let end = failure["end"]?.string?.printable ?? "?"
-            rows.append(("failed", "\(self.command(failure, "at", nil)): \(end)"))
+            rows.append(("failed", [StyledText("\(self.command(failure, "at", nil)): \(end)")]))
         }
         if runner != nil || status.state.stay != nil {
-            rows.append(("runner", self.runner(runner)))
+            rows.append(("runner", [self.runner(runner)]))
         }
         let width = rows.map(\.0.count).max() ?? 0
-        return rows.map { name, value in
-            "\(self.text.style.text(name.padded(to: width), as: .label))   \(value)"
+        return rows.map { name, parts in
+            let label = StyledText(name.padded(to: width), as: .label)
+            return self.text.wrapped([label] + parts, indent: width + 3)
         }
         .joined(separator: "\n")
     }
 
     /// Who watches, the slowest first.
-    private func watching(_ rows: [JSONValue]) -> [String] {
+    private func watching(_ rows: [JSONValue]) -> [[StyledText]] {
         func lag(_ row: JSONValue) -> Int64 { row["lag"]?.integer ?? 0 }
         let sorted = rows.sorted { lag($0) > lag($1) }
         var shown = sorted.prefix(Self.watchersShown).map { row in
             let place = lag(row) == 0 ? "up to date" : "\(lag(row)) behind"
-            return "\(self.text.peer(row))   \(self.text.aside(place))"
+            return [StyledText(self.text.peer(row)), StyledText(place, as: .aside)]
         }
         if sorted.count > shown.count {
-            shown.append(self.text.aside("and \(sorted.count - shown.count) others"))
+            let others = "and \(sorted.count - shown.count) others"
+            shown.append([StyledText(others, as: .aside)])
         }
         return shown
     }
 
-    private func runner(_ runner: RunnerState?) -> String {
-        guard let runner else { return self.text.aside("none; nothing is run") }
+    private func runner(_ runner: RunnerState?) -> StyledText {
+        guard let runner else { return StyledText("none; nothing is run", as: .aside) }
         let pid = runner.json["pid"]?.shortText ?? "?"
         guard runner.isThere else {
-            return self.text.style.text(
+            return StyledText(
                 "gone without a word (pid \(pid)); what stands here is what it knew",
                 as: .notice
             )
         }
-        return self.text.aside("pid \(pid)")
+        return StyledText("pid \(pid)", as: .aside)
     }
 
     /// `working run, attempt 2, for 12 s`; with nil for a word how long ago.

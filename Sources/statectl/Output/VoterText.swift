@@ -5,14 +5,14 @@ import StateMachineCore
 struct VoterText {
     let text: LineText
 
-    /// `ready   hold 7 by root (812), for 3 min   backup runs`.
-    func text(_ row: JSONValue) -> String {
+    /// `ready`, `hold 7 by root (812), for 3 min` and `backup runs`.
+    func parts(_ row: JSONValue) -> [StyledText] {
         let patterns = (row["before"]?.elements ?? []).map { $0.string ?? $0.description }
         let others = row["more"]?.integer.map { ["and \($0) more"] } ?? []
         let states = (patterns + others).joined(separator: ", ").printable
-        var parts = [self.text.style.text(states, as: .state), self.text.aside(self.who(row))]
-        if let why = row["why"]?.string { parts.append(why.printable) }
-        return parts.joined(separator: "   ")
+        var parts = [StyledText(states, as: .state), StyledText(self.who(row), as: .aside)]
+        if let why = row["why"]?.string { parts.append(StyledText(why.printable)) }
+        return parts
     }
 
     private func who(_ row: JSONValue) -> String {

@@ -6,6 +6,7 @@ struct HistoryRun {
     let client: Client
     let search: ChangeSearch
     let options: SharedOptions
+    let printer: LinePrinter
 
     /// What the daemon shows at once, at most.
     private static let page = RequestLimits.historyChanges
@@ -18,7 +19,7 @@ struct HistoryRun {
             try self.print(line)
         }
         let end = self.options.text.end(ofHistory: reply, at: last, order: order)
-        if let shown = self.options.json ? reply.text : end { try StandardOutput.write(shown) }
+        try self.printer.end(reply, as: end)
     }
 
     /// Shows the newest changes, the last of them last, and then every one as it happens.
@@ -27,7 +28,12 @@ struct HistoryRun {
         let head = try await self.client.accepted(.get)
         var search = self.search
         search.before = head.seq.map { .seq($0 + 1) }
-        let past = HistoryRun(client: self.client, search: search, options: self.options)
+        let past = HistoryRun(
+            client: self.client,
+            search: search,
+            options: self.options,
+            printer: self.printer
+        )
         let reply: Line
         switch count {
         case .all:
@@ -37,9 +43,7 @@ struct HistoryRun {
             reply = try await past.changes(count, order: .newest) { lines.append($0) }
             for line in lines.reversed() { try self.print(line) }
         }
-        if !self.options.json, let notice = self.options.text.notice(reply) {
-            try StandardOutput.write(notice)
-        }
+        if !self.options.json { try self.printer.end(reply, as: self.options.text.notice(reply)) }
         try await self.goOn(after: head.cursor)
     }
 
@@ -116,8 +120,5 @@ struct HistoryRun {
         }
     }
 
-    private func print(_ line: Line) throws {
-        let text = self.options.json ? line.text : self.options.text.event(line)
-        if let text { try StandardOutput.write(text) }
-    }
+    private func print(_ line: Line) throws { try self.printer.show(line) }
 }

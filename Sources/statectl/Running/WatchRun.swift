@@ -112,6 +112,11 @@ struct WatchRun: Sendable {
             }
         } else {
             try self.printer.show(line)
+            switch line.kind {
+            case .live where isBack: try self.printer.back(in: line)
+            case .state, .live: isBack = false
+            case .change, .declared, .reply, .ask, .beat, .bye, .other: break
+            }
             self.keeper?.note(line.cursor)
         }
         return isCounted

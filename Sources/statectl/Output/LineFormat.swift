@@ -1,0 +1,130 @@
+import ArgumentParser
+import StateMachineClient
+import StateMachineCore
+
+/// What is shown of a line, in words of the user's own: text with names in braces.
+struct LineFormat: Sendable, Equatable {
+    private enum Part: Equatable {
+        case text(String)
+        /// A name, and where it is looked for: its parts between dots.
+        case name([String])
+    }
+
+    private let parts: [Part]
+
+    /// - Throws: `ValidationError` that says where a brace is missing.
+    init(_ text: String) throws {
+        var (parts, literal) = ([Part](), "")
+        var rest = text[...]
+        while let character = rest.popFirst() {
+            switch (character, rest.first) {
+            case ("{", "{"), ("}", "}"), ("\\", "\\"):
+                literal.append(character)
+                rest.removeFirst()
+            case ("\\", "n"), ("\\", "t"):
+                literal.append(rest.removeFirst() == "n" ? "\n" : "\t")
+            case ("{", _):
+                guard let end = rest.firstIndex(of: "}"), rest.startIndex < end else {
+                    throw ValidationError(
+                        "--format: after a { a name and a } have to come, as in {state}; {{ is a brace"
+                    )
+                }
+                if !literal.isEmpty { parts.append(.text(literal)) }
+                parts.append(.name(rest[..<end].split(separator: ".").map(String.init)))
+                (literal, rest) = ("", rest[rest.index(after: end)...])
+            case ("}", _):
+                throw ValidationError("--format: there is a } without a {; }} is a brace")
+            default: literal.append(character)
+            }
+        }
+        self.parts = literal.isEmpty ? parts : parts + [.text(literal)]
+    }
+
+    /// What is shown of a line; a name that it has nothing for is nothing.
+    ///
+    /// - Parameters:
+    ///   - line: the line.
+    ///   - event: what it tells of.
+    ///   - instance: which machine it is about, where there are several.
+    ///   - text: how times and users are shown.
+    /// - Returns: the text, which may have newlines in it.
+    func text(_ line: Line, event: String, instance: String? = nil, _ text: LineText) -> String {
+        self.parts.map { part in
+            switch part {
+            case .text(let text): text
+            case .name(let path):
+                Self.value(path, line, event: event, instance: instance, text).printable
+            }
+        }
+        .joined()
+    }
+
+    private static func value(
+        _ path: [String],
+        _ line: Line,
+        event: String,
+        instance: String?,
+        _ text: LineText
+    ) -> String {
+        switch path {
+        case ["event"]: return event
+        case ["instance"]: return instance ?? ""
+        case ["at"]: return line.at.flatMap { text.clock($0) } ?? ""
+        case ["age"]: return line.at.map { LineText.age(of: $0, at: text.now) } ?? ""
+        case ["by"]: return line[.by].map { text.peer($0) } ?? ""
+        case ["from"]: return line.from?.text ?? ""
+        default: break
+        }
+        // What the line has a name for goes before the fields of the state.
+        let value = self.member(path, of: line.value) ?? self.member(path, of: line["data"])
+        return value.map { $0.string ?? $0.description } ?? ""
+    }
+
+    private static func member(_ path: [String], of value: JSONValue?) -> JSONValue? {
+        path.reduce(value) { $0?[$1] }
+    }
+}
+
+/// What a command takes that shows lines.
+struct FormatOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Show this of each line, with what stands for names in braces.",
+            discussion: """
+                {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
+                field of the state, as {phase}, and with dots what is inside, as {by.uid} or {sub.x}. A name that there \
+                is nothing for is nothing. \\n and \\t are a line's end and a tab, {{ and }} are braces.
+                """,
+            valueName: "text"
+        )
+    )
+    var format: String?
+
+    /// What was given.
+    var parsed: LineFormat? {
+        get throws { try self.format.map { try LineFormat($0) } }
+    }
+
+    func validate() throws { _ = try self.parsed }
+
+    /// Complains of what excludes it.
+    func check(beside options: SharedOptions) throws {
+        guard self.format == nil || !options.json else {
+            throw ValidationError("--format and --json exclude each other; give one")
+        }
+    }
+
+    /// Shows an answer: as it is, as was asked for, or as `text` has it.
+    func print(_ line: Line, _ target: MachineTarget, as text: (LineText) -> String) throws {
+        guard let format = try self.parsed, !target.options.json else {
+            return try target.print(line, as: text)
+        }
+        let shown = format.text(
+            line,
+            event: "state",
+            instance: target.mark?.name,
+            target.options.text
+        )
+        try StandardOutput.offer(shown)
+    }
+}

@@ -1,0 +1,107 @@
+/// A text whose parts look different, as long as it has to be cut or filled up.
+struct StyledText {
+    private var parts: [(text: String, role: Style.Role?)] = []
+
+    init() {}
+
+    init(_ text: String, as role: Style.Role? = nil) {
+        self.parts = [(text, role)]
+    }
+
+    /// Columns of a terminal that it takes.
+    var columns: Int { self.parts.reduce(0) { $0 + $1.text.columns } }
+
+    static func + (left: StyledText, right: StyledText) -> StyledText {
+        var sum = left
+        sum.parts += right.parts
+        return sum
+    }
+
+    /// Filled up with spaces to so many columns.
+    func padded(to width: Int) -> StyledText {
+        let missing = width - self.columns
+        return missing > 0 ? self + StyledText(String(repeating: " ", count: missing)) : self
+    }
+
+    /// As much of it as so many columns take, with an ellipsis for the rest.
+    func cut(to width: Int) -> StyledText {
+        guard self.columns > width else { return self }
+        var (cut, room) = (StyledText(), width - 1)
+        for (text, role) in self.parts where room > 0 {
+            let shown = text.cut(to: room)
+            cut.parts.append((shown, role))
+            room -= shown.columns
+            if shown.count < text.count { break }
+        }
+        return width > 0 ? cut + StyledText("…") : cut
+    }
+
+    /// With what a terminal is told.
+    func text(_ style: Style) -> String {
+        self.parts.map { part in
+            part.role.map { style.text(part.text, as: $0) } ?? part.text
+        }
+        .joined()
+    }
+}
+
+extension [StyledText] {
+    /// One after the other with that between them; what is empty is left out.
+    func joined(separator: String) -> StyledText {
+        self.filter { $0.columns > 0 }.reduce(StyledText()) { line, part in
+            line.columns == 0 ? part : line + StyledText(separator) + part
+        }
+    }
+
+    /// The same, on as many lines as it takes where one has so many columns.
+    ///
+    /// All but the first begin with `indent` spaces. A part that is longer than a line is not divided.
+    func wrapped(separator: String, to width: Int, indent: Int) -> [StyledText] {
+        var lines: [StyledText] = []
+        for part in self where part.columns > 0 {
+            if let last = lines.last,
+                last.columns + separator.count + part.columns <= width
+            {
+                lines[lines.count - 1] = last + StyledText(separator) + part
+            } else {
+                let margin = StyledText(String(repeating: " ", count: indent))
+                lines.append(lines.isEmpty ? part : margin + part)
+            }
+        }
+        return lines
+    }
+}
+
+extension String {
+    /// Columns of a terminal that it takes; there is no control in it.
+    var columns: Int {
+        // Most texts are ASCII.
+        if self.utf8.allSatisfy({ $0 < 0x80 }) { return self.utf8.count }
+        return self.reduce(0) { $0 + $1.columns }
+    }
+
+    /// As many characters of it as so many columns take.
+    fileprivate func cut(to width: Int) -> String {
+        var room = width
+        return String(
+            self.prefix { character in
+                room -= character.columns
+                return room >= 0
+            }
+        )
+    }
+}
+
+extension Character {
+    /// 2 for what East Asian scripts and most pictures take, as terminals have it; else 1.
+    fileprivate var columns: Int {
+        guard let first = self.unicodeScalars.first?.value else { return 0 }
+        return switch first {
+        case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF,
+            0x1F900...0x1F9FF, 0x20000...0x3FFFD:
+            2
+        default: 1
+        }
+    }
+}

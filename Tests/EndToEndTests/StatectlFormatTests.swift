@@ -1,0 +1,83 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// What statectl shows where its user says so, and on terminals of any width.
+@Suite(.timeLimit(.minutes(5)))
+struct StatectlFormatTests {
+    @Test
+    func anAnswerIsShownAsAskedFor() async throws {
+        try await DaemonProcess.run { daemon in
+            _ = try await daemon.statectl("set", "authentication", "phase=active", "--cause", "x y")
+            for words in [["get"], ["wait", "authentication"], ["history"]] {
+                let format = "{state}/{phase} #{seq} {by.uid} {cause}"
+                let shown = try await BuiltProduct.statectl.run(
+                    ["--runtime-directory", daemon.directory] + words + ["--format", format]
+                )
+                #expect(shown.output == "authentication/active #1 \(getuid()) x y\n", "\(words)")
+                #expect(shown.status == .exited(0))
+            }
+            let wrong = try await daemon.statectl("get", "--format", "{state")
+            #expect(wrong.status == .exited(2))
+            let both = try await daemon.statectl("get", "--json", "--format", "{state}")
+            #expect(both.status == .exited(2))
+        }
+    }
+
+    @Test
+    func aWatchThatIsShownAsAskedForIsEmptyWhileTheDaemonIsGone() async throws {
+        try await withTemporaryDirectory { directory in
+            let arguments = [
+                "--runtime-directory", "\(directory)/run", "watch", "--format", "[{state}]",
+            ]
+            let status = try await StatectlProcess.run(arguments) { watch in
+                _ = try await watch.next()
+                _ = try await DaemonProcess.run(in: directory) { daemon in
+                    #expect(try await watch.next() == "[ready]")
+                    _ = try await daemon.ask(\.control, "set authentication phase=idle")
+                    #expect(try await watch.next() == "[authentication]")
+                }
+                #expect(try await watch.next() == "[]")
+                try FileManager.default.removeItem(atPath: "\(directory)/notify")
+                _ = try await DaemonProcess.run(in: directory) { _ in
+                    let lines = [try await watch.next(), try await watch.next()]
+                    #expect(lines.contains("[ready]"))
+                    #expect(lines.contains { $0.contains("the daemon was restarted") })
+                    try watch.send(.terminate)
+                }
+            }
+            #expect(status == .signaled(15))
+        }
+    }
+
+    /// Of a terminal that `script` makes, which says how wide it is.
+    @Test(arguments: [40, 100])
+    func noLineIsWiderThanTheTerminal(width: Int) async throws {
+        try await DaemonProcess.run { daemon in
+            let client = try daemon.connect(\.control)
+            for phase in ["idle", "active", "success"] {
+                let cause = String(repeating: "a long reason ", count: 8)
+                let reply = try await client.ask(
+                    #"{"op":"set","state":"authentication","data":{"phase":"\#(phase)"},"cause":"\#(cause)"}"#
+                )
+                #expect(reply.ok == true)
+            }
+            _ = try await client.hold("ready", #""why":"backup""#)
+            let statectl =
+                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
+            for words in ["history", "watch --count 1", "stats", "status"] {
+                let command = "stty cols \(width); \(statectl) --color never \(words)"
+                let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
+                let lines = shown.output.split(whereSeparator: \.isNewline)
+                #expect(lines.count > 0)
+                let tooLong = lines.filter { $0.count > width && !$0.contains("a long reason") }
+                #expect(tooLong == [], "\(words)")
+                if words.hasPrefix("history") {
+                    #expect(lines.filter { $0.count > width } == [])
+                }
+            }
+            client.vanish()
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import StateMachineClient
+import StateMachineCore
+import Testing
+
+@testable import statectl
+
+@Suite struct LineFormatTests {
+    private static let line =
+        #"{"type":"change","seq":42,"state":"playing","data":{"phase":"on","seq":7,"sub":{"x":1}},"#
+        + #""from":{"state":"menu","data":{}},"at":"2026-11-20T21:55:04.000999Z","#
+        + #""by":{"uid":0,"pid":4711},"cause":"a\nb","cursor":"e:42"}"#
+
+    private func shown(_ format: String, _ line: String = line) throws -> String {
+        let text = LineText(
+            style: .coloured,
+            now: WallTime(microseconds: 1_795_211_715_120_007),
+            userName: { $0 == 0 ? "root" : nil },
+            localTime: { moment in
+                let parts = moment.rfc3339.split(separator: "T")
+                return LocalTime(date: String(parts[0]), time: String(parts[1].prefix(12)))
+            }
+        )
+        return try LineFormat(format).text(try Line.of(line), event: "change", text)
+    }
+
+    @Test(arguments: [
+        ("{state} {phase}", "playing on"), ("#{seq}", "#42"), ("{at}", "21:55:04.000"),
+        ("{age}", "11 s ago"), ("{by}", "root (4711)"), ("{by.uid}", "0"), ("{from}", "menu"),
+        ("{from.state}", "menu"), ("{sub.x} {data.seq} {sub}", #"1 7 {"x":1}"#),
+        ("{event}:{cursor}", "change:e:42"), ("{nosuch}[{sub.y}]", "[]"),
+        (#"{{{state}}}\t\n\\"#, "{playing}\t\n\\"),
+        // A value is nothing that a terminal would obey.
+        ("{cause}", #"a\u{a}b"#),
+    ])
+    func namesStandForWhatALineSays(format: String, text: String) throws {
+        #expect(try self.shown(format) == text)
+    }
+
+    @Test func whatALineHasNothingForIsNothing() throws {
+        #expect(try self.shown("<{state}{phase}{seq}{at}{by}>", #"{"type":"gone"}"#) == "<>")
+    }
+
+    @Test(arguments: ["{", "{state", "{}", "}", "a } b"])
+    func aBraceWithoutItsOtherIsAnError(format: String) {
+        #expect(throws: (any Error).self) { try LineFormat(format) }
+    }
+}
