@@ -6,6 +6,14 @@ import Testing
 /// statectl status: what there is to know of a machine at a moment; and what it is made of.
 @Suite(.timeLimit(.minutes(5)))
 struct StatectlStatusTests {
+    /// What this process is called.
+    private static var ownCommand: String {
+        get throws {
+            let text = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
+            return text.trimmingCharacters(in: .newlines)
+        }
+    }
+
     @Test
     func whatStandsInTheWayAndWhoWatchesIsNamed() async throws {
         try await DaemonProcess.run { daemon in
@@ -24,15 +32,19 @@ struct StatectlStatusTests {
             let rows = status.output.split(separator: "\n")
             let user = try #require(NSUserName() as String?)
             let peer = "by \(user) (\(getpid()))"
+            let command = try Self.ownCommand
+            let live = "\(user) (\(getpid()), \(command)"
             #expect(rows[0].hasPrefix("state      ready(true)   "))
             #expect(rows[0].hasSuffix("\(peer)   why so"))
             #expect(
-                rows[1].hasPrefix("held       authentication:phase=idle   hold 1 \(peer), for ")
+                rows[1].hasPrefix("held       authentication:phase=idle   hold 1 by \(live)"),
+                "\(rows[1])"
             )
             #expect(rows[1].hasSuffix("backup runs"))
-            #expect(rows[2].hasPrefix("guarded    dataRetrieval   guard 2 \(peer), for "))
+            #expect(rows[2].hasPrefix("guarded    dataRetrieval   guard 2 by \(live)"))
             #expect(rows[2].hasSuffix(", denies if silent for 70 ms"))
-            #expect(rows[3] == "watching   \(user) (\(getpid()))   up to date")
+            #expect(rows[3].hasPrefix("watching   \(live)"))
+            #expect(rows[3].hasSuffix(")   up to date"))
             #expect(rows.count == 4)
             let json = try JSONLine(try await daemon.statectl("status", "--json").output)
             #expect(json.string("cause") == "why so")
@@ -40,7 +52,7 @@ struct StatectlStatusTests {
             #expect(json.items("guards")?.map { $0.int("guard") } == [2])
             #expect(json.items("watching")?.map { $0.string("door") } == ["events"])
             let stats = try await daemon.statectl("stats")
-            #expect(stats.output.contains("authentication:phase=idle   hold 1 \(peer)"))
+            #expect(stats.output.contains("authentication:phase=idle   hold 1 by \(live)"))
             watcher.vanish()
             client.vanish()
         }

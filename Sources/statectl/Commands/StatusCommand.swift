@@ -8,8 +8,9 @@ struct StatusCommand: AsyncParsableCommand {
             "Show the state, who brought it about, what is kept from happening and by whom, who watches.",
         discussion: """
             Shows since when it is that state, by whom and why; which holds and guards stand before which states; who \
-            watches and how many changes behind; and what runs in the state and what failed last. This is what \
-            statectl shows on a terminal without a command, too.
+            watches and how many changes behind, each with its command and its service as far as they can be seen; and \
+            what runs in the state and what failed last. This is what statectl shows on a terminal without a command, \
+            too.
 
             What runs is what statemachine-runner says; one that is gone, or was never there, is said so. With --json \
             one object: state, data, seq, at, stay, due, by, cause, holds, guards, watching, and runner, which is null \

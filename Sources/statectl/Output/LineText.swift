@@ -81,6 +81,16 @@ struct LineText {
         return "\(name) (\(row["pid"]?.shortText ?? "?"))"
     }
 
+    /// The same of a connection that is there, with what runs on its other end: `root (812, deploy, deploy.service)`.
+    func livePeer(_ row: JSONValue) -> String {
+        guard let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
+            let pid = row["pid"]?.integer.flatMap({ Int32(exactly: $0) })
+        else { return self.peer(row) }
+        let user = self.userName(uid)?.printable ?? "uid \(uid)"
+        let words = ["\(pid)"] + Programs.names(pid: pid, uid: uid).map(\.printable)
+        return "\(user) (\(words.joined(separator: ", ")))"
+    }
+
     /// Who asked for it, and why.
     func origin(_ line: Line) -> [StyledText] {
         var parts: [StyledText] = []

@@ -57,7 +57,7 @@ struct StatusText {
         let sorted = rows.sorted { lag($0) > lag($1) }
         var shown = sorted.prefix(Self.watchersShown).map { row in
             let place = lag(row) == 0 ? "up to date" : "\(lag(row)) behind"
-            return [StyledText(self.text.peer(row)), StyledText(place, as: .aside)]
+            return [StyledText(self.text.livePeer(row)), StyledText(place, as: .aside)]
         }
         if sorted.count > shown.count {
             let others = "and \(sorted.count - shown.count) others"

@@ -5,7 +5,7 @@ import StateMachineCore
 struct VoterText {
     let text: LineText
 
-    /// `ready`, `hold 7 by root (812), for 3 min` and `backup runs`.
+    /// `ready`, `hold 7 by root (812, deploy), for 3 min` and `backup runs`.
     func parts(_ row: JSONValue) -> [StyledText] {
         let patterns = (row["before"]?.elements ?? []).map { $0.string ?? $0.description }
         let others = row["more"]?.integer.map { ["and \($0) more"] } ?? []
@@ -18,7 +18,7 @@ struct VoterText {
     private func who(_ row: JSONValue) -> String {
         let hold = row["hold"]
         let number = (hold ?? row["guard"])?.shortText ?? "?"
-        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.peer(row))"
+        var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.livePeer(row))"
         if let at = row["at"]?.string.flatMap({ WallTime(rfc3339: $0) }) {
             let seconds = (self.text.now.microseconds - at.microseconds) / 1_000_000
             words += ", for \(LineText.span(max(0, seconds)))"
