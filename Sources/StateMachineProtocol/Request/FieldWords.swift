@@ -83,6 +83,7 @@ package struct FieldWords: Hashable, Sendable {
     ///   - areAll: whether there are no others.
     ///   - owner: the state or event, for what is said of a word that cannot be told.
     ///   - isUpdate: whether all fields have values already: then a word alone is that of the only field.
+    /// - Returns: the members.
     /// - Throws: `bad-data` if no field or several could be meant.
     package func members(
         typedBy fields: [StateField],

@@ -25,11 +25,10 @@ package struct PatternList: Hashable, Sendable {
         self.first(where: names) != nil
     }
 
-    /// The first pattern by which a state is meant; nil if it is not.
-    ///
-    /// No patterns mean no state.
+    /// The first pattern by which a state is meant; no patterns mean no state.
     ///
     /// - Parameter names: whether a pattern speaks of the state, its `!` left aside.
+    /// - Returns: nil if it is not meant.
     package func first(where names: (Pattern) -> Bool) -> Pattern? {
         guard !self.excepting.contains(where: names) else { return nil }
         // Where nothing is selected everything is that is not taken away.

@@ -53,7 +53,8 @@ struct WaitTable {
 }
 
 extension WaitCall {
-    fileprivate var hasExceptions: Bool { self.until.hasExceptions || self.fail.hasExceptions }
+    /// Whether every change is held against it while it waits.
+    var hasExceptions: Bool { self.until.hasExceptions || self.fail.hasExceptions }
 
     /// The patterns by which the table finds it.
     fileprivate var placed: [Pattern] {

@@ -10,6 +10,10 @@ final class KeptRequests {
         didSet { self.user.requestBytes += self.bytes - oldValue }
     }
 
+    private var exceptingPatterns = 0 {
+        didSet { self.user.exceptingPatterns += self.exceptingPatterns - oldValue }
+    }
+
     init(server: StateServer, user: User) {
         self.server = server
         self.user = user
@@ -17,6 +21,19 @@ final class KeptRequests {
 
     /// So many bytes more are kept.
     func change(by bytes: Int) { self.bytes += bytes }
+
+    /// So many patterns more have every change held against them.
+    func except(by patterns: Int) { self.exceptingPatterns += patterns }
+
+    /// Refuses a wait against which every change would be held, if the user's have too many patterns then.
+    func checkExceptions(of call: WaitCall) throws(WireError) {
+        guard call.hasExceptions, !self.user.mayExcept(call.patterns) else { return }
+        throw WireError(
+            .limit,
+            "this user's waits with \"!\" have \(self.user.exceptingPatterns) patterns; "
+                + "exceptingPatternsPerUid is \(ServerLimits.exceptingPatternsPerUid)"
+        )
+    }
 
     /// Refuses one more of what the connection has as many of as it may.
     func checkRoom(_ things: String, _ count: Int, of limit: Int) throws(WireError) {

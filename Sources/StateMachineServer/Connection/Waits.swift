@@ -17,10 +17,17 @@ final class Waits {
             let bytes = self.waits.reduce(0) { $0 + $1.request.count }
             self.kept.change(by: bytes - self.requestBytes)
             self.requestBytes = bytes
+            let excepting = self.waits.reduce(0) { patterns, wait in
+                patterns + (wait.call.hasExceptions ? wait.call.patterns : 0)
+            }
+            self.kept.except(by: excepting - self.exceptingPatterns)
+            self.exceptingPatterns = excepting
         }
     }
     /// Bytes of the requests that asked for them.
     private var requestBytes = 0
+    /// Patterns of those against which every change is held.
+    private var exceptingPatterns = 0
     /// Whether changes have ended some of them that were not answered.
     @exclusivity(unchecked) private(set) var haveEnded = false
     /// Whether changes before the ring are being held against some of them.
@@ -62,6 +69,7 @@ final class Waits {
         }
         guard !self.outbox.isClosed else { return }
         try self.kept.checkRoom(for: line)
+        try self.kept.checkExceptions(of: call)
         self.waits.append(wait)
         if let past {
             self.search(past)

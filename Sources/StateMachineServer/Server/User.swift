@@ -28,6 +28,8 @@ final class User {
 
     /// Bytes of the requests that are kept for its connections.
     var requestBytes = 0
+    /// Patterns of its waits against which every change is held.
+    var exceptingPatterns = 0
     /// Bytes that its clients have been answered and not been sent.
     @exclusivity(unchecked) var replyBytes = 0
 
@@ -55,6 +57,11 @@ final class User {
     /// Whether a request of so many bytes may be kept beside the others.
     func mayKeep(_ bytes: Int, within limits: ServerLimits) -> Bool {
         !self.isLimited || self.requestBytes + bytes <= limits.requestBytesPerUid
+    }
+
+    /// Whether every change may be held against so many patterns more.
+    func mayExcept(_ patterns: Int) -> Bool {
+        !self.isLimited || self.exceptingPatterns + patterns <= ServerLimits.exceptingPatternsPerUid
     }
 
     /// Whether a client may be answered before it has read what it was answered.
