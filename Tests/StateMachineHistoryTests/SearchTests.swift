@@ -1,0 +1,174 @@
+import StateMachineCore
+import StateMachineHistory
+import TestSupport
+import Testing
+
+/// What queries find, whether SQLite looks or a history that can be read and no more.
+@Suite(.timeLimit(.minutes(5)))
+struct SearchTests {
+    /// Runs `body` with a history of 3,000 changes, which is several pieces, of three causes and two users.
+    private func run(
+        _ body: @Sendable (History, [RecordedTransition]) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(directory: path, options: HistoryOptions())
+            try other(
+                path,
+                """
+                WITH RECURSIVE n(seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < 3000)
+                INSERT INTO change (seq, at, state, data, fromState, fromData, uid, pid, cause)
+                SELECT seq, seq / 2 * 1000000, iif(seq % 2, 'authentication', 'ready'),
+                    iif(seq % 2, '{"phase":"active"}', '{"value":true}'),
+                    iif(seq % 2, 'ready', 'authentication'),
+                    iif(seq % 2, '{"value":true}', '{"phase":"active"}'),
+                    iif(seq % 100, 1000, 1001), 4711, iif(seq % 7, 'step ' || seq, NULL) FROM n
+                """
+            )
+            try await body(history, try await history.all(after: 0))
+        }
+    }
+
+    @Test
+    func aQueryFindsWhatIsThereInItsOrder() async throws {
+        try await self.run { history, all in
+            #expect(all.count == 3000)
+            let plain = PlainHistory(history)
+            var generator = SeededGenerator(seed: 17)
+            for _ in 1...60 {
+                let ends = [
+                    Int.random(in: 0...3000, using: &generator),
+                    .random(in: 0...3001, using: &generator),
+                ]
+                var query = TransitionQuery(
+                    after: UInt64(ends.min() ?? 0),
+                    before: UInt64(ends.max() ?? 0),
+                    isNewestFirst: .random(using: &generator)
+                )
+                if Int.random(in: 0..<3, using: &generator) == 0 { query.uid = 1001 }
+                if Int.random(in: 0..<3, using: &generator) == 0 { query.cause = "p 1" }
+                if Int.random(in: 0..<3, using: &generator) == 0 {
+                    query.names = ["ready", "away"]
+                }
+                let between = all.filter { $0.seq > query.after && $0.seq < query.before }
+                let wanted = between.filter(query.wants)
+                let expected = query.isNewestFirst ? wanted.reversed() : wanted
+                let found = try await history.found(query)
+                let plainFound = try await plain.found(query)
+                #expect(found == expected && plainFound == expected, "\(query)")
+            }
+        }
+    }
+
+    @Test
+    func theNewestAreFoundWithoutLookingAtTheOthers() async throws {
+        try await self.run { history, _ in
+            let query = TransitionQuery(after: 0, before: 3001, isNewestFirst: true)
+            for finding in [
+                try await history.next(query), try await PlainHistory(history).next(query),
+            ] {
+                #expect(finding.transitions.first?.seq == 3000)
+                #expect(finding.examined > 2400 && !finding.hasGap)
+                #expect(finding.transitions.count == Int(3001 - finding.examined))
+            }
+        }
+    }
+
+    @Test
+    func aTimeIsFoundByHalving() async throws {
+        try await self.run { history, all in
+            let plain = PlainHistory(history)
+            for second in [-1, 0, 1, 700, 701, 1499, 1500, 1501] as [Int64] {
+                let time = WallTime(microseconds: second * 1_000_000)
+                let expected = all.first { $0.at >= time }?.seq ?? 3001
+                let place = try await history.place(of: time, upTo: 3000)
+                let plainPlace = try await plain.place(of: time, upTo: 3000)
+                #expect(place == expected && plainPlace == expected)
+            }
+            let last = WallTime(microseconds: 2_000_000_000)
+            #expect(try await history.place(of: last, upTo: 20) == 21)
+            #expect(try await plain.place(of: last, upTo: 20) == 21)
+        }
+    }
+
+    @Test
+    func whatIsMissingIsSaid() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(directory: path, options: HistoryOptions())
+            let machine = history.makeMachine()
+            for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
+            try other(path, "DELETE FROM change WHERE seq = 5")
+            for isNewestFirst in [true, false] {
+                var query = TransitionQuery(after: 2, before: 9, isNewestFirst: isNewestFirst)
+                for names in [nil, ["ready"], ["away"]] as [[String]?] {
+                    query.names = names
+                    #expect(try await history.next(query).hasGap)
+                    #expect(try await PlainHistory(history).next(query).hasGap)
+                }
+                query.names = nil
+                query.after = 5
+                #expect(try await !history.next(query).hasGap)
+                #expect(try await !PlainHistory(history).next(query).hasGap)
+            }
+        }
+    }
+}
+
+extension TransitionHistory {
+    func next(_ query: TransitionQuery) async throws -> TransitionFinding {
+        try await withCheckedContinuation { continuation in
+            self.find(query) { continuation.resume(returning: $0) }
+        }.get()
+    }
+
+    /// All that a query asks for, however many pieces it comes in.
+    func found(_ query: TransitionQuery) async throws -> [RecordedTransition] {
+        var query = query
+        var transitions: [RecordedTransition] = []
+        while query.after + 1 < query.before {
+            let finding = try await self.next(query)
+            transitions += finding.transitions
+            if query.isNewestFirst {
+                query.before = finding.examined
+            } else {
+                query.after = finding.examined
+            }
+        }
+        return transitions
+    }
+
+    func place(of time: WallTime, upTo newest: UInt64) async throws -> UInt64 {
+        try await withCheckedContinuation { continuation in
+            self.locate(time, upTo: newest) { continuation.resume(returning: $0) }
+        }.get()
+    }
+}
+
+/// A history that is read and cannot look for anything.
+private final class PlainHistory: TransitionHistory {
+    typealias State = AppState
+
+    private let history: History
+
+    init(_ history: History) { self.history = history }
+
+    var isCurrent: Bool { self.history.isCurrent }
+    var epoch: String { self.history.epoch }
+    var oldest: UInt64 { 1 }
+    var terms: [(name: String, value: HistoryTerm)] { [] }
+
+    func commit(
+        _ group: [Transition<AppState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { done(nil) }
+
+    func read(
+        after seq: UInt64,
+        done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
+    ) { self.history.read(after: seq, done: done) }
+
+    func settle(done: @escaping @Sendable (_ failure: String?) -> Void) { done(nil) }
+
+    func onTrouble(_ handler: @escaping @Sendable (HistoryWork, String?) -> Void) {}
+}
