@@ -78,7 +78,10 @@ struct StatectlVotingTests {
         try await DaemonProcess.run { daemon in
             let arguments = ["hold", "--before", "ready", "--verbose"]
             let status = try await daemon.withStatectl(arguments) { hold in
-                #expect(try await hold.next() == "statectl: hold 1 is taken")
+                #expect(
+                    try await hold.next()
+                        == "statectl: hold 1 is taken; what leads to ready is refused until this is interrupted"
+                )
                 #expect(try await daemon.ask(\.control, "set ready value=true").error == "denied")
                 try hold.send(signal)
             }
@@ -129,7 +132,7 @@ struct StatectlVotingTests {
                 "sh", "-c", script,
             ]
             let status = try await daemon.withStatectl(arguments) { voter in
-                #expect(try await voter.next() == "statectl: guard 1 is registered")
+                #expect(try await voter.next() == "statectl: guard 1 is registered; sh decides")
                 let change = "ready(false) → authentication(phase: active)"
                 for cause in ["now", "please"] {
                     let set = Task {
@@ -181,7 +184,7 @@ struct StatectlVotingTests {
                 ["guard", "--before", "ready", "--timeout", "60", "--verbose"] + why
                 + ["--", "false"]
             let status = try await daemon.withStatectl(arguments) { voter in
-                #expect(try await voter.next() == "statectl: guard 1 is registered")
+                #expect(try await voter.next() == "statectl: guard 1 is registered; false decides")
                 let denied = try await daemon.statectl("set", "ready", "value=true")
                 #expect(denied.status == .exited(1))
                 #expect(denied.errors.hasPrefix("statectl: denied by guard 1 of "))

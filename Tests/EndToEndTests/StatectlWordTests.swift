@@ -12,7 +12,7 @@ struct StatectlWordTests {
         (["set", "READY", "true"], "did you mean ready?"),
         (["set", "data-retrieval", "idle"], "did you mean dataRetrieval?"),
         (["wait", "ready", "--timeout", "-3"], "--timeout takes no negative number"),
-        (["wait", "ready", "--timeout", "soon"], "'--timeout <time>'"),
+        (["wait", "ready", "--timeout", "soon"], "'--timeout <time>'; write 200ms, 30s"),
         (["set", "ready", "true", "--cause", "a", "--cause", "b"], "--cause is given twice"),
         (["hold", "--before", "ready", "--mode", "delay", "--max", "2m"], "--max is at most 60s"),
     ])

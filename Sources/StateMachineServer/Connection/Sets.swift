@@ -212,8 +212,8 @@ final class Sets {
         switch refusal {
         case .conflict:
             let expected = wanted.expected(at: current)
-            let state = self.server.report(of: current).stateText
-            let message = "expected \(expected), but it is \(state) at seq \(current.seq)"
+            let message =
+                "expected \(expected), but it is \(current.state.text) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
         case .illegal(let allowed):
             let others =

@@ -1,5 +1,6 @@
 public import ArgumentParser
 public import StateMachineClient
+import StateMachineCore
 
 struct HoldCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -78,6 +79,14 @@ struct HoldCommand: AsyncParsableCommand {
         }
     }
 
+    /// What happens while the hold lasts.
+    private var purpose: String {
+        let states = self.before.joined(separator: ", ").printable
+        let fate = self.mode == .delay ? "waits" : "is refused"
+        let end = self.command.first.map { "\($0.printable) ends" } ?? "this is interrupted"
+        return "what leads to \(states) \(fate) until \(end)"
+    }
+
     func run() async throws {
         let client = try self.options.client
         let hold = client.hold(
@@ -86,7 +95,7 @@ struct HoldCommand: AsyncParsableCommand {
             limit: self.max?.duration,
             why: self.why
         )
-        var run = HoldRun(hold: hold)
+        var run = HoldRun(hold: hold, purpose: self.purpose)
         if self.verbose || StandardError.isTerminal {
             run.report = { StandardError.write("statectl: \($0)") }
         }

@@ -93,6 +93,7 @@ struct Statectl: AsyncParsableCommand {
             let objection =
                 check.objectionToCommand ?? check.objectionToNegative
                 ?? self.unknownOption(in: words)
+                ?? WordCheck.objectionToTime(self.message(for: error))
             throw objection.map { ValidationError($0) } ?? error
         }
         if let objection = check.objectionToRepetition { throw ValidationError(objection) }

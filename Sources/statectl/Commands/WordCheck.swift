@@ -84,6 +84,14 @@ struct WordCheck {
         return nil
     }
 
+    /// What is wrong with a time, if that is what the parser complains of; nil if it is not.
+    static func objectionToTime(_ complaint: String) -> String? {
+        guard complaint.contains("' is invalid for '"), complaint.hasSuffix("<time>'") else {
+            return nil
+        }
+        return complaint + "; write 200ms, 30s, 1m, 1h30m, 2d or seconds"
+    }
+
     /// Options that may be given anything.
     private static let texts = ["--cause", "--why", "--data"]
 

@@ -44,7 +44,8 @@ struct GuardRun: Sendable {
                     if isAnew {
                         self.complain("connected; guard \(number) is registered anew")
                     } else {
-                        self.report("guard \(number) is registered")
+                        let command = self.command.words[0].printable
+                        self.report("guard \(number) is registered; \(command) decides")
                     }
                     isAnew = true
                 case .asked(let question): group.addTask { await self.answer(question) }

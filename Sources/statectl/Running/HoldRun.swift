@@ -8,6 +8,8 @@ struct HoldRun: Sendable {
     let hold: Hold
     /// What has to be before the command is run, once the hold is taken.
     var absence: Absence?
+    /// What it is for, in words.
+    var purpose: String?
     /// Told what goes as it should.
     var report: @Sendable (String) -> Void = { _ in }
     /// Told what does not.
@@ -61,7 +63,8 @@ struct HoldRun: Sendable {
                 if isAnew {
                     self.complain("connected; hold \(number) is taken anew")
                 } else {
-                    self.report("hold \(number) is taken")
+                    let purpose = self.purpose.map { "; \($0)" } ?? ""
+                    self.report("hold \(number) is taken\(purpose)")
                 }
                 isAnew = true
                 changed(true)
