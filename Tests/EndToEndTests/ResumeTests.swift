@@ -60,7 +60,12 @@ struct ResumeTests {
                 let live = try await client.next()
                 #expect(live.type == "live")
                 #expect(live.seq == 20)
-                #expect(live.keys == ["type", "id", "seq", "state", "data", "cursor"])
+                let isSelected = only.isEmpty
+                #expect(
+                    live.keys == ["type", "id", "seq", "state", "data", "cursor"]
+                        + (isSelected ? [] : ["selected"])
+                )
+                #expect(live.bool("selected") == (isSelected ? nil : false))
             }
         }
     }

@@ -103,7 +103,8 @@ struct WatchTests {
             #expect(first.type == "state")
             let beat = try await watcher.next()
             #expect(beat.type == "beat")
-            #expect(beat.keys == ["type", "id", "seq", "state", "data", "cursor"])
+            #expect(beat.keys == ["type", "id", "seq", "state", "data", "cursor", "selected"])
+            #expect(beat.bool("selected") == false)
             _ = try await daemon.ask(\.control, "set ready value=true")
             var line = try await watcher.next()
             while line.seq == 0 { line = try await watcher.next() }

@@ -209,6 +209,21 @@ import Testing
         )
     }
 
+    @Test func whatIsLongerThanALineIsDividedBetweenWords() throws {
+        var text = self.text()
+        text.width = 24
+        let line = try Line.of(
+            #"{"type":"reply","ok":true,"seq":41,"state":"a","data":{},"cause":"one that has more words than that"}"#
+        )
+        #expect(
+            text.report(line) == """
+                a   #41
+                    one that has more
+                    words than that
+                """
+        )
+    }
+
     @Test func aPingIsTimedToAHundredthOfAMillisecond() throws {
         let line = try Line.of(#"{"type":"reply","ok":true,"seq":41}"#)
         let shown = self.text().answer(line, after: .microseconds(1049))

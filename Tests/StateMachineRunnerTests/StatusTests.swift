@@ -68,7 +68,7 @@ struct StatusTests {
             #expect(try await machine.witness.next() == "here")
             _ = try await Self.status(machine, having: "running")
             let waiting = try await Self.statectl(machine, "status")
-            #expect(waiting.contains("\nwaiting   the hooks of 3 changes\n"), "\(waiting)")
+            #expect(waiting.contains("\nwaiting    the hooks of 3 changes\n"), "\(waiting)")
             #expect(!waiting.contains("blocked"))
             try machine.write(text + "\n    about: another\n")
             runner.send(SIGHUP)
@@ -78,7 +78,9 @@ struct StatusTests {
             )
             #expect(
                 try await Self.statectl(machine, "status")
-                    .contains("\nblocked   nothing is begun: the file is not what the daemon has\n")
+                    .contains(
+                        "\nblocked    nothing is begun: the file is not what the daemon has\n"
+                    )
             )
             daemon.send(SIGHUP)
             for _ in 0..<600
@@ -117,9 +119,11 @@ struct StatusTests {
             #expect(command.state == "working" && command.string("key") == "run")
             #expect(command.int("attempt") == 1 && command.int("stay") == 1)
             let lines = try await Self.statectl(machine, "status").split(separator: "\n")
-            #expect(lines.count == 3)
-            #expect(lines[1].hasPrefix("running   working run, attempt 1, for "))
-            #expect(lines[2] == "runner    pid \(runner.pid)")
+            #expect(lines.count == 4)
+            // The runner itself.
+            #expect(lines[1].hasPrefix("watching   ") && lines[1].contains("(\(runner.pid), "))
+            #expect(lines[2].hasPrefix("running    working run, attempt 1, for "))
+            #expect(lines[3] == "runner     pid \(runner.pid)")
 
             _ = try await machine.ask("send retry")
             #expect(try await machine.witness.next() == "tries")
@@ -129,8 +133,8 @@ struct StatusTests {
             let failure = try #require(trying.item("runner")?.item("lastFailure"))
             #expect(failure.string("end") == "exit 3" && failure.int("attempt") == 1)
             let text = try await Self.statectl(machine, "status")
-            #expect(text.contains("\nnext     trying run, attempt 2, in "), "\(text)")
-            #expect(text.contains("\nfailed   trying run, attempt 1, "), "\(text)")
+            #expect(text.contains("\nnext       trying run, attempt 2, in "), "\(text)")
+            #expect(text.contains("\nfailed     trying run, attempt 1, "), "\(text)")
             #expect(text.contains(": exit 3\n"), "\(text)")
 
             let metrics = try await Self.statectl(machine, "stats", "--prometheus")

@@ -36,6 +36,26 @@ struct StyledText {
         return width > 0 ? cut + StyledText("…") : cut
     }
 
+    /// In pieces of at most so many columns, as far as its words allow that.
+    fileprivate func divided(at width: Int) -> [StyledText] {
+        guard self.columns > width else { return [self] }
+        var pieces = [StyledText()]
+        for (text, role) in self.parts {
+            for (index, word) in text.split(separator: " ", omittingEmptySubsequences: false)
+                .enumerated()
+            {
+                let last = pieces[pieces.count - 1]
+                let gap = index == 0 ? "" : " "
+                if last.columns > 0, last.columns + gap.count + String(word).columns > width {
+                    pieces.append(StyledText(String(word), as: role))
+                } else {
+                    pieces[pieces.count - 1] = last + StyledText(gap + word, as: role)
+                }
+            }
+        }
+        return pieces
+    }
+
     /// With what a terminal is told.
     func text(_ style: Style) -> String {
         self.parts.map { part in
@@ -55,7 +75,8 @@ extension [StyledText] {
 
     /// The same, on as many lines as it takes where one has so many columns.
     ///
-    /// All but the first begin with `indent` spaces. A part that is longer than a line is not divided.
+    /// All but the first begin with `indent` spaces. A part that is longer than a line is divided between words; a
+    /// word that is longer is not.
     func wrapped(separator: String, to width: Int, indent: Int) -> [StyledText] {
         var lines: [StyledText] = []
         for part in self where part.columns > 0 {
@@ -63,9 +84,11 @@ extension [StyledText] {
                 last.columns + separator.count + part.columns <= width
             {
                 lines[lines.count - 1] = last + StyledText(separator) + part
-            } else {
-                let margin = StyledText(String(repeating: " ", count: indent))
-                lines.append(lines.isEmpty ? part : margin + part)
+                continue
+            }
+            let margin = StyledText(String(repeating: " ", count: indent))
+            for piece in part.divided(at: width - (lines.isEmpty ? 0 : indent)) {
+                lines.append(lines.isEmpty ? piece : margin + piece)
             }
         }
         return lines
