@@ -61,7 +61,10 @@ struct StatectlLastingTests {
                 "--", "echo", "begun",
             ]
             let status = try await daemon.withStatectl(arguments) { hold in
-                #expect(try await hold.next() == "statectl: hold 1 is taken")
+                #expect(
+                    try await hold.next()
+                        == "statectl: hold 1 is taken; what leads to authentication is refused until echo ends"
+                )
                 let denied = try await daemon.ask(\.control, "set authentication phase=idle")
                 #expect(denied.error == "denied")
                 try await daemon.awaitWatches(1)

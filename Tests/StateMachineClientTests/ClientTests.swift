@@ -82,12 +82,16 @@ import Testing
         )
         try await ScriptedDaemon.with(control: control) { daemon in
             // With a time of its own, which bounds what it waits for a script that is kept from running.
+            var told: [String] = []
             let reply = try await daemon.client.wait(
                 until: ["a"],
                 timeout: .seconds(300),
-                clock: InstantClock()
+                clock: InstantClock(),
+                interrupted: { _, attempt, _ in told.append("interrupted \(attempt)") },
+                reconnected: { told.append("connected") }
             )
             #expect(reply.text == Self.yes)
+            #expect(told == ["interrupted 1", "connected", "interrupted 1", "connected"])
             // How much of its time is left is the clock's business.
             let asked = control.requests.map { String($0.split(separator: #","timeoutMs":"#)[0]) }
             let wait = #"{"op":"wait","until":["a"],"since":"e:4""#
