@@ -201,6 +201,7 @@ struct HistorySearchTests {
     @Test(arguments: [
         (["--since", "yesterdya"], "--since is no time and no change: \"yesterdya\""),
         (["--since", "25:00"], "--since is no time and no change"),
+        (["--since", "22:99"], "--since is no time and no change"),
         (["--until", "2026-02-30"], "--until is no time and no change"),
         (["--until", "abcd:3"], "another numbering"),
         (["--by", "nobody-of-that-name"], "there is no user \"nobody-of-that-name\""),

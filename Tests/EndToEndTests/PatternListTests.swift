@@ -66,7 +66,8 @@ struct PatternListTests {
             #expect(try await client.ask("set ready false").ok == true)
             holder.vanish()
             let guardian = try daemon.connect(\.control)
-            let before = #"{"op":"guard","before":["!ready:value=true","!dataRetrieval"]}"#
+            let before =
+                #"{"op":"guard","before":["!ready:value=true","!dataRetrieval"],"timeoutMs":60000}"#
             #expect(try await guardian.ask(before).ok == true)
             #expect(try await client.ask("set ready true").ok == true)
             try client.send("set ready false")

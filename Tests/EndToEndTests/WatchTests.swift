@@ -125,7 +125,7 @@ struct WatchTests {
     func aBeatOfAPacedWatchTakesNoHeldLineFromWhoResumesFromIt() async throws {
         try await DaemonProcess.run { daemon in
             let watcher = try daemon.connect(\.control)
-            _ = try await watcher.ask(#"{"op":"watch","everyMs":60000,"beatMs":100}"#)
+            _ = try await watcher.ask(#"{"op":"watch","everyMs":3600000,"beatMs":100}"#)
             let setter = try daemon.connect(\.control)
             try await setter.pipeline(1...1) { _ in "set ready value=true" }
             var line = try await watcher.next()

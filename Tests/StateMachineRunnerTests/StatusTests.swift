@@ -64,6 +64,8 @@ struct StatusTests {
         try await withRunningMachine(text) { machine in
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
+            // From here on it hears of every change.
+            _ = try await machine.logged("connected")
             for _ in 1...3 { _ = try await machine.ask("send go") }
             #expect(try await machine.witness.next() == "here")
             _ = try await Self.status(machine, having: "running")

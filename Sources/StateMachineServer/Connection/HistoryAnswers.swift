@@ -22,11 +22,11 @@ struct HistoryAnswers {
         var cursor = self.server.first - 1
         var end = self.server.ring.head
         var resync: ServerLine.Resync?
-        if let after = try self.seq(of: call.after, .after) {
+        if let after = try self.seq(of: call.after) {
             if after < cursor { resync = .evicted }
             cursor = max(cursor, after)
         }
-        if let before = try self.seq(of: call.before, .before) {
+        if let before = try self.seq(of: call.before) {
             end = min(end, max(before, 1) - 1)
         }
         switch call.since.map({ self.server.resumePoint($0) }) {
@@ -48,7 +48,7 @@ struct HistoryAnswers {
     }
 
     /// The change that a place names; nil if it is a time, or there is none.
-    private func seq(of place: HistoryPlace?, _ key: RequestKey) throws(WireError) -> UInt64? {
+    private func seq(of place: HistoryPlace?) throws(WireError) -> UInt64? {
         switch place {
         case nil, .time: return nil
         case .seq(let seq): return seq
@@ -56,7 +56,7 @@ struct HistoryAnswers {
             guard let cursor = Cursor(text), cursor.epoch == self.server.epoch else {
                 throw WireError(
                     .badRequest,
-                    "\(key.rawValue) is a cursor of another numbering, \(text.quoted); give a time or a seq"
+                    "\(text.quoted) is a cursor of another numbering; give a time or a seq"
                 )
             }
             return cursor.seq

@@ -21,7 +21,8 @@ struct TypedPlace {
             return seq < RequestLimits.integerBound ? .seq(seq) : nil
         }
         if let time = self.time(text) { return .time(time) }
-        // What is a time of day and could be a cursor too is a time.
+        // What looks like a time of day is none of a cursor's, though 22:99 could be one.
+        guard text.prefix(while: { $0 != ":" }).utf8.count > 2 else { return nil }
         return Cursor(text).map { .cursor($0.description) }
     }
 
