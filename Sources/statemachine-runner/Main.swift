@@ -51,7 +51,7 @@ struct RunnerCommand: ParsableCommand {
         help: ArgumentHelp(
             "Where the daemon's sockets are.",
             discussion: """
-                Default: $RUNTIME_DIRECTORY, else /run/statemachine for root, else \
+                Default: $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine for root, else \
                 $XDG_RUNTIME_DIR/statemachine; of an instance the directory of its name in the last two.
                 """,
             valueName: "dir"

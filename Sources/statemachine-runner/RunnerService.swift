@@ -90,16 +90,14 @@ struct RunnerService: Sendable {
     private static func directory(_ command: RunnerCommand) throws(RunnerError) -> RuntimeDirectory
     {
         if let path = command.runtimeDirectory { return RuntimeDirectory(path) }
-        let usual = RuntimeDirectory.usual(environment: self.variable, isRoot: geteuid() == 0)
+        if let named = RuntimeDirectory.named(self.variable) { return named }
+        let usual = geteuid() == 0 ? .system : RuntimeDirectory.ofUser(self.variable)
         guard let usual else {
             throw RunnerError(
                 "nobody says where the daemon's sockets are; give --runtime-directory, or set XDG_RUNTIME_DIR"
             )
         }
-        guard let instance = command.instance, RuntimeDirectory.ofService(self.variable) == nil
-        else {
-            return usual
-        }
+        guard let instance = command.instance else { return usual }
         return RuntimeDirectory("\(usual.path)/\(instance)")
     }
 

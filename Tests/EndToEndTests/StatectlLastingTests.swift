@@ -32,8 +32,17 @@ struct StatectlLastingTests {
             #expect(
                 failed.errors == "statectl: reached ready(false), which counts as failure\n"
             )
-            let typo = try await daemon.statectl("wait", "rady", "--for", "1")
+            // An error is told at once, however long it would have been waited.
+            let words = ["wait", "rady", "--for", "3600", "--timeout", "3600"]
+            let typo = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory] + words
+            )
             #expect(typo.status == .exited(2))
+            let missing = ["hold", "--before", "ready", "--when-not", "ready", "--", "nosuchcmd"]
+            let unheld = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory] + missing
+            )
+            #expect(unheld.status == .exited(127))
         }
     }
 

@@ -86,6 +86,19 @@ import Testing
         (["help", "wacth"], "there is no command \"wacth\"; did you mean watch?"),
         (["wait", "a", "--timeout", "-3"], "--timeout takes no negative number, and -3 was given"),
         (["wait", "a", "--timeout=-3"], "--timeout takes no negative number, and -3 was given"),
+        (
+            ["wait", "a", "--timeout=-inf"],
+            "The value '-inf' is invalid for '--timeout <time>'; write 200ms, 30s, 1m, 1h30m, 2d or seconds"
+        ),
+        (
+            ["watch", "--every=-1e300"],
+            "--every takes no negative number, and -1e300 was given"
+        ),
+        (["update", "-5"], "-5 is taken for an option; write key=-5, or -- before it"),
+        (
+            ["history", "-f", "--oldest-first"],
+            "-f shows the newest last; --oldest-first does not go with it"
+        ),
         (["release", "-1"], "-1 is a negative number, which is taken nowhere here"),
         (
             ["hold", "--before", "a", "--max", "2m"],

@@ -32,7 +32,9 @@ import Testing
     @Test func aLossBeforeAStateThatIsNotMeantIsToldWithTheNextChange() throws {
         var progress = EachProgress(since: "e:1")
         let evicted = try self.line("state", 9, #","resync":"evicted","selected":false"#)
-        #expect(progress.lineReceived(evicted) == .keep)
+        // Whoever is ended now is told again.
+        #expect(progress.lineReceived(evicted) == .pass)
+        #expect(progress.lineReceived(try self.line("live", 9)) == .pass)
         #expect(
             progress.lineReceived(try self.line("change", 10)) == .run(.change, resync: "evicted")
         )

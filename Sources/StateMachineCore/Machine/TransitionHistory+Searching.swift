@@ -59,7 +59,7 @@ extension TransitionHistory {
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     ) {
-        self.locate(time, between: self.oldest, and: newest, done: done)
+        self.locate(time, between: max(1, self.oldest), and: newest, done: done)
     }
 
     private func locate(

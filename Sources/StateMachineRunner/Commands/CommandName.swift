@@ -1,16 +1,18 @@
+import SystemPackage
+
 /// What a machine's commands are called after: its name, and the instance's where there is one.
 package struct MachineLabel: Hashable, Sendable, CustomStringConvertible {
     /// As the declaration has it, else the instance's, else `statemachine`.
     package let machine: String
     /// Nil for the only one of the system, or of the user.
     package let instance: String?
-    /// The path of the daemon's runtime directory, as it was given: the same file may be tried beside the service.
+    /// The path of the daemon's runtime directory: the same file may be tried beside the service.
     package let directory: String
 
     package init(machine: String, instance: String?, directory: String) {
         self.machine = machine
         self.instance = instance
-        self.directory = directory
+        self.directory = FilePath(directory).lexicallyNormalized().string
     }
 
     /// `kiosk`, or `lamp:kitchen`: two instances may have machines of one name, and no name has a colon.

@@ -27,7 +27,8 @@ extension CommandName {
             }
         }
         guard value(of: "STATEMACHINE_MACHINE") == label.description,
-            value(of: "STATEMACHINE_RUNTIME_DIRECTORY") == label.directory,
+            // One that does not say where its daemon is was begun before units did.
+            value(of: "STATEMACHINE_RUNTIME_DIRECTORY") ?? label.directory == label.directory,
             let state = value(of: "STATEMACHINE_STATE"),
             let key = value(of: "STATEMACHINE_KEY").flatMap(Key.init),
             let seq = value(of: "STATEMACHINE_SEQ").flatMap({ UInt64($0) })

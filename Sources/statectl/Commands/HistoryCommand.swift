@@ -61,6 +61,9 @@ struct HistoryCommand: AsyncParsableCommand {
         guard !self.follow || self.until == nil else {
             throw ValidationError("-f goes on, and --until ends; give one")
         }
+        guard !self.follow || !self.oldestFirst else {
+            throw ValidationError("-f shows the newest last; --oldest-first does not go with it")
+        }
         _ = try self.search()
         try OptionLimits.checkText("--cause", self.cause)
     }

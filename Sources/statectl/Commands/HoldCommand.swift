@@ -104,6 +104,7 @@ struct HoldCommand: AsyncParsableCommand {
         }
         do {
             guard var command = ChildCommand(self.command) else { return try await run.keep() }
+            try command.check()
             command.directory = client.directory
             let ending = try await run.keep(during: command)
             switch ending {

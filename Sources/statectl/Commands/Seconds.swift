@@ -38,10 +38,10 @@ struct Seconds: ExpressibleByArgument {
         return used.isEmpty ? nil : sum
     }
 
-    /// Nil if it is longer than any that is taken; a fraction of a microsecond is left out.
+    /// Nil if it is negative, no number, or longer than any that is taken; a fraction of a microsecond is left out.
     private static func time(_ number: Double, _ unit: Duration) -> Duration? {
         let microseconds = (number * (unit / .microseconds(1))).rounded()
-        guard microseconds <= self.longest / .microseconds(1) else { return nil }
+        guard microseconds >= 0, microseconds <= self.longest / .microseconds(1) else { return nil }
         return .microseconds(Int64(microseconds))
     }
 }

@@ -72,7 +72,9 @@ struct WordCheck {
                 let option = index > 0 ? self.words[index - 1] : ""
                 return option.hasPrefix("-") && !option.contains("=")
                     ? "\(option) takes no negative number, and \(word) was given"
-                    : "\(word) is a negative number, which is taken nowhere here"
+                    : ["set", "send", "update"].contains(self.words.first)
+                        ? "\(word) is taken for an option; write key=\(word), or -- before it"
+                        : "\(word) is a negative number, which is taken nowhere here"
             }
             let parts = word.split(separator: "=", maxSplits: 1)
             if word.hasPrefix("--"), parts.count == 2, Self.isNegative(parts[1]),

@@ -14,15 +14,16 @@ struct LinePrinter: Sendable {
         (self.options, self.mark, self.format) = (options, mark, format)
     }
 
-    /// Shows a line if there is anything in it that was asked for.
-    func show(_ line: Line) throws(OutputError) {
+    /// Shows a line if there is anything in it that was asked for; with `isBack` it is the first that tells of the
+    /// state since the daemon has come back.
+    func show(_ line: Line, isBack: Bool = false) throws(OutputError) {
         if self.options.json {
             if line.isSelected || line.resync != nil || line.kind != .state {
                 try self.write(json: line)
             }
         } else if let format = self.format {
             if let notice = self.text.notice(line) { StandardError.write("statectl: \(notice)") }
-            guard line.isSelected, let event = WatchEvent(line) else { return }
+            guard line.isSelected, let event = isBack ? .back : WatchEvent(line) else { return }
             try self.write(line, event, format)
         } else if let text = self.text.event(line, in: self.columns) {
             try self.write(text)
@@ -53,13 +54,6 @@ struct LinePrinter: Sendable {
         } else if self.format == nil {
             try self.write(self.text.back)
         }
-    }
-
-    /// Shows the state in which it has come back where no other line does.
-    func back(in line: Line) throws(OutputError) {
-        guard !self.options.json, let format = self.format, line.kind == .live, line.isSelected
-        else { return }
-        try self.write(line, .back, format)
     }
 
     /// Shows the end of a history, of which people are told that, if anything.

@@ -168,11 +168,14 @@ extension LineText {
         if reply.hasMore {
             let next = cursor.map { cursor in
                 switch order {
-                case .oldest: ": --oldest-first --since \(cursor.printable)"
-                case .newest: ": -n all, or --until \(cursor.printable)"
+                case .oldest: "--oldest-first --since \(cursor.printable)"
+                case .newest: "-n all, or --until \(cursor.printable)"
                 }
             }
-            parts.append(self.aside("— there are more\(next ?? "")"))
+            let more = "— there are more"
+            let whole = next.map { "\(more): \($0)" } ?? more
+            let isFitting = self.width.map { whole.columns <= $0 } ?? true
+            parts.append(self.aside(isFitting ? whole : "\(more):\n  \(next ?? "")"))
         }
         return parts.isEmpty ? nil : parts.joined(separator: "\n")
     }

@@ -40,8 +40,9 @@ struct EachProgress {
             // Who reads slowly is told to read on where the disk has it. With nothing gained by that, it is lost.
             if resync == "lagged", self.hasMoved, self.cursor != nil { return .readAgain }
             self.resync = resync
-            return line.isSelected ? self.run(.state) : self.moved(.keep)
-        case .live: return self.moved(.keep)
+            return line.isSelected ? self.run(.state) : self.moved(.pass)
+        // Until somebody has been told what is missing it is asked for again.
+        case .live: return self.moved(self.resync == nil ? .keep : .pass)
         case .reply, .declared, .ask, .beat, .bye, .other: return .pass
         }
     }

@@ -7,8 +7,8 @@ struct LastingWait: Sendable {
         case line(Line)
         /// One of the states was reached that end the wait badly.
         case failed(Line)
-        /// It may have lasted; of earlier signals of this kind the number is smaller.
-        case elapsed(Int)
+        /// It may have lasted.
+        case elapsed
         case timeUp
     }
 
@@ -47,31 +47,50 @@ struct LastingWait: Sendable {
                     signal.yield(.timeUp)
                 }
             }
-            defer { group.cancelAll() }
             var state = LastingState<ContinuousClock.Instant>()
-            var number = 0
+            var timer: (end: ContinuousClock.Instant, task: Task<Void, Never>)?
+            defer {
+                timer?.task.cancel()
+                group.cancelAll()
+            }
             for await next in signals {
                 switch next {
                 case .line(let line):
                     state.lineReceived(line, at: .now, .now)
-                    guard let since = state.since else { continue }
-                    number += 1
-                    let (mine, end) = (number, since.advanced(by: self.span))
-                    group.addTask {
-                        try await Task.sleep(until: end, clock: .continuous)
-                        signal.yield(.elapsed(mine))
-                    }
+                    let end = state.since?.advanced(by: self.span)
+                    guard end != timer?.end else { continue }
+                    timer?.task.cancel()
+                    timer = end.map { end in (end, Self.timer(until: end, signal)) }
                 case .failed(let line): return .failed(line)
-                case .elapsed(let mine):
-                    guard mine == number, let line = try await self.present(state.seq) else {
-                        continue
-                    }
-                    return .lasted(line)
+                case .elapsed:
+                    guard let end = timer?.end, end <= .now else { continue }
+                    // What came meanwhile and is on its way sets another.
+                    timer = nil
+                    if let line = try await self.present(state.seq) { return .lasted(line) }
                 case .timeUp: return .timeUp
                 }
             }
-            try await group.waitForAll()
+            // The watch has ended: by what it says, and not by what is ended because of it.
+            group.cancelAll()
+            while let result = await group.nextResult() {
+                if case .failure(let error) = result, !(error is CancellationError) { throw error }
+            }
             throw CancellationError()
+        }
+    }
+
+    /// One at a time: a task of its own, which the next one ends.
+    private static func timer(
+        until end: ContinuousClock.Instant,
+        _ signal: AsyncStream<Signal>.Continuation
+    ) -> Task<Void, Never> {
+        Task {
+            do {
+                try await Task.sleep(until: end, clock: .continuous)
+                signal.yield(.elapsed)
+            } catch {
+                // Another time counts.
+            }
         }
     }
 

@@ -111,11 +111,12 @@ struct WatchRun: Sendable {
             case nil: queue.pass(line)
             }
         } else {
-            try self.printer.show(line)
             switch line.kind {
-            case .live where isBack: try self.printer.back(in: line)
-            case .state, .live: isBack = false
-            case .change, .declared, .reply, .ask, .beat, .bye, .other: break
+            case .state, .live:
+                try self.printer.show(line, isBack: isBack)
+                isBack = false
+            case .change, .declared, .reply, .ask, .beat, .bye, .other:
+                try self.printer.show(line)
             }
             self.keeper?.note(line.cursor)
         }
