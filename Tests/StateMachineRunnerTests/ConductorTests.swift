@@ -216,6 +216,30 @@ struct ConductorTests {
         #expect(script.agreed() == ["record", "begin idle-enter-1-2"])
     }
 
+    /// Whatever a daemon that is not to be trusted says: declared commands, with as many words as they have.
+    @Test(arguments: [
+        (#"{"num":7,"note":"$(reboot); `reboot` \n' --x"}"#, "$(reboot); `reboot` \n' --x"),
+        (#"{"num":7,"note":""}"#, ""), (#"{"num":7}"#, "none"),
+        (#"{"num":"7; reboot"}"#, nil), (#"{"num":[7,"/bin/reboot"]}"#, nil),
+        (#"{"num":7.5}"#, nil),
+        (#"{"num":7,"note":["a","b"]}"#, nil), ("{}", nil), ("[]", nil),
+        (#"{"num":7,"note":"a","command":"/bin/reboot","user":"root"}"#, "a"),
+    ])
+    func aDaemonHasOnlyDeclaredCommandsRunWithDeclaredData(data: String, note: String?) throws {
+        var script = try Script()
+        _ = script.agreed()
+        _ = script.found(1, "working", data)
+        #expect(script.orders.map(\.words) == (note.map { [["/bin/work", "7", $0]] } ?? []))
+        #expect(script.orders.allSatisfy { $0.command.user == nil })
+    }
+
+    @Test func aStateThatTheFileDoesNotHaveRunsNothing() throws {
+        var script = try Script()
+        _ = script.agreed()
+        #expect(script.found(1, "../../bin/reboot") == ["soon"])
+        #expect(script.orders.isEmpty)
+    }
+
     @Test func aFileWithoutCommandsEndsTheProcess() throws {
         var script = try Self.working()
         let none = "start: idle\nstates: {idle: {to: [working]}, working: {to: [idle]}}"
