@@ -108,10 +108,7 @@ struct ChildRunTests {
             let line = try JSONLine(lines[16])
             #expect(line.type == "change" && line.seq == 1 && line.state == "playing")
             #expect(lines[17] == "\(title)|-7-|{x}|")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -160,10 +157,7 @@ struct ChildRunTests {
             var causes: [String?] = []
             for _ in 1...4 { causes.append(try await watch.next().string("cause")) }
             #expect(causes == [nil, "done", "done", "exit 203"], "\(machine.said)")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -186,10 +180,7 @@ struct ChildRunTests {
             let runner = try await machine.startRunner()
             #expect(try await machine.witness.next(3) == ["1", "2", "3"])
             #expect(try await watch.next().state == "well")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -225,10 +216,7 @@ struct ChildRunTests {
             }
             // The next run was begun when nothing of the one before was left.
             #expect(try await machine.ask("get").state == "idle")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -243,10 +231,7 @@ struct ChildRunTests {
             #expect(try await machine.witness.next() == "told 1")
             _ = try await machine.witness.next()
             #expect(!Self.isAlive(child), "\(machine.said)")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 

@@ -89,10 +89,7 @@ struct KilledRunnerTests {
             while said.last != "end \(changes).enter-2" {
                 said.append(try await machine.witness.next())
             }
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
             Self.check(said, changes, machine)
         }
     }

@@ -62,10 +62,7 @@ struct RunnerLifeTests {
             let waited = try await machine.ask(#"{"op":"wait","until":["well"]}"#)
             #expect(waited.state == "well" && waited.seq == 2, "\(machine.said)")
             #expect(machine.witness.rest() == [])
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -84,10 +81,7 @@ struct RunnerLifeTests {
             #expect(second != first)
             try await Self.letGo(machine)
             #expect(try await machine.ask(#"{"op":"wait","until":["well"]}"#).seq == 2)
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -108,10 +102,7 @@ struct RunnerLifeTests {
             _ = try await machine.witness.next()
             try await Self.letGo(machine)
             #expect(try await machine.ask(#"{"op":"wait","until":["well"]}"#).seq == 2)
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -127,10 +118,7 @@ struct RunnerLifeTests {
             runner = try await machine.startRunner()
             let moved = try await watch.next()
             #expect(moved.state == "idle" && moved.string("cause") == "interrupted")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -242,10 +230,7 @@ struct RunnerLifeTests {
             let watch = try await machine.watch()
             holder.vanish()
             #expect(try await watch.next().state == "well")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -290,10 +275,7 @@ struct RunnerLifeTests {
             try await Self.letGo(machine)
             let rest = try await machine.witness.next(200)
             #expect(rest == (1...200).map { "done \($0)" }, "\(machine.said)")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 }

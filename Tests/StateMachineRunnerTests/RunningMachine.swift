@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import StateMachineDeclaration
 import TestSupport
+import Testing
 
 /// A machine with commands, its daemon, and its runner, in directories of a test's own.
 final class RunningMachine: Sendable {
@@ -76,6 +77,18 @@ final class RunningMachine: Sendable {
             environment: notify.map { ["NOTIFY_SOCKET": $0.path] } ?? [:],
             output: self.log
         )
+    }
+
+    /// Ends both, the runner well.
+    func end(
+        _ runner: SpawnedProcess,
+        _ daemon: SpawnedProcess,
+        at place: SourceLocation = #_sourceLocation
+    ) async throws {
+        runner.send(SIGTERM)
+        #expect(try await runner.ended() == 0, sourceLocation: place)
+        daemon.send(SIGTERM)
+        _ = try await daemon.ended()
     }
 
     func connect() throws -> LineSocket { try LineSocket(connectingTo: "\(self.run)/control.sock") }

@@ -90,10 +90,7 @@ struct StatusTests {
                 _ = try await blocking { usleep(50_000) }
             }
             #expect(try await Self.status(machine).item("runner")?.has("blocked") == false)
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 
@@ -160,10 +157,7 @@ struct StatusTests {
             runner = try await machine.startRunner()
             // What is tried again in an hour is so still.
             #expect(try await Self.status(machine, having: "next").state == "trying")
-            runner.send(SIGTERM)
-            #expect(try await runner.ended() == 0)
-            daemon.send(SIGTERM)
-            _ = try await daemon.ended()
+            try await machine.end(runner, daemon)
         }
     }
 }

@@ -4,8 +4,6 @@ import SystemPackage
 
 /// Keeps every other runner from this machine's commands, wherever that remembers what it has run: both would run them.
 struct MachineLock {
-    private static let fileName = "runner.lock"
-
     private let directory: RuntimeDirectory
     private var lock: LockFile?
 
@@ -20,22 +18,18 @@ struct MachineLock {
         if self.lock?.isInPlace == true { return nil }
         let path = self.directory.path
         do throws(LockFile.Failure) {
-            self.lock = try LockFile(Self.fileName, in: path)
+            self.lock = try LockFile(in: path)
+            return nil
+        } catch .system(.noSuchFileOrDirectory) {
             return nil
         } catch {
-            switch error {
-            case .taken(let pid):
-                throw RunnerError(
-                    "another statemachine-runner\(LockFile.Failure.owner(pid)) runs the commands of the machine in "
-                        + "\(path); end that one"
-                )
-            case .obstructed:
-                throw RunnerError(
-                    "\(path)/\(Self.fileName) is in the way: it is not this user's lock; remove it"
-                )
-            case .system(.noSuchFileOrDirectory): return nil
-            case .system(let error): return "cannot lock \(path)/\(Self.fileName): \(error)"
-            }
+            let problem = RunnerError(
+                error,
+                at: LockFile.path(in: path),
+                taken: "runs the commands of the machine in \(path); end that one"
+            )
+            guard case .system = error else { throw problem }
+            return problem.description
         }
     }
 }

@@ -13,12 +13,15 @@ final class LockFile: Sendable {
         case system(Errno)
     }
 
-    let path: String
+    private let path: String
     private let descriptor: CInt
 
+    /// Where that of a directory is, or would be.
+    static func path(in directory: String) -> String { "\(directory)/runner.lock" }
+
     /// Makes the file in that directory, which may belong to somebody else, and takes it.
-    init(_ name: String, in directory: String) throws(Failure) {
-        self.path = "\(directory)/\(name)"
+    init(in directory: String) throws(Failure) {
+        self.path = Self.path(in: directory)
         self.descriptor = try Self.taken(self.path)
         let pid = Array("\(getpid())\n".utf8)
         // A hint for people; a full disk may refuse it.
@@ -65,7 +68,16 @@ final class LockFile: Sendable {
     }
 }
 
-extension LockFile.Failure {
-    /// Who has it, for a sentence: ` (pid 12)`; empty if that is not known.
-    static func owner(_ pid: pid_t?) -> String { pid.map { " (pid \($0))" } ?? "" }
+extension RunnerError {
+    /// That a lock is not to be had; `taken` says what another runner has with it, and what to do.
+    init(_ failure: LockFile.Failure, at path: String, taken: String) {
+        switch failure {
+        case .taken(let pid):
+            let owner = pid.map { " (pid \($0))" } ?? ""
+            self.init("another statemachine-runner\(owner) \(taken)")
+        case .obstructed:
+            self.init("\(path) is in the way: it is not this user's lock; remove it")
+        case .system(let error): self.init("cannot lock \(path): \(error)")
+        }
+    }
 }

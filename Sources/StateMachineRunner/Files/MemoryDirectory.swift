@@ -19,9 +19,13 @@ package final class MemoryDirectory: Sendable {
         }
         try Self.close(path)
         do throws(LockFile.Failure) {
-            self.lock = try LockFile("runner.lock", in: path)
+            self.lock = try LockFile(in: path)
         } catch {
-            throw RunnerError(error, of: path)
+            throw RunnerError(
+                error,
+                at: LockFile.path(in: path),
+                taken: "has \(path); end that one, or give another --state-directory"
+            )
         }
         self.file = WholeFile("runner-record.json", in: path)
     }
@@ -65,22 +69,6 @@ package final class MemoryDirectory: Sendable {
         }
         guard status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0 else {
             throw RunnerError(cannot: "set the mode of \(path)", errno: errno)
-        }
-    }
-}
-
-extension RunnerError {
-    /// That the lock of a state directory is not to be had.
-    fileprivate init(_ failure: LockFile.Failure, of path: String) {
-        switch failure {
-        case .taken(let pid):
-            self.init(
-                "another statemachine-runner\(LockFile.Failure.owner(pid)) has \(path); end that one, or give "
-                    + "another --state-directory"
-            )
-        case .obstructed:
-            self.init("\(path)/runner.lock is in the way: it is not this user's lock; remove it")
-        case .system(let error): self.init("cannot lock \(path)/runner.lock: \(error)")
         }
     }
 }

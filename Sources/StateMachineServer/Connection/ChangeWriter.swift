@@ -133,16 +133,11 @@ struct ChangeWriter {
         _ wish: HistoryLines.Wish,
         arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
     ) {
-        let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
         past.read(
             after: seq,
             for: self.peer.uid,
             making: { HistoryLines($0, wish, in: past.epoch) },
-            done: { finding in
-                let (writer, arrived) = reader.value
-                arrived(finding, !writer.outbox.isBlocked)
-                writer.turn.want()
-            }
+            done: self.handing(to: arrived)
         )
     }
 
@@ -154,16 +149,11 @@ struct ChangeWriter {
         _ wish: HistoryLines.Wish,
         arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
     ) {
-        let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
         past.find(
             query,
             for: self.peer.uid,
             making: { HistoryLines($0, wish, in: past.epoch) },
-            done: { finding in
-                let (writer, arrived) = reader.value
-                arrived(finding, !writer.outbox.isBlocked)
-                writer.turn.want()
-            }
+            done: self.handing(to: arrived)
         )
     }
 
@@ -174,10 +164,22 @@ struct ChangeWriter {
         upTo newest: UInt64,
         arrived: @escaping (Result<UInt64, HistoryFailure>) -> Void
     ) {
+        past.locate(
+            time,
+            upTo: newest,
+            for: self.peer.uid,
+            done: self.handing { result, _ in arrived(result) }
+        )
+    }
+
+    /// Hands what was read over on the loop, with whether it can be written now, and has the connection's turn come.
+    private func handing<Value>(
+        to arrived: @escaping (Value, Bool) -> Void
+    ) -> @Sendable (Value) -> Void {
         let reader = NIOLoopBound((self, arrived), eventLoop: self.server.loop)
-        past.locate(time, upTo: newest, for: self.peer.uid) { result in
+        return { value in
             let (writer, arrived) = reader.value
-            arrived(result)
+            arrived(value, !writer.outbox.isBlocked)
             writer.turn.want()
         }
     }

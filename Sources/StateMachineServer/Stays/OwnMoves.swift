@@ -41,15 +41,12 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
         /// When it is tried next, by the uptime in microseconds.
         var at: Int64
         /// How long to wait before it is tried once more.
-        var pause = Duration.seconds(1)
+        var pause = GrowingPause()
         /// Whether it has come, and is to be tried again.
         var isOverdue = false
         /// Whether it is being tried, or was made.
         var isTried = false
     }
-
-    /// The longest pause between two tries of a move that is denied, or that the disk refuses.
-    private static var longestPause: Duration { .seconds(60) }
 
     init(
         of machine: StateMachine<State>,
@@ -110,7 +107,7 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
 
     /// A hold or a guard has gone: what was denied may be allowed now.
     func voterWent() {
-        self.pending?.pause = .seconds(1)
+        self.pending?.pause.reset()
         self.tryAgain()
     }
 
@@ -260,11 +257,10 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
 
     /// Tries once more after a pause that grows, for as long as the stay lasts.
     private func retry() {
-        guard let pause = self.pending?.pause else { return }
+        guard let pause = self.pending?.pause.next() else { return }
         self.pending?.isTried = false
         self.pending?.isOverdue = true
         self.pending?.at = self.now.uptime &+ pause.wholeMicroseconds
-        self.pending?.pause = min(pause * 2, Self.longestPause)
         self.wait()
     }
 }

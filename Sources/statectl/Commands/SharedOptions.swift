@@ -109,7 +109,7 @@ extension SharedOptions {
                 return client
             } catch let error as ClientError where isPatient {
                 if !hasSaid {
-                    StandardError.write("statectl: \(error.description.printable); waiting for it")
+                    StandardError.write("statectl: \(error.awaiting)")
                 }
                 hasSaid = true
             }

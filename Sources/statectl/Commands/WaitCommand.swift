@@ -93,8 +93,8 @@ struct WaitCommand: AsyncParsableCommand {
                 guard attempt == 1 else { return }
                 // At a first attempt it has not been there yet.
                 let isAwaited = if case .unreachable = error { true } else { false }
-                let going = isAwaited ? "waiting for it" : "reconnecting"
-                StandardError.write("statectl: \(error.description.printable); \(going)")
+                let trouble = isAwaited ? error.awaiting : error.reconnecting
+                StandardError.write("statectl: \(trouble)")
             },
             reconnected: { StandardError.write("statectl: connected") }
         )

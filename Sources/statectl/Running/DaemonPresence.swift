@@ -1,3 +1,6 @@
+import StateMachineClient
+import StateMachineCore
+
 /// Whether the daemon that is watched is there: decisions only.
 struct DaemonPresence {
     private enum State {
@@ -38,4 +41,12 @@ struct DaemonPresence {
         case .awaited, .there: return false
         }
     }
+}
+
+extension ClientError {
+    /// Why there is no connection, for people, and that it is tried again, to a daemon that has gone.
+    var reconnecting: String { "\(self.description.printable); reconnecting" }
+
+    /// The same of a daemon that was not there to begin with.
+    var awaiting: String { "\(self.description.printable); waiting for it" }
 }

@@ -6,11 +6,6 @@ import StateMachineCore
 /// The cursor is kept after a change's command has succeeded, and not before: of whatever is killed meanwhile, this
 /// process or the daemon, that change's command is run again.
 struct EachRun: Sendable {
-    /// How long after a failure it is tried again at first, and at last.
-    ///
-    /// 1 s and 60 s: a network that is gone is found again in time, and nothing is worn out.
-    private static let pauses = (first: Duration.seconds(1), last: Duration.seconds(60))
-
     /// The changes after a cursor.
     let watch: @Sendable (_ since: String?) -> Watch
     let command: ChildCommand
@@ -73,10 +68,7 @@ struct EachRun: Sendable {
             case .interrupted(let error, let attempt, _):
                 progress.isInterrupted = true
                 guard attempt == 1 else { continue }
-                self.complain(
-                    error.description.printable
-                        + (progress.isKnown ? "; reconnecting" : "; waiting for it")
-                )
+                self.complain(progress.isKnown ? error.reconnecting : error.awaiting)
             }
         }
         return false
@@ -91,7 +83,7 @@ struct EachRun: Sendable {
     /// Runs the command until it succeeds.
     private func deal(with line: Line, as event: WatchEvent, resync: String?) async throws {
         let environment = LineEnvironment.watch(line, event: event.rawValue, resync: resync)
-        var pause = Self.pauses.first
+        var pauses = GrowingPause()
         while true {
             let command = self.command
             // Not cancelled with this task: it is let finish.
@@ -103,9 +95,9 @@ struct EachRun: Sendable {
                 self.complain("\(complaint); \(place) counts as not dealt with")
                 throw ExitStatus.no
             }
+            let pause = pauses.next()
             self.complain("\(complaint); trying \(place) again in \(pause / .seconds(1)) s")
             try await Task.sleep(for: pause)
-            pause = min(pause * 2, Self.pauses.last)
         }
     }
 }

@@ -51,7 +51,7 @@ struct GuardRun: Sendable {
                 case .asked(let question): group.addTask { await self.answer(question) }
                 case .interrupted(let error, let attempt, _):
                     guard attempt == 1 else { continue }
-                    self.complain("\(error.description.printable); reconnecting, nobody is asked")
+                    self.complain("\(error.reconnecting), nobody is asked")
                 }
             }
         }

@@ -83,7 +83,7 @@ struct HistoryRun {
         case .interrupted(let error, let attempt, _):
             isInterrupted = true
             guard attempt == 1 else { return }
-            StandardError.write("statectl: \(error.description.printable); reconnecting")
+            StandardError.write("statectl: \(error.reconnecting)")
         }
     }
 

@@ -71,7 +71,7 @@ struct HoldRun: Sendable {
             case .interrupted(let error, let attempt, _):
                 changed(false)
                 guard attempt == 1 else { continue }
-                self.complain("\(error.description.printable); reconnecting, nothing is held")
+                self.complain("\(error.reconnecting), nothing is held")
             }
         }
     }

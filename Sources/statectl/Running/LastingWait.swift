@@ -109,8 +109,8 @@ struct LastingWait: Sendable {
             case .reached(let line): signal.yield(.failed(line))
             case .interrupted(let error, let attempt, _):
                 switch presence.interrupted(attempt: attempt) {
-                case .gone: self.complain("\(error.description.printable); reconnecting")
-                case .awaited: self.complain("\(error.description.printable); waiting for it")
+                case .gone: self.complain(error.reconnecting)
+                case .awaited: self.complain(error.awaiting)
                 case .still: break
                 }
             }

@@ -88,7 +88,7 @@ struct WatchRun: Sendable {
                 switch presence.interrupted(attempt: attempt) {
                 case .gone: try self.went(error)
                 case .awaited:
-                    StandardError.write("statectl: \(error.description.printable); waiting for it")
+                    StandardError.write("statectl: \(error.awaiting)")
                 case .still: break
                 }
             }
@@ -151,7 +151,7 @@ struct WatchRun: Sendable {
 
     private func went(_ error: ClientError) throws {
         guard let queue = self.queue else { return try self.printer.gone(error) }
-        StandardError.write("statectl: \(error.description.printable); reconnecting")
+        StandardError.write("statectl: \(error.reconnecting)")
         if self.tellsOfDaemon, let line = PresenceLine.gone(error) {
             queue.add(line, as: .gone)
         }
