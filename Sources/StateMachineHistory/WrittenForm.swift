@@ -52,29 +52,31 @@ struct WrittenForm<State: MachineState> {
         var writer = LineWriter()
         // Where the last stay began that the group begins, and whether time ends it.
         var begun: (transition: TransitionMark, isTimed: Bool)?
-        for transition in group {
+        // By index: an iterator copies each.
+        for index in group.indices {
+            let transition = group[index].mark
             var old = text
             // What was written of the last one is what this one leaves.
             if seq + 1 != transition.seq {
-                let left = self.seen(transition.old).state
+                let left = self.seen(group[index].old).state
                 states.append(left)
                 old = left.text
             }
-            let entered = self.seen(transition.new)
+            let entered = self.seen(group[index].new)
             states.append(entered.state)
             (seq, text) = (transition.seq, entered.state.text)
-            let due = self.start(of: transition.mark, if: entered.deadline != nil).flatMap {
+            let due = self.start(of: transition, if: entered.deadline != nil).flatMap {
                 entered.deadline?.due(since: $0)
             }
-            if transition.stay == seq { begun = (transition.mark, due != nil) }
+            if transition.stay == seq { begun = (transition, due != nil) }
             rows.append(
                 HistoryDatabase.NewRow(
                     seq: seq,
                     old: old,
                     new: text,
                     at: transition.at,
-                    cause: transition.cause,
-                    by: transition.by,
+                    cause: group[index].cause,
+                    by: group[index].by,
                     stay: transition.stay == seq ? nil : transition.stay,
                     due: due?.text(by: &writer)
                 )

@@ -87,16 +87,24 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         super.init(.transition, deliveryCount: deliveryCount)
     }
 
-    /// That of ``Move/transition(from:to:)``, which need not be put together.
-    init(of move: Move<State>, from base: Snapshot<State>, to new: State) {
-        self.seq = base.seq + 1
-        self.at = .now
-        self.cause = move.cause
-        self.by = move.by
-        self.stay = move.stay(from: base)
-        self.old = base.state
+    /// That of a transition that need not be put together, for which nobody waits.
+    init(
+        seq: UInt64,
+        old: State,
+        new: State,
+        at: WallTime,
+        cause: String?,
+        by: Peer?,
+        stay: UInt64
+    ) {
+        self.seq = seq
+        self.at = at
+        self.cause = cause
+        self.by = by
+        self.stay = stay
+        self.old = old
         self.new = new
-        super.init(.transition, deliveryCount: nil)
+        super.init(.transition)
     }
 
     @inlinable var transition: Transition<State> {
@@ -110,6 +118,8 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
             stay: self.stay
         )
     }
+
+    var mark: TransitionMark { TransitionMark(seq: self.seq, at: self.at, stay: self.stay) }
 
     /// Where the machine is when it has been made.
     var snapshot: Snapshot<State> {

@@ -17,24 +17,57 @@ final class PendingProposal<State: MachineState>: Sendable {
     /// How long ago it was proposed; nil: that does not count.
     let waited: (@Sendable () -> Duration)?
     /// Told what becomes of it, once.
-    let completion: @Sendable (Gate<State>.Answer) -> Void
+    private let completion: Completion
     /// Where that is called; nil: where it was decided.
     let place: (any CompletionPlace)?
     /// Whether its proposer does not want it any more; set under the machine's lock.
     let isWithdrawn = Atomic<Bool>(false)
+
+    enum Completion: Sendable {
+        /// By all of the transition.
+        case answer(@Sendable (Gate<State>.Answer) -> Void)
+        /// By what there is to know of it beside the states.
+        case outcome(@Sendable (MoveOutcome<State>) -> Void)
+    }
 
     init(
         _ move: Move<State>,
         asking question: Question?,
         waited: (@Sendable () -> Duration)? = nil,
         place: (any CompletionPlace)? = nil,
-        completion: @escaping @Sendable (Gate<State>.Answer) -> Void
+        completion: Completion
     ) {
         self.move = move
         self.question = question
         self.waited = waited
         self.place = place
         self.completion = completion
+    }
+
+    convenience init(
+        _ move: Move<State>,
+        asking question: Question?,
+        waited: (@Sendable () -> Duration)? = nil,
+        place: (any CompletionPlace)? = nil,
+        completion: @escaping @Sendable (Gate<State>.Answer) -> Void
+    ) {
+        self.init(
+            move,
+            asking: question,
+            waited: waited,
+            place: place,
+            completion: .answer(completion)
+        )
+    }
+
+    /// Tells the proposer what became of it; under no lock.
+    fileprivate func complete(_ fate: JudgedProposal<State>.Fate) {
+        switch (fate, self.completion) {
+        case (.entering(let entry), .answer(let tell)): tell(.success(.committed(entry.transition)))
+        case (.entering(let entry), .outcome(let tell)): tell(.committed(entry.mark))
+        case (.answered(let answer), .answer(let tell)): tell(answer)
+        case (.answered(let answer), .outcome(let tell)): tell(MoveOutcome(answer))
+        }
     }
 }
 
@@ -75,11 +108,5 @@ struct JudgedProposal<State: MachineState>: Sendable {
     }
 
     /// Tells the proposer; under no lock.
-    func complete() {
-        switch self.fate {
-        case .entering(let entry):
-            self.pending.completion(.success(.committed(entry.transition)))
-        case .answered(let answer): self.pending.completion(answer)
-        }
-    }
+    func complete() { self.pending.complete(self.fate) }
 }

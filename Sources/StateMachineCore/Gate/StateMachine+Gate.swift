@@ -117,11 +117,10 @@ extension StateMachine {
     @_specialize(where State == AppState)
     @_specialize(where State == DynamicState)
     package func propose(
-        _ move: Move<State>,
+        _ move: consuming Move<State>,
         isTimed: Bool,
         in place: any CompletionPlace,
-        completion:
-            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+        completion: @escaping @Sendable (MoveOutcome<State>) -> Void
     ) {
         self.lineUp(move, isTimed: isTimed, in: place, completion: completion)
     }
@@ -129,11 +128,10 @@ extension StateMachine {
     /// Apart from what chooses the code for the state's type; see `outcome`.
     @inline(never)
     private func lineUp(
-        _ move: Move<State>,
+        _ move: consuming Move<State>,
         isTimed: Bool,
         in place: any CompletionPlace,
-        completion:
-            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+        completion: @escaping @Sendable (MoveOutcome<State>) -> Void
     ) {
         self.enqueue(
             PendingProposal(
@@ -141,7 +139,7 @@ extension StateMachine {
                 asking: Question(),
                 waited: isTimed ? stopwatch(on: self.options.clock) : nil,
                 place: place,
-                completion: completion
+                completion: .outcome(completion)
             )
         )
     }
@@ -153,14 +151,14 @@ extension StateMachine {
     /// The error is returned, for the compiler cannot make such code of what throws a generic one.
     @_specialize(where State == AppState)
     @_specialize(where State == DynamicState)
-    package func decideAtOnce(_ move: consuming Move<State>) -> DecisionAtOnce<State>? {
+    package func decideAtOnce(_ move: consuming Move<State>) -> MoveOutcome<State>? {
         self.decision(on: move)
     }
 
     /// Apart from `decideAtOnce`, which chooses the code for the state's type: where the generic code
     /// stands beside the choice, all metadata that it would need is looked up before that is made.
     @inline(never)
-    private func decision(on move: consuming Move<State>) -> DecisionAtOnce<State>? {
+    private func decision(on move: consuming Move<State>) -> MoveOutcome<State>? {
         self.decided(
             move,
             under: nil,
@@ -231,14 +229,22 @@ extension StateMachine {
     }
 }
 
-/// What became of a move that was decided at once.
+/// What became of a move.
 ///
 /// Without the states of a transition, which whoever asks has: copies of them would be a tenth of what a set costs.
-package enum DecisionAtOnce<State: MachineState>: Sendable {
+package enum MoveOutcome<State: MachineState>: Sendable {
     case committed(TransitionMark)
     /// The machine was in that state already; nothing happened.
     case unchanged(Snapshot<State>)
     case refused(TransitionError<State>)
+
+    init(_ answer: Gate<State>.Answer) {
+        switch answer {
+        case .success(.committed(let transition)): self = .committed(transition.mark)
+        case .success(.unchanged(let snapshot)): self = .unchanged(snapshot)
+        case .failure(let error): self = .refused(error)
+        }
+    }
 }
 
 extension Move.Condition {

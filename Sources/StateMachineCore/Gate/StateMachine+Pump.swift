@@ -155,18 +155,20 @@ extension StateMachine {
         base: Snapshot<State>,
         voters: [VoterMember<State>]
     ) -> Gate<State>.Decision {
-        let move = pending.move
         let new: State
         do {
-            let found = try move.state(from: base, assigningEqual: self.options.assigningEqual)
+            let found = try pending.move.state(
+                from: base,
+                assigningEqual: self.options.assigningEqual
+            )
             guard let found else { return .leave }
             new = found
         } catch {
             return .refuse(error)
         }
-        if let question = pending.question, move.kind != .update {
+        if let question = pending.question, pending.move.kind != .update {
             if !voters.isEmpty {
-                let proposal = move.proposal(of: new, at: base)
+                let proposal = pending.move.proposal(of: new, at: base)
                 let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
                 guard asked.isEmpty else { return .ask(asked, proposal, question) }
             }
@@ -174,7 +176,7 @@ extension StateMachine {
                 return .refuse(.denied(by: denials, current: base))
             }
         }
-        return .enter(self.entry(of: move, from: base, to: new))
+        return .enter(self.entry(of: pending.move, from: base, to: new))
     }
 
     /// What voters have agreed to; nil if the proposer does not want it any more.

@@ -103,11 +103,14 @@ package struct DynamicState: MachineState {
     ///
     /// Never a state of another form.
     package func mayBecome(_ next: Self) -> Bool {
-        next.form === self.form && self.form.maySet(next.number, from: self.number)
+        // Of the contents, here and below, since what a property returns is counted.
+        let (present, next) = (self.content, next.content)
+        return next.form === present.form && present.form.maySet(next.number, from: present.number)
     }
 
     package static func == (left: DynamicState, right: DynamicState) -> Bool {
-        if left.content === right.content { return true }
+        let (left, right) = (left.content, right.content)
+        if left === right { return true }
         guard
             left.number == right.number, left.words == right.words, left.form === right.form
         else { return false }

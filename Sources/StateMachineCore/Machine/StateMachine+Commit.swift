@@ -108,7 +108,16 @@ extension StateMachine {
         guard self.options.unheard == nil else {
             return self.entry(of: move.transition(from: base, to: new))
         }
-        return TransitionEntry(of: move, from: base, to: new)
+        // As `move.transition(from:to:)`, one by one: nothing is counted but what the entry keeps.
+        return TransitionEntry(
+            seq: base.seq + 1,
+            old: base.state,
+            new: new,
+            at: .now,
+            cause: move.cause,
+            by: move.by,
+            stay: move.stay(from: base)
+        )
     }
 
     /// Reports the transition when every lane has passed it and nobody heard it.

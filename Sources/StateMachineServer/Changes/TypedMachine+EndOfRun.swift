@@ -56,7 +56,7 @@ extension StateCoding {
         ofEndOfRun end: [JSONMember],
         expecting cause: String?,
         from snapshot: Snapshot<State>
-    ) throws(WireError) -> MadeSet<State>.Found {
+    ) throws(WireError) -> TypedSet<State>.Found {
         guard let move = try self.behaviour?.move(onEndOfRun: end, in: snapshot.state) else {
             return .unhandled
         }

@@ -3,23 +3,6 @@ import StateMachineProtocol
 
 /// What the machine answers, as the server has it.
 extension TypedMachine {
-    func outcome(
-        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>
-    ) -> SetOutcome {
-        switch result {
-        case .success(let accepted): self.outcome(accepted)
-        case .failure(let error): self.outcome(error)
-        }
-    }
-
-    func outcome(_ accepted: StateMachine<State>.Acceptance) -> SetOutcome {
-        switch accepted {
-        case .committed(let transition):
-            return .committed(self.encoded(transition))
-        case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
-        }
-    }
-
     func outcome(_ error: TransitionError<State>) -> SetOutcome {
         switch error {
         case .illegal(let current, let allowed):

@@ -214,43 +214,14 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.stays?.moves.lift()
         self.holdGroups()
         let typed = self.typed(state)
-        guard self.coding.behaviour == nil else {
-            let kind: Move<State>.Kind = call?.reenter ?? false ? .enter : .set
-            return self.lineUp(
-                .state(typed, call),
-                .set(typed),
-                kind,
-                cause: cause,
-                id: id,
-                by: by,
-                of: sets
-            )
-        }
-        let set = TypedSet(self, typed, call, id: id, isOrdered: !self.hasVoters, of: sets)
-        sets.list(set)
-        if set.isOrdered { self.committing += 1 }
-        let move = Move(
-            to: typed.state,
-            if: .holds { set.isExpected($0) },
-            reenter: call?.reenter ?? false,
+        self.lineUp(
+            .state(typed, call),
+            .set(typed),
+            call?.reenter ?? false ? .enter : .set,
             cause: cause,
-            by: by
-        )
-        self.machine.propose(
-            move,
-            isTimed: !set.isOrdered,
-            // Decided at once, this is still the request's turn; decided later, it is whoever's thread
-            // brought the last vote or the commit.
-            in: self.decisions,
-            completion: { result in
-                if set.isOrdered { set.machine.committing -= 1 }
-                if case .success(.committed(let transition)) = result {
-                    let entered = set.machine.encoded(transition.mark, set.typed)
-                    set.answer(.committed(set.machine.noted(entered)))
-                } else {
-                    set.answer(set.machine.outcome(result))
-                }
-            }
+            id: id,
+            by: by,
+            of: sets
         )
     }
 
@@ -259,7 +230,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// Without a peer it is a move of the machine's own.
     func lineUp(
         _ wanted: PendingSet.Wanted,
-        _ making: MadeSet<State>.Making,
+        _ making: TypedSet<State>.Making,
         _ kind: Move<State>.Kind,
         cause: String?,
         id: RequestID?,
@@ -267,7 +238,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         of sets: Sets
     ) {
         self.holdGroups()
-        let set = MadeSet(
+        let set = TypedSet(
             wanted,
             making,
             self,
@@ -279,61 +250,52 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
         let move = Move<State>(
-            to: .made { set.state(from: $0) },
+            to: set.target,
             if: .holds { set.isExpected($0) },
             as: kind,
             cause: cause,
             by: peer
         )
         self.machine.propose(
-            move,
+            consume move,
             isTimed: !set.isOrdered,
+            // Decided at once, this is still the request's turn; decided later, it is whoever's thread
+            // brought the last vote or the commit.
             in: self.decisions,
             // Holds the set alone, for which nothing has to be allotted.
-            completion: { result in
+            completion: { outcome in
                 if set.isOrdered { set.machine.committing -= 1 }
-                // Without a copy of the transition, as most are answered.
-                if case .success(.committed(let transition)) = result,
-                    let entered = set.machine.entered(transition.mark, by: set)
-                {
-                    set.answer(.committed(entered))
-                } else {
-                    set.answer(set.machine.outcome(result, of: set))
-                }
+                set.answer(set.machine.outcome(outcome, of: set))
             }
         )
     }
 
-    private func entered(_ mark: TransitionMark, by set: MadeSet<State>) -> EncodedSnapshot? {
-        if !set.isRequest { self.stays?.moves.moved() }
-        guard case .state(let typed) = set.found else { return nil }
-        return self.noted(self.encoded(mark, typed))
-    }
-
-    private func outcome(
-        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>,
-        of set: MadeSet<State>
-    ) -> SetOutcome {
-        switch (result, set.found) {
-        case (.success(.unchanged(let snapshot)), .rejected(let error)):
+    private func outcome(_ outcome: MoveOutcome<State>, of set: TypedSet<State>) -> SetOutcome {
+        switch (outcome, set.found) {
+        case (.committed(let mark), .state(let typed)):
+            if !set.isRequest { self.stays?.moves.moved() }
+            return .committed(self.noted(self.encoded(mark, typed)))
+        case (.committed, _): preconditionFailure("a change was made of what changes nothing")
+        case (.unchanged(let snapshot), .rejected(let error)):
             return .rejected(error, current: self.encoded(snapshot))
-        case (.success(.unchanged(let snapshot)), .illegal):
+        case (.unchanged(let snapshot), .illegal):
             let allowed = snapshot.state.successors
             return self.outcome(.illegal(current: snapshot, allowed: allowed))
-        case (.success(.unchanged(let snapshot)), .unhandled):
+        case (.unchanged(let snapshot), .unhandled):
             return .unchanged(self.encoded(snapshot), isHandled: false)
-        case (.success(.unchanged(let snapshot)), .handled(renewing: true)):
+        case (.unchanged(let snapshot), .handled(renewing: true)):
             self.stays?.renewed(snapshot.stay)
             let renewed = self.encoded(snapshot)
             if let stay = renewed.stay { self.server?.renewed(stay) }
             return .unchanged(renewed)
-        case (.failure(let error), .state(let typed)):
+        case (.unchanged(let snapshot), _): return .unchanged(self.encoded(snapshot))
+        case (.refused(let error), .state(let typed)):
             guard case .refused(let refusal, _, let current) = self.outcome(error) else {
                 return self.outcome(error)
             }
             // Of a set it is told as it was asked for.
             return .refused(refusal, of: set.wanted.state ?? typed, current: current)
-        case (.success, _), (.failure, _): return self.outcome(result)
+        case (.refused(let error), _): return self.outcome(error)
         }
     }
 

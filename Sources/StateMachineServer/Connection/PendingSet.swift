@@ -94,29 +94,3 @@ class PendingSet: @unchecked Sendable {
     /// Answers, on the loop.
     final func answer(_ outcome: SetOutcome) { self.owner.decided(self, outcome) }
 }
-
-/// The same, of a machine of states of one type, so that what the machine is to call holds one object.
-final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
-    let machine: TypedMachine<State>
-    let typed: TypedState<State>
-
-    init(
-        _ machine: TypedMachine<State>,
-        _ state: TypedState<State>,
-        _ call: SetCall?,
-        id: RequestID?,
-        isOrdered: Bool,
-        of owner: Sets
-    ) {
-        self.machine = machine
-        self.typed = state
-        super.init(.state(state, call), id: id, isOrdered: isOrdered, of: owner)
-    }
-
-    /// Whether it is to happen where the machine stands then.
-    func isExpected(_ snapshot: Snapshot<State>) -> Bool {
-        guard self.turnCame() else { return false }
-        guard case .state(_, let call?) = self.wanted else { return true }
-        return self.machine.coding.matches(call.ifSeq, call.ifState, call.ifStay, snapshot)
-    }
-}

@@ -222,8 +222,8 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
             cause: made(self.snapshot.state)?.cause
         )
         self.pending?.isTried = true
-        self.machine.propose(move, isTimed: true, in: self.place) { result in
-            self.tried(pending.number, result)
+        self.machine.propose(move, isTimed: true, in: self.place) { outcome in
+            self.tried(pending.number, outcome)
         }
     }
 
@@ -236,21 +236,18 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    private func tried(
-        _ number: UInt64,
-        _ result: Result<StateMachine<State>.Acceptance, TransitionError<State>>
-    ) {
-        if case .success(.committed) = result { self.moved() }
+    private func tried(_ number: UInt64, _ outcome: MoveOutcome<State>) {
+        if case .committed = outcome { self.moved() }
         defer { self.onBoot.take()?() }
         guard self.pending?.number == number else { return }
-        switch result {
-        case .success, .failure(.illegal): break
-        case .failure(.conflict):
+        switch outcome {
+        case .committed, .unchanged, .refused(.illegal): break
+        case .refused(.conflict):
             // Left, or to begin anew.
             self.pending?.isTried = false
             self.arm()
-        case .failure(.denied), .failure(.stale), .failure(.notCommitted),
-            .failure(.overloaded), .failure(.wouldWait), .failure(.withdrawn):
+        case .refused(.denied), .refused(.stale), .refused(.notCommitted),
+            .refused(.overloaded), .refused(.wouldWait), .refused(.withdrawn):
             self.retry()
         }
     }

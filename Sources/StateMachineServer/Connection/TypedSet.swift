@@ -1,11 +1,11 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// A `set`, an event or an update of a declared machine that has not been decided: what it comes to is made of
-/// the state that it finds at its turn.
+/// A `set`, an event or an update that has not been decided, of a machine of states of one type, so that what the
+/// machine is to call holds one object.
 ///
-/// `@unchecked Sendable`: `found` is written at its turn, and read when it is answered, which is later.
-final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
+/// `@unchecked Sendable`: `made` is written at its turn, and read when it is answered, which is later.
+final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
     /// What it came to at its turn.
     enum Found: Sendable {
         /// That state, which is encoded already.
@@ -22,14 +22,16 @@ final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
 
     /// What it comes to where the machine stands at its turn.
     enum Making: Sendable {
-        /// That state, which is the usual one and has to cost nothing.
+        /// That state, which is the usual one and has to cost nothing; it is made anew only if another file is in force
+        /// by then.
         case set(TypedState<State>)
         case made(@Sendable (Snapshot<State>) throws(WireError) -> Found)
     }
 
     let machine: TypedMachine<State>
     private let making: Making
-    @exclusivity(unchecked) private(set) var found = Found.unhandled
+    /// What was made where it was judged last; nil: it was as it was asked for.
+    @exclusivity(unchecked) private var made: Found?
     /// Whether it is a request of a client's, and not a move of the machine's own.
     let isRequest: Bool
 
@@ -49,6 +51,15 @@ final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
         super.init(wanted, id: id, isOrdered: isOrdered, of: owner)
     }
 
+    /// What it came to where it was judged last.
+    var found: Found {
+        switch (self.made, self.making) {
+        case (let made?, _): made
+        case (nil, .set(let typed)): .state(typed)
+        case (nil, .made): .unhandled
+        }
+    }
+
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
         guard self.turnCame() else { return false }
@@ -57,19 +68,41 @@ final class MadeSet<State: MachineState>: PendingSet, @unchecked Sendable {
         return self.machine.coding.matches(seq, patterns, stay, snapshot)
     }
 
+    /// Which state it is to lead to.
+    var target: Move<State>.Target {
+        switch self.making {
+        case .set(let typed) where self.machine.coding.behaviour == nil: .state(typed.state)
+        case .set, .made: .made { self.state(from: $0) }
+        }
+    }
+
     /// The state that it leads to from there; nil if nothing is to change.
-    func state(from snapshot: Snapshot<State>) -> State? {
+    private func state(from snapshot: Snapshot<State>) -> State? {
+        let found: Found
         do {
             switch self.making {
             case .set(let typed):
-                self.found = try self.machine.coding.made(of: typed, from: snapshot)
-            case .made(let make): self.found = try make(snapshot)
+                if snapshot.mayBecome(typed.state) {
+                    if self.made != nil { self.made = nil }
+                    return typed.state
+                }
+                found = try self.machine.coding.made(of: typed, from: snapshot)
+            case .made(let make): found = try make(snapshot)
             }
         } catch {
-            self.found = .rejected(error)
+            found = .rejected(error)
         }
-        guard case .state(let typed) = self.found else { return nil }
+        self.made = found
+        guard case .state(let typed) = found else { return nil }
         return typed.state
+    }
+}
+
+extension Snapshot {
+    /// Whether a client may set that state here: a state may always be set again from itself, and then changes
+    /// nothing.
+    fileprivate func mayBecome(_ next: State) -> Bool {
+        self.state == next || self.state.mayBecome(next)
     }
 }
 
@@ -78,15 +111,12 @@ extension StateCoding {
     func made(
         of typed: TypedState<State>,
         from snapshot: Snapshot<State>
-    ) throws(WireError) -> MadeSet<State>.Found {
-        let present = snapshot.state
+    ) throws(WireError) -> TypedSet<State>.Found {
         var typed = typed
-        if let state = try self.behaviour?.restated(typed.state, in: present) {
+        if let state = try self.behaviour?.restated(typed.state, in: snapshot.state) {
             typed = try self.checked(state)
         }
-        // A state may always be set again from itself, and then changes nothing.
-        let isLegal = present == typed.state || present.mayBecome(typed.state)
-        return isLegal ? .state(typed) : .illegal
+        return snapshot.mayBecome(typed.state) ? .state(typed) : .illegal
     }
 
     /// What an event or an update comes to; `willRenew` is called if the deadline is to begin anew.
@@ -94,7 +124,7 @@ extension StateCoding {
         of call: EventCall,
         from snapshot: Snapshot<State>,
         renewing willRenew: (Snapshot<State>) -> Void
-    ) throws(WireError) -> MadeSet<State>.Found {
+    ) throws(WireError) -> TypedSet<State>.Found {
         guard let behaviour = self.behaviour else { return .unhandled }
         let state = snapshot.state
         switch call {
