@@ -88,6 +88,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
     }
 
     /// That of a transition that need not be put together, for which nobody waits.
+    @inlinable
     init(
         seq: UInt64,
         old: State,
@@ -119,7 +120,9 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         )
     }
 
-    var mark: TransitionMark { TransitionMark(seq: self.seq, at: self.at, stay: self.stay) }
+    @inlinable var mark: TransitionMark {
+        TransitionMark(seq: self.seq, at: self.at, stay: self.stay)
+    }
 
     /// Where the machine is when it has been made.
     var snapshot: Snapshot<State> {

@@ -162,7 +162,7 @@ extension StateMachine {
         self.decided(
             move,
             under: nil,
-            committed: { .committed($0.mark) },
+            committed: { _, _, _, mark in .committed(mark) },
             unchanged: { .unchanged($0) },
             refused: { .refused($0) }
         )
@@ -176,7 +176,9 @@ extension StateMachine {
         self.decided(
             move,
             under: question,
-            committed: { .success(.committed($0)) },
+            committed: { move, base, new, mark in
+                .success(.committed(move.transition(from: base, to: new, mark)))
+            },
             unchanged: { .success(.unchanged($0)) },
             refused: { .failure($0) }
         )
@@ -186,9 +188,9 @@ extension StateMachine {
     /// cannot.
     @inline(__always)
     private func decided<Outcome>(
-        _ move: consuming Move<State>,
+        _ move: Move<State>,
         under question: Question?,
-        committed: (Transition<State>) -> Outcome,
+        committed: (Move<State>, Snapshot<State>, State, TransitionMark) -> Outcome,
         unchanged: (Snapshot<State>) -> Outcome,
         refused: (TransitionError<State>) -> Outcome
     ) -> Outcome? {
@@ -221,10 +223,13 @@ extension StateMachine {
             if let denials = question?.denialsWithoutVoters {
                 return refused(.denied(by: denials, current: base))
             }
-            let transition = move.transition(from: base, to: new)
-            if self.commit(transition, from: base, if: { $0.gate.isFree(since: version) }) {
-                return committed(transition)
-            }
+            let mark = self.commit(
+                move,
+                to: new,
+                from: base,
+                if: { $0.gate.isFree(since: version) }
+            )
+            if let mark { return committed(move, base, new, mark) }
         }
     }
 }

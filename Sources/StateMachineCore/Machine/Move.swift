@@ -126,14 +126,28 @@ package struct Move<State: MachineState>: Sendable {
     /// The time is read after the base, so a later seq never has an earlier reading.
     @inlinable
     func transition(from base: Snapshot<State>, to new: State) -> Transition<State> {
+        self.transition(
+            from: base,
+            to: new,
+            TransitionMark(seq: base.seq + 1, at: .now, stay: self.stay(from: base))
+        )
+    }
+
+    /// The same, as it was made.
+    @inlinable
+    func transition(
+        from base: Snapshot<State>,
+        to new: State,
+        _ mark: TransitionMark
+    ) -> Transition<State> {
         Transition(
-            seq: base.seq + 1,
+            seq: mark.seq,
             old: base.state,
             new: new,
-            at: .now,
+            at: mark.at,
             cause: self.cause,
             by: self.by,
-            stay: self.stay(from: base)
+            stay: mark.stay
         )
     }
 

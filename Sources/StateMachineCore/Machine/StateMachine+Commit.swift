@@ -31,24 +31,26 @@ extension StateMachine {
             let base = self.snapshot
             let new = try move.state(from: base, assigningEqual: self.options.assigningEqual)
             guard let new else { return .unchanged(base) }
-            let transition = move.transition(from: base, to: new)
-            if self.commit(transition, from: base, if: { _ in true }) {
-                return .committed(transition)
+            if let mark = self.commit(move, to: new, from: base, if: { _ in true }) {
+                return .committed(move.transition(from: base, to: new, mark))
             }
         }
     }
 
-    /// Makes the transition, unless the machine is not at `base` any more, or `isStill` says no; then false.
+    /// Makes the transition of the move into that state, unless the machine is not at `base` any more, or
+    /// `isStill` says no; then nil.
     @inlinable
     @inline(__always)
     func commit(
-        _ transition: Transition<State>,
+        _ move: Move<State>,
+        to new: State,
         from base: Snapshot<State>,
         if isStill: (Holder) -> Bool
-    ) -> Bool {
-        guard let done = self.link(transition, at: base, if: isStill) else { return false }
+    ) -> TransitionMark? {
+        let done = self.link(self.entry(of: move, from: base, to: new), at: base, if: isStill)
+        guard let done else { return nil }
         if !done.lanes.isEmpty { self.tellHere(done.lanes, for: done.position) }
-        return true
+        return done.mark
     }
 
     /// Appends the transition, and wakes those who do not listen inline.
@@ -59,27 +61,21 @@ extension StateMachine {
     @inlinable
     @inline(__always)
     func link(
-        _ transition: Transition<State>,
+        _ entry: TransitionEntry<State>,
         at base: Snapshot<State>,
         if isStill: (Holder) -> Bool
-    ) -> (lanes: [Lane<State>], position: UInt64)? {
-        let entry = self.entry(of: transition)
+    ) -> (mark: TransitionMark, lanes: [Lane<State>], position: UInt64)? {
         let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
             guard holder.seq == base.seq, isStill(holder) else { return nil }
-            let before = holder.enter(
-                transition.new,
-                as: entry,
-                at: transition.at,
-                stay: transition.stay
-            )
+            let before = holder.enter(entry.new, as: entry, at: entry.at, stay: entry.stay)
             // Where everybody listens already there is nobody to be told.
             return (before, self.areAwake(holder.lanes) ? nil : holder.appended(since: before))
         }
         guard let done else { return nil }
         // The state before may go with it, and a client's code run: not under the lock.
         defer { withExtendedLifetime(done.before) {} }
-        guard let news = done.news else { return ([], entry.position) }
-        return (self.wakeOthers(news) ? news.lanes : [], entry.position)
+        guard let news = done.news else { return (entry.mark, [], entry.position) }
+        return (entry.mark, self.wakeOthers(news) ? news.lanes : [], entry.position)
     }
 
     /// Whether all of the machine's lanes, of which there are some, find what is appended without being woken.
@@ -90,25 +86,22 @@ extension StateMachine {
         self.sleepers.isEmpty && self.options.laneLimit == nil && !lanes.isEmpty
     }
 
-    /// The transition's place in the log, which it has yet to take.
+    /// The place in the log of what a move makes of a machine at `base`, which it has yet to take.
+    ///
+    /// As `move.transition(from:to:)`, one by one: nothing is counted but what the entry keeps.
     @inlinable
-    func entry(of transition: Transition<State>) -> TransitionEntry<State> {
-        TransitionEntry(
-            transition,
-            deliveryCount: self.options.unheard == nil ? nil : self.deliveryCount(of: transition)
-        )
-    }
-
-    /// The same of what a move makes of a machine at `base`.
     func entry(
         of move: Move<State>,
         from base: Snapshot<State>,
         to new: State
     ) -> TransitionEntry<State> {
         guard self.options.unheard == nil else {
-            return self.entry(of: move.transition(from: base, to: new))
+            let transition = move.transition(from: base, to: new)
+            return TransitionEntry(
+                transition,
+                deliveryCount: self.deliveryCount(of: transition)
+            )
         }
-        // As `move.transition(from:to:)`, one by one: nothing is counted but what the entry keeps.
         return TransitionEntry(
             seq: base.seq + 1,
             old: base.state,

@@ -67,10 +67,18 @@ public struct Snapshot<State: MachineState>: Hashable, Sendable {
 }
 
 /// Where a transition stands in the order, and when it was made: what there is to know of it beside the states.
+@usableFromInline
 package struct TransitionMark: Hashable, Sendable {
-    package let seq: UInt64
-    package let at: WallTime
-    package let stay: UInt64
+    @usableFromInline package let seq: UInt64
+    @usableFromInline package let at: WallTime
+    @usableFromInline package let stay: UInt64
+
+    @inlinable
+    init(seq: UInt64, at: WallTime, stay: UInt64) {
+        self.seq = seq
+        self.at = at
+        self.stay = stay
+    }
 }
 
 extension Transition {
