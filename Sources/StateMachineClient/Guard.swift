@@ -3,7 +3,7 @@ public import StateMachineProtocol
 /// Questions whether states may be entered, for as long as an iteration over this goes on.
 ///
 /// A lost connection is made again with growing pauses, for ever, and the guard registered anew:
-/// until then nobody asks it, and what it was asked counts as allowed.
+/// until then nobody asks it, and what it was asked counts as allowed, or, if it is required, denied.
 public struct Guard: AsyncSequence, Sendable {
     /// What happens to the guard.
     public enum Event: Sendable {
@@ -88,6 +88,8 @@ extension Client {
     ///   - timeout: how long the daemon waits for a vote.
     ///   - onTimeout: what silence counts as; nil leaves it to the daemon, whose default is a yes.
     ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
+    ///   - name: what the guard is known by if it is required, so that the states are denied while no guard of
+    ///     that name is connected, until it is released; nil if its absence allows.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the guard; each iteration over it registers one.
     public func `guard`(
@@ -95,13 +97,15 @@ extension Client {
         timeout: Duration? = nil,
         onTimeout: Request.Silence? = nil,
         why: String? = nil,
+        required name: String? = nil,
         clock: any Clock<Duration> = ContinuousClock()
     ) -> Guard {
         let request = Request.guard(
             before: before,
             timeout: timeout,
             onTimeout: onTimeout,
-            why: why
+            why: why,
+            required: name
         )
         return Guard(client: self, request: request, clock: clock)
     }

@@ -25,6 +25,8 @@ final class HistoryDatabase: @unchecked Sendable {
         let boot: String?
         /// Since when the stay counts that was noted last; nil if none was.
         let stay: NotedStay?
+        /// The guards that were required.
+        let requirements: [Requirement]
 
         /// Whether this is not what was there when that was noted, nor what came of it.
         func isBehind(_ last: StateDirectory.Numbering) -> Bool {
@@ -129,7 +131,8 @@ final class HistoryDatabase: @unchecked Sendable {
                 oldest: nil,
                 declaration: nil,
                 boot: nil,
-                stay: nil
+                stay: nil,
+                requirements: try self.requirements(db)
             )
         }
         let oldest = try UInt64.fetchOne(db, sql: "SELECT min(seq) FROM change WHERE seq > 0")
@@ -141,7 +144,8 @@ final class HistoryDatabase: @unchecked Sendable {
             oldest: oldest,
             declaration: try self.lastDeclaration(db),
             boot: boot,
-            stay: self.isMigrated ? try NotedStay.read(db) : nil
+            stay: self.isMigrated ? try NotedStay.read(db) : nil,
+            requirements: try self.requirements(db)
         )
     }
 
@@ -274,7 +278,7 @@ final class HistoryDatabase: @unchecked Sendable {
     }
 
     /// A transaction which is on the disk when it ends, with all that was before it.
-    private func writeDurably<Result>(_ body: (Database) throws -> Result) throws -> Result {
+    func writeDurably<Result>(_ body: (Database) throws -> Result) throws -> Result {
         try self.writeBeginning()
         return try self.transaction(self.pool, isDurable: true, body)
     }

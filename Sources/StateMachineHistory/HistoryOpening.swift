@@ -20,6 +20,8 @@ struct HistoryOpening<State: MachineState> {
     let starts: StayStarts?
     /// Whether the machine was started anew since the last run, and its stay has not ended since.
     let isFirstInBoot: Bool
+    /// The guards that were required.
+    let requirements: [Requirement]
 
     init(
         in path: String,
@@ -63,6 +65,7 @@ struct HistoryOpening<State: MachineState> {
         let past = try database.past()
         var newest: RecordedTransition
         self.database = database
+        self.requirements = past.requirements
         if let last = past.newest {
             let isRestored = database.directory.last.map { past.isBehind($0) } ?? false
             self.loss = loss ?? (isRestored ? .restored(database: database.path) : nil)

@@ -12,7 +12,7 @@ import Synchronization
 /// `@unchecked Sendable`. `form`, `declaration`, `unwritten`, `troubles`, `tell`, `isPruning`, `pruning` and
 /// `spin` are touched on `commits` only; `oldestKept` is atomic; the rest does not change.
 public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHistory,
-    @unchecked Sendable
+    RequirementHistory, @unchecked Sendable
 {
     /// Where the machine stood when the last run ended; where it begins if there was none.
     public let snapshot: Snapshot<State>
@@ -42,6 +42,8 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     /// Since when stays count; nil of a machine that has none.
     package let starts: StayStarts?
     package let isFirstInBoot: Bool
+    /// The guards that were required when the last run ended.
+    package let requirements: [Requirement]
 
     /// How transitions are written down.
     private var form: WrittenForm<State>
@@ -132,6 +134,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         )
         self.starts = opening.starts
         self.isFirstInBoot = opening.isFirstInBoot
+        self.requirements = opening.requirements
         self.oldestKept = Atomic(opening.oldest)
         self.commits = NotificationThread(name: "sm-history")
         self.reads = DispatchQueue(label: "statemachine.history.reads")
@@ -210,9 +213,33 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         _ start: StayStart,
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
+        self.perform(done) { try $0.keep(start) }
+    }
+
+    /// Writes down that a guard is required; see `RequirementHistory`.
+    package func keep(
+        _ requirement: Requirement,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        self.perform(done) { try $0.keep(requirement) }
+    }
+
+    /// Writes down that a guard is required no more; see `RequirementHistory`.
+    package func forget(
+        _ name: String,
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) {
+        self.perform(done) { try $0.forget(requirement: name) }
+    }
+
+    /// Does something with the database between commits.
+    private func perform(
+        _ done: @escaping @Sendable (_ failure: String?) -> Void,
+        _ work: @escaping @Sendable (HistoryDatabase) throws -> Void
+    ) {
         self.commits.enqueue {
             do {
-                try self.database.keep(start)
+                try work(self.database)
                 done(nil)
             } catch {
                 done(self.database.sentence(for: error))

@@ -76,6 +76,21 @@ enum Schema {
                     """
             )
         }
+        // Guards that are required, by what they are known by; the request is the line that asked for one.
+        migrator.registerMigration("4") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE required (
+                        name TEXT PRIMARY KEY,
+                        uid INTEGER NOT NULL,
+                        pid INTEGER NOT NULL,
+                        since INTEGER NOT NULL,
+                        missing INTEGER,
+                        request TEXT NOT NULL
+                    ) STRICT;
+                    """
+            )
+        }
         return migrator
     }
 }

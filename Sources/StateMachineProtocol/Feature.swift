@@ -8,4 +8,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case exceptions
     /// `order`, `after`, `before`, `by` and `cause` of `history`.
     case historySearch
+    /// `required` of `guard` and `release`.
+    case requiredGuards
 }

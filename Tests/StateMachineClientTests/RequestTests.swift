@@ -51,6 +51,11 @@ import Testing
             #"{"op":"hold","before":["a","b"],"mode":"delay","maxMs":2000,"why":"saving"}"#
         ),
         (.release(3), #"{"op":"release","hold":3}"#),
+        (.release(required: "display"), #"{"op":"release","required":"display"}"#),
+        (
+            .guard(before: ["ready"], required: "display"),
+            #"{"op":"guard","before":["ready"],"required":"display"}"#
+        ),
         (.guard(before: ["a"]), #"{"op":"guard","before":["a"]}"#),
         (
             .guard(before: ["a"], timeout: .seconds(1), onTimeout: .deny, why: "no"),

@@ -6,21 +6,29 @@ extension ReplyTests {
     /// To `hold`, `guard`, `release`, `vote` and `set`.
     func voted() throws -> [[UInt8]] {
         let active = try ServerLine.Report(43, .authentication(.active))
-        func denied(_ message: String, _ name: JSONMember, pid: Int, why: String) -> [UInt8] {
+        func denied(
+            id: Int64 = 5,
+            _ message: String,
+            _ name: JSONMember,
+            pid: Int,
+            why: String,
+            _ rest: [JSONMember] = []
+        ) -> [UInt8] {
             let by: [JSONMember] = [
                 name, JSONMember("uid", .number("1000")), JSONMember("pid", .number("\(pid)")),
                 JSONMember("why", .string(why)),
             ]
             return ServerLine.refusal(
-                id: .integer(5),
+                id: .integer(id),
                 WireError(.denied, "denied by \(message) (\(why))"),
                 report: active,
-                own: { $0.json("by", .array([.object(by)])) }
+                own: { $0.json("by", .array([.object(by + rest)])) }
             )
         }
         func refused(_ id: Int64, _ code: ErrorCode, _ message: String) -> [UInt8] {
             ServerLine.refusal(id: .integer(id), WireError(code, message))
         }
+        let since = "2026-11-20T21:55:40.120007Z"
         let hold = JSONMember("hold", .number("7"))
         let voter = JSONMember("guard", .number("8"))
         let delegate = JSONMember("delegate", .string("editor"))
@@ -28,6 +36,20 @@ extension ReplyTests {
             ServerLine.reply(id: .integer(6), own: { $0.number("hold", 7) }),
             ServerLine.reply(id: .integer(9), own: { $0.number("guard", 8) }),
             ServerLine.reply(id: .integer(8)),
+            ServerLine.reply(id: .integer(21), own: { $0.number("guard", 9) }),
+            ServerLine.reply(id: .integer(23)),
+            denied(
+                id: 22,
+                "guard 9",
+                JSONMember("guard", .number("9")),
+                pid: 812,
+                why: "required as display and not connected since \(since); "
+                    + "have it run, or release it by that name",
+                [
+                    JSONMember("required", .string("display")),
+                    JSONMember("missing", .string(since)),
+                ]
+            ),
             denied("guard 8", voter, pid: 812, why: "unsaved work"),
             denied("hold 7", hold, pid: 813, why: "held"),
             denied("guard 8", voter, pid: 812, why: "timeout"),

@@ -51,6 +51,8 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var matched: LineKey { "matched" }
     package static var hold: LineKey { "hold" }
     package static var `guard`: LineKey { "guard" }
+    package static var required: LineKey { "required" }
+    package static var missing: LineKey { "missing" }
     package static var count: LineKey { "count" }
     package static var more: LineKey { "more" }
 

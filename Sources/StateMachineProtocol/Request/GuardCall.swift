@@ -7,6 +7,8 @@ package struct GuardCall: Hashable, Sendable {
     /// What its silence counts as; nil leaves it to the daemon.
     package var onTimeout: Request.Silence?
     package var why: String?
+    /// What it is known by if it is required: while none of that name is connected, what it guards is denied.
+    package var required: String?
 
     /// How long the daemon waits for it.
     package var patienceMs: UInt64 { self.timeoutMs ?? RequestLimits.defaultVoteMs }
@@ -21,7 +23,8 @@ extension GuardCall {
             timeoutMs: try keys.count(.timeoutMs, atMost: RequestLimits.voteMs)
                 ?? RequestLimits.defaultVoteMs,
             onTimeout: try keys.choice(.onTimeout, of: Request.Silence.self) ?? .allow,
-            why: try keys.text(.why)
+            why: try keys.text(.why),
+            required: try keys.requirement(.required)
         )
     }
 
@@ -30,6 +33,36 @@ extension GuardCall {
         members.add(.timeoutMs, self.timeoutMs)
         members.add(.onTimeout, self.onTimeout?.rawValue)
         members.add(.why, self.why)
+        members.add(.required, self.required)
+    }
+}
+
+/// A hold or a guard to be given back.
+package enum ReleaseCall: Hashable, Sendable {
+    /// The one of that number.
+    case number(UInt64)
+    /// The required guard of that name, connected or not.
+    case required(String)
+}
+
+extension ReleaseCall {
+    init(_ keys: RequestKeys) throws(WireError) {
+        let name = try keys.requirement(.required)
+        guard let name else {
+            self = .number(try keys.needed(.hold, .release, keys.count(.hold)))
+            return
+        }
+        guard keys[.hold] == nil else {
+            throw WireError(.badRequest, "release takes \"hold\" or \"required\", not both")
+        }
+        self = .required(name)
+    }
+
+    func write(to members: inout RequestMembers) {
+        switch self {
+        case .number(let number): members.add(.hold, number)
+        case .required(let name): members.add(.required, name)
+        }
     }
 }
 

@@ -28,8 +28,8 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         case .watch: [.since, .only, .mode, .everyMs, .beatMs]
         case .wait: [.until, .fail, .since, .timeoutMs]
         case .hold: [.before, .mode, .maxMs, .why]
-        case .release: [.hold]
-        case .guard: [.before, .timeoutMs, .onTimeout, .why]
+        case .release: [.hold, .required]
+        case .guard: [.before, .timeoutMs, .onTimeout, .why, .required]
         case .vote: [.ask, .allow, .why]
         case .history: [.since, .limit, .only, .order, .after, .before, .by, .cause]
         }
@@ -66,4 +66,5 @@ package enum RequestKey: String, Sendable {
     case before, maxMs, onTimeout, why
     case hold, ask, allow, limit
     case order, after, by
+    case required
 }

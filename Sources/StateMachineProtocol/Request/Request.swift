@@ -16,7 +16,7 @@ public struct Request: Hashable, Sendable {
         case unwatch
         case wait(WaitCall)
         case hold(HoldCall)
-        case release(UInt64)
+        case release(ReleaseCall)
         case `guard`(GuardCall)
         case vote(VoteCall)
         case history(HistoryCall)
@@ -67,7 +67,7 @@ public struct Request: Hashable, Sendable {
         case .watch(let call): call.write(to: &members)
         case .wait(let call): call.write(to: &members)
         case .hold(let call): call.write(to: &members)
-        case .release(let number): members.add(.hold, number)
+        case .release(let call): call.write(to: &members)
         case .guard(let call): call.write(to: &members)
         case .vote(let call): call.write(to: &members)
         case .history(let call): call.write(to: &members)

@@ -62,6 +62,20 @@ struct RequestKeys {
         return text
     }
 
+    /// What a required guard is known by: a word that goes into a command line as it is.
+    func requirement(_ key: RequestKey) throws(WireError) -> String? {
+        guard let name = try self.string(key) else { return nil }
+        guard RequestLimits.isRequirementName(name) else {
+            throw self.mismatch(
+                key,
+                "1 to \(RequestLimits.requirementNameBytes) letters, digits and \"-_.:@\", "
+                    + "a letter or a digit first",
+                .string(name)
+            )
+        }
+        return name
+    }
+
     func bool(_ key: RequestKey) throws(WireError) -> Bool? {
         guard let value = self[key] else { return nil }
         guard let bool = value.bool else { throw self.mismatch(key, "true or false", value) }

@@ -56,6 +56,27 @@ package enum RequestLimits {
     /// Bytes of UTF-8 in an `id` that is a string.
     package static let idBytes = 128
 
+    /// Bytes in what a required guard is known by.
+    package static let requirementNameBytes = 64
+
+    /// Whether a required guard may be known by that: as the instance of a unit may be named, so that it needs no
+    /// quotes anywhere.
+    package static func isRequirementName(_ name: String) -> Bool {
+        guard let first = name.utf8.first, name.utf8.count <= self.requirementNameBytes else {
+            return false
+        }
+        func isWord(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: false
+            }
+        }
+        return isWord(first)
+            && name.utf8.allSatisfy { isWord($0) || "-_.:@".utf8.contains($0) }
+    }
+
     /// What integers stay below in size: from here on a double, which is what many JSON readers
     /// keep numbers in, skips some.
     package static let integerBound: UInt64 = 1 << 53

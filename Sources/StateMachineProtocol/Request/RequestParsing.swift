@@ -108,7 +108,7 @@ extension Request.Call {
         case .watch: self = .watch(try WatchCall(keys))
         case .wait: self = .wait(try WaitCall(keys))
         case .hold: self = .hold(try HoldCall(keys))
-        case .release: self = .release(try keys.needed(.hold, .release, keys.count(.hold)))
+        case .release: self = .release(try ReleaseCall(keys))
         case .guard: self = .guard(try GuardCall(keys))
         case .vote: self = .vote(try VoteCall(keys))
         case .history: self = .history(try HistoryCall(keys))
@@ -139,7 +139,7 @@ extension Request.Call {
             else {
                 throw WireError(.badRequest, "release needs the number of a hold: release N")
             }
-            self = .release(number)
+            self = .release(.number(number))
             rest.removeFirst()
         case .set:
             guard let state = rest.first else {

@@ -230,7 +230,14 @@ extension Request {
     }
 
     /// Gives back the hold or the guard of that number.
-    public static func release(_ number: UInt64) -> Request { Request(.release(number)) }
+    public static func release(_ number: UInt64) -> Request {
+        Request(.release(.number(number)))
+    }
+
+    /// Gives back the required guard of that name, connected or not.
+    public static func release(required name: String) -> Request {
+        Request(.release(.required(name)))
+    }
 
     /// Asks to be asked before states are entered, while the connection lasts.
     ///
@@ -240,18 +247,22 @@ extension Request {
     ///     the daemon.
     ///   - onTimeout: what silence counts as; nil leaves it to the daemon, whose default is a yes.
     ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
+    ///   - name: what the guard is known by if it is required, so that the states are denied while no guard of
+    ///     that name is connected, until it is released; nil if its absence allows.
     /// - Returns: the request.
     public static func `guard`(
         before: [Pattern],
         timeout: Duration? = nil,
         onTimeout: Silence? = nil,
-        why: String? = nil
+        why: String? = nil,
+        required name: String? = nil
     ) -> Request {
         let call = GuardCall(
             before: PatternList(before),
             timeoutMs: timeout?.wholeMilliseconds,
             onTimeout: onTimeout,
-            why: why
+            why: why,
+            required: name
         )
         return Request(.guard(call))
     }

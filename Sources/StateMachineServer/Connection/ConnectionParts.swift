@@ -50,7 +50,13 @@ final class ConnectionParts {
         self.subscriptions = Subscriptions(changes, kept: kept)
         self.history = HistoryAnswers(changes)
         self.waits = Waits(server: server, peer: peer, outbox: outbox, turn: turn, kept: kept)
-        self.voters = Voters(server: server, peer: peer, outbox: outbox, kept: kept)
+        self.voters = Voters(
+            server: server,
+            peer: peer,
+            outbox: outbox,
+            kept: kept,
+            late: LateReplies(outbox: outbox, turn: turn)
+        )
         self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
     }
 }

@@ -13,12 +13,23 @@ struct Denials {
     /// How many there are beside those.
     private let more: Int
 
-    /// Those whose votes decided, then the holds that block it too, by number.
+    /// What the required guards among them are known by that are not connected, by their labels.
+    private let missing: [String: (name: String, since: WallTime)]
+
+    /// Those whose votes decided, then those that block it too, by number.
     init(_ deciding: [Denial], and blocking: [SocketVoter], of state: EncodedState) {
         let known = Set(deciding.prefix(Self.limit).map(\.label))
-        let others = blocking.filter { hold in
-            hold.blocks(state) && !known.contains(VoterName.hold(hold.number).label)
+        let others = blocking.filter { voter in
+            voter.blocks(state) && !known.contains(voter.name.label)
         }
+        var missing: [String: (name: String, since: WallTime)] = [:]
+        for voter in blocking {
+            guard case .missing(let since) = voter.terms, let name = voter.required else {
+                continue
+            }
+            missing[voter.name.label] = (name, since)
+        }
+        self.missing = missing
         let total = deciding.count + others.count
         let left = max(Self.limit - deciding.count, 0)
         let first = others.sorted { $0.number < $1.number }.prefix(left)
@@ -35,26 +46,29 @@ struct Denials {
 
     /// As they stand in the refusal.
     func write(to writer: inout LineWriter, ownPeer: Peer) {
-        writer.json("by", .array(self.named.map { $0.json(ownPeer: ownPeer) }))
+        writer.json("by", .array(self.named.map { self.json($0, ownPeer: ownPeer) }))
         if self.more > 0 { writer.number("more", self.more) }
     }
-}
 
-extension Denial {
     /// As it stands in `denied.by`.
-    fileprivate func json(ownPeer: Peer) -> JSONValue {
+    private func json(_ denial: Denial, ownPeer: Peer) -> JSONValue {
         let name: JSONMember =
-            switch VoterName(self) {
+            switch VoterName(denial) {
             case .hold(let number): JSONMember("hold", .count(number))
             case .guard(let number): JSONMember("guard", .count(number))
-            case nil: JSONMember("delegate", .string(self.label))
+            case nil: JSONMember("delegate", .string(denial.label))
             }
-        let peer = self.peer ?? ownPeer
-        return .object([
+        let peer = denial.peer ?? ownPeer
+        var members = [
             name,
             JSONMember("uid", .count(peer.uid)),
             JSONMember("pid", .count(peer.pid)),
-            JSONMember("why", .string(self.why)),
-        ])
+            JSONMember("why", .string(denial.why)),
+        ]
+        if let (name, since) = self.missing[denial.label] {
+            members.append(JSONMember("required", .string(name)))
+            members.append(JSONMember("missing", .string(since.rfc3339)))
+        }
+        return .object(members)
     }
 }

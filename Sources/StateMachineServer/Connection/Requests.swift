@@ -177,8 +177,8 @@ struct Requests {
             try self.parts.waits.begin(call, id: request.id, line)
         case .hold(let call):
             try self.parts.voters.hold(call, id: request.id, line)
-        case .release(let number):
-            try self.parts.voters.release(number, id: request.id)
+        case .release(let call):
+            try self.parts.voters.release(call, id: request.id)
         case .guard(let call):
             try self.parts.voters.guard(call, id: request.id, line)
         case .vote(let call):

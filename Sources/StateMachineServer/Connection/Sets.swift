@@ -224,7 +224,8 @@ final class Sets {
                 writer.json("allowed", .array(allowed.map { .string($0) }))
             }
         case .denied(let deciding):
-            let blocking = self.server.voters.compactMap { $1.hold($0) }
+            let blocking =
+                self.server.voters.compactMap { $1.hold($0) } + self.server.requirements.missing
             let denials = Denials(deciding, and: blocking, of: state)
             self.refuse(id, .denied, denials.message, current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)

@@ -67,12 +67,25 @@ final class SocketVoter: @unchecked Sendable {
         case delay(maxMs: UInt64)
         /// A guard is asked.
         case ask(timeoutMs: UInt64, allowsOnTimeout: Bool)
+        /// A required guard is not connected, since then, and denies it.
+        case missing(since: WallTime)
     }
 
-    /// Whether it is a hold that denies those at once.
+    /// What it is known by if it is a guard that is required.
+    let required: String?
+
+    /// What it is called in the machine.
+    var name: VoterName {
+        switch self.terms {
+        case .block, .delay: .hold(self.number)
+        case .ask, .missing: .guard(self.number)
+        }
+    }
+
+    /// Whether it denies those at once.
     private var isBlocking: Bool {
         switch self.terms {
-        case .block: true
+        case .block, .missing: true
         case .delay, .ask: false
         }
     }
@@ -86,9 +99,11 @@ final class SocketVoter: @unchecked Sendable {
         why: String?,
         before patterns: PatternList,
         terms: Terms,
+        required: String? = nil,
         since: WallTime,
         request: [UInt8]
     ) {
+        self.required = required
         self.terms = terms
         self.since = since
         self.patterns = VoterPatterns(patterns)
@@ -99,29 +114,36 @@ final class SocketVoter: @unchecked Sendable {
         self.why = why
     }
 
-    /// Whether it is a hold that denies that state.
+    /// Whether it denies that state at once.
     func blocks(_ state: EncodedState) -> Bool {
         self.isBlocking && self.patterns.patterns.contains(where: state.matches)
     }
 
-    /// The no of a hold that blocks a state; nil if it lets it in, or only delays it.
+    /// The no of one that blocks a state; nil if it lets it in, or only delays it, or is asked.
     func denial(of state: EncodedState) -> Denial? {
         guard self.blocks(state) else { return nil }
         return Denial(
-            label: VoterName.hold(self.number).label,
+            label: self.name.label,
             peer: self.peer,
             why: self.blockingWhy
         )
     }
 
-    /// What whoever is denied by a hold that blocks is told.
-    var blockingWhy: String { self.why ?? "held" }
+    /// What whoever is denied by one that blocks is told.
+    var blockingWhy: String {
+        switch self.terms {
+        case .block, .delay, .ask: self.why ?? "held"
+        case .missing(let since):
+            "required as \(self.required ?? "?") and not connected since \(since.rfc3339); "
+                + "have it run, or release it by that name"
+        }
+    }
 
     func begin(_ registration: Registration) { self.registration = registration }
 
-    /// Ends it; what it was asked is decided without it, or denied where nothing may happen any more.
-    func end(denying isDenying: Bool = false) {
-        if isDenying { _ = self.question?.question.vote(.no("the daemon is going down")) }
+    /// Ends it; what it was asked is decided without it, or denied, if there is a reason.
+    func end(denying why: String? = nil) {
+        if let why { _ = self.question?.question.vote(.no(why)) }
         self.registration?.cancel()
         self.registration = nil
         self.question = nil

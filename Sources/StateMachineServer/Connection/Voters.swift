@@ -10,6 +10,8 @@ final class Voters {
     private let peer: Peer
     private let outbox: Outbox
     private let kept: KeptRequests
+    /// Answers that come once something is kept.
+    let late: LateReplies
 
     private var holds: [SocketVoter] = [] {
         didSet { self.countRequests() }
@@ -22,7 +24,14 @@ final class Voters {
         didSet { self.kept.change(by: self.requestBytes - oldValue) }
     }
 
-    init(server: StateServer, peer: Peer, outbox: Outbox, kept: KeptRequests) {
+    init(
+        server: StateServer,
+        peer: Peer,
+        outbox: Outbox,
+        kept: KeptRequests,
+        late: LateReplies
+    ) {
+        self.late = late
         self.server = server
         self.peer = peer
         self.outbox = outbox
@@ -84,9 +93,22 @@ final class Voters {
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         let limit = self.server.limits.guardsPerConnection
         try self.kept.checkRoom("guards", self.guards.count, of: limit)
+        if let name = call.required { try self.server.requirements.check(name, by: self.peer) }
         let number = self.server.nextNumber()
-        try self.place(call, id: id, line, number: number)
-        self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("guard", number) }))
+        let voter = try self.place(call, id: id, line, number: number)
+        let reply = ServerLine.reply(id: id, own: { $0.number("guard", number) })
+        guard call.required != nil else { return self.outbox.reply(reply) }
+        let place = self.late.begin(reply)
+        self.server.requirements.connected(voter) { failure in
+            // What is not kept is not there.
+            if failure != nil { self.end(number) }
+            self.late.end(place, failure) {
+                ServerLine.refusal(
+                    id: id,
+                    WireError(.internal, "that the guard is required could not be written: \($0)")
+                )
+            }
+        }
     }
 
     /// Puts a guard in its place among the voters.
@@ -96,7 +118,7 @@ final class Voters {
         _ line: [UInt8],
         number: UInt64,
         since: WallTime = .now
-    ) throws(WireError) {
+    ) throws(WireError) -> SocketVoter {
         let patience = Patience(
             limit: .milliseconds(call.patienceMs),
             whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
@@ -107,6 +129,7 @@ final class Voters {
             why: call.why,
             before: call.before,
             .ask(timeoutMs: call.patienceMs, allowsOnTimeout: call.allowsOnTimeout),
+            required: call.required,
             since: since,
             line
         )
@@ -116,6 +139,7 @@ final class Voters {
         }
         self.guards.append(voter)
         self.server.voters[voter.number] = self
+        return voter
     }
 
     /// The states are about to be declared anew.
@@ -130,15 +154,22 @@ final class Voters {
     }
 
     /// The holds and guards that no state can concern any more.
-    var void: [(name: VoterName, voter: SocketVoter)] {
+    var void: [SocketVoter] {
         let schema = self.server.machine.schema
-        let all =
-            self.holds.map { (name: VoterName.hold($0.number), voter: $0) }
-            + self.guards.map { (name: VoterName.guard($0.number), voter: $0) }
-        return all.filter { $0.voter.patterns.areVoid(in: schema) }
+        return (self.holds + self.guards).filter { $0.patterns.areVoid(in: schema) }
     }
 
-    func release(_ number: UInt64, id: RequestID?) throws(WireError) {
+    func release(_ call: ReleaseCall, id: RequestID?) throws(WireError) {
+        switch call {
+        case .number(let number): try self.release(number, id: id)
+        case .required(let name): try self.release(required: name, id: id)
+        }
+    }
+
+    private func release(_ number: UInt64, id: RequestID?) throws(WireError) {
+        if let name = self.server.requirements.name(of: number) {
+            return try self.release(required: name, id: id)
+        }
         guard let owner = self.server.voters[number] else {
             throw WireError(.notFound, "there is no hold or guard \(number)")
         }
@@ -148,6 +179,34 @@ final class Voters {
         }
         owner.end(number)
         self.outbox.reply(ServerLine.reply(id: id))
+    }
+
+    /// Ends the requirement, and the guards of that name with it.
+    private func release(required name: String, id: RequestID?) throws(WireError) {
+        let requirements = self.server.requirements
+        guard let requirement = requirements[name] else {
+            throw WireError(.notFound, "no guard is required as \(name)")
+        }
+        guard self.peer.uid == 0 || self.peer.uid == requirement.peer.uid else {
+            throw WireError(
+                .forbidden,
+                "the guard that is required as \(name) is of another user"
+            )
+        }
+        let place = self.late.begin(ServerLine.reply(id: id))
+        let numbers = requirements.release(name) { failure in
+            self.late.end(place, failure) {
+                ServerLine.refusal(
+                    id: id,
+                    WireError(
+                        .internal,
+                        "\(name) is released until the daemon starts again, which could not be written: \($0)"
+                    )
+                )
+            }
+        }
+        for number in numbers { self.server.voters[number]?.end(number) }
+        self.server.machine.voterWent()
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
@@ -169,6 +228,7 @@ final class Voters {
         why: String?,
         before patterns: PatternList,
         _ terms: SocketVoter.Terms,
+        required: String? = nil,
         since: WallTime,
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
@@ -183,6 +243,7 @@ final class Voters {
             why: why,
             before: patterns,
             terms: terms,
+            required: required,
             since: since,
             request: line
         )
@@ -254,17 +315,23 @@ final class Voters {
 
     private func end(_ number: UInt64) {
         self.server.voters[number] = nil
-        for voter in self.holds + self.guards where voter.number == number { voter.end() }
+        for voter in self.holds + self.guards where voter.number == number { self.end(voter) }
         self.holds.removeAll { $0.number == number }
         self.guards.removeAll { $0.number == number }
         self.server.machine.voterWent()
+    }
+
+    private func end(_ voter: SocketVoter) {
+        let isClosing = self.server.isClosing
+        let why = self.server.requirements.willEnd(voter, isClosing: isClosing)
+        voter.end(denying: isClosing ? "the daemon is going down" : why)
     }
 
     /// Ends them all.
     func end() {
         for voter in self.holds + self.guards {
             self.server.voters[voter.number] = nil
-            voter.end(denying: self.server.isClosing)
+            self.end(voter)
         }
         guard !self.holds.isEmpty || !self.guards.isEmpty else { return }
         self.holds = []
@@ -292,7 +359,14 @@ final class Voters {
         if case .hold(let call) = request.call {
             try self.place(call, id: request.id, line, number: voter.number, since: since)
         } else if case .guard(let call) = request.call {
-            try self.place(call, id: request.id, line, number: voter.number, since: since)
+            let voter = try self.place(
+                call,
+                id: request.id,
+                line,
+                number: voter.number,
+                since: since
+            )
+            self.server.requirements.connected(voter)
         }
     }
 }

@@ -17,15 +17,34 @@ extension Logger {
     }
 
     /// A hold or a guard concerns no state any more.
-    func log(void name: VoterName, _ voter: SocketVoter) {
+    func log(void voter: SocketVoter) {
         self.warning(
             "a hold or guard matches no state of the file, and denies nothing any more",
             metadata: [
-                "voter": "\(name.label)",
+                "voter": "\(voter.name.label)",
                 "before": "\(voter.patterns.patterns.written)",
                 "by": "uid \(voter.peer.uid) pid \(voter.peer.pid)",
             ]
         )
+    }
+
+    /// What has become of a guard that is required.
+    func log(_ news: Requirements.News, of requirement: Requirement) {
+        let facts: Logger.Metadata = [
+            "required": "\(requirement.name)",
+            "by": "uid \(requirement.peer.uid) pid \(requirement.peer.pid)",
+        ]
+        switch news {
+        case .missing:
+            self.warning(
+                "a required guard is not connected, denying what it guards",
+                metadata: facts
+            )
+        case .connected: self.notice("a required guard is connected again", metadata: facts)
+        case .released: self.notice("a guard is required no more", metadata: facts)
+        case .unreadable:
+            self.error("what is kept of a required guard cannot be read", metadata: facts)
+        }
     }
 
     /// A kind of the history's work fails, and why; with nil that it succeeds again.

@@ -111,7 +111,7 @@ struct Reload<State: MachineState>: Sendable {
         }
         guard let seq = try await promise.futureResult.get() else { return }
         try await self.server.loop.submit {
-            for (name, voter) in self.server.voidVoters { self.logger.log(void: name, voter) }
+            for voter in self.server.voidVoters { self.logger.log(void: voter) }
         }.get()
         await self.note(declaration, from: seq)
         var metadata: Logger.Metadata = ["declaration": "\(declaration.hash)", "seq": "\(seq)"]

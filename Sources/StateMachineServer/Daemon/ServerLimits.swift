@@ -102,6 +102,13 @@ public struct ServerLimits: Hashable, Sendable {
     /// 1024: some twenty; so an answer has 128 KiB of them at most.
     static let patternBytesShown = 1024
 
+    /// Guards that are required at a time, and those of any user but root and the daemon's own.
+    ///
+    /// 64 and 16: a guard stands for a part of the system that has a say, of which there are few; and each is
+    /// asked about every change.
+    static let requiredGuards = 64
+    static let requiredGuardsPerUid = 16
+
     /// How soon a client may come back after a restart, in milliseconds.
     ///
     /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
@@ -145,6 +152,8 @@ public struct ServerLimits: Hashable, Sendable {
             ("exceptingPatternsPerUid", Self.exceptingPatternsPerUid),
             ("holdsPerConnection", self.holdsPerConnection),
             ("guardsPerConnection", self.guardsPerConnection),
+            ("requiredGuards", Self.requiredGuards),
+            ("requiredGuardsPerUid", Self.requiredGuardsPerUid),
             ("requestBytesPerConnection", self.requestBytesPerConnection),
             ("requestBytesPerUid", self.requestBytesPerUid),
             ("repliesInFlight", self.repliesInFlight),

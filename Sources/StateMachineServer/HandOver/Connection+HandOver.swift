@@ -14,6 +14,7 @@ extension Connection {
         guard self.lifecycle.isListening, self.lifecycle.place != .none, !parts.outbox.isClosed
         else { return nil }
         parts.waits.answerEnded(until: .max)
+        parts.voters.late.endAll()
         self.pump(isUrgent: true)
         guard !parts.outbox.isClosed, let (inode, copy) = parts.outbox.duplicateSocket() else {
             return nil

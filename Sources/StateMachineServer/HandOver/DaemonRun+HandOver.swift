@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import ServiceLog
+import StateMachineCore
 import Systemd
 
 /// From one process to the next.
@@ -26,7 +27,11 @@ extension DaemonRun {
     /// to come back.
     func leaveConnections(of server: StateServer) async throws {
         let left = try await server.loop.flatSubmit { server.leaveConnections() }.get()
-        guard !left.descriptors.isEmpty else { return }
+        // A history keeps what nobody's connection does.
+        let isOfUse =
+            !left.descriptors.isEmpty
+            || self.machine.history == nil && left.record.required?.isEmpty == false
+        guard isOfUse else { return }
         let isStored = await self.manager.ask("connections", for: OutgoingConnections.patience) {
             try left.store($0)
         }

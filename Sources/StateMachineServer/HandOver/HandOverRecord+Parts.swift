@@ -107,7 +107,7 @@ extension HistoryRun {
 
 extension Request {
     /// A request that was found good before; nil if it is not.
-    fileprivate init?(again line: Data) {
+    init?(again line: some Sequence<UInt8>) {
         do {
             guard let request = try Request.parse(Array(line)) else { return nil }
             self = request

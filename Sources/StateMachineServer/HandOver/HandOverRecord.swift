@@ -89,6 +89,8 @@ struct HandOverRecord: Codable, Equatable {
     /// No number up to this is given to a hold, a guard or a question again.
     var lastNumber: UInt64
     var connections: [Connection]
+    /// The guards that are required, where no history keeps them; nil from a process that knew of none.
+    var required: [Requirement]?
 
     /// As bytes.
     func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
@@ -107,7 +109,14 @@ struct HandOverRecord: Codable, Equatable {
         }
     }
 
-    init(epoch: Epoch, seq: UInt64, lastNumber: UInt64, connections: [Connection]) {
+    init(
+        epoch: Epoch,
+        seq: UInt64,
+        lastNumber: UInt64,
+        connections: [Connection],
+        required: [Requirement]? = nil
+    ) {
+        self.required = required
         self.epoch = epoch.description
         self.seq = seq
         self.lastNumber = lastNumber

@@ -2,6 +2,7 @@ import Glibc
 import Logging
 import NIOCore
 import NIOPosix
+import StateMachineCore
 import Systemd
 
 /// What the last process left with the service manager, as far as anything can be made of it.
@@ -9,7 +10,10 @@ struct InheritedConnections: Sendable {
     private let connections: [(descriptor: CInt, inheritance: Connection.Inheritance)]
 
     /// No number up to this is given out again.
-    private let lastNumber: UInt64
+    let lastNumber: UInt64
+
+    /// The guards that were required, where no history kept them.
+    let required: [Requirement]
 
     /// The names under which all that was handed over lies in the manager's store.
     ///
@@ -48,6 +52,7 @@ struct InheritedConnections: Sendable {
         // Not before it was said what they are.
         for item in handed.garbage { close(item.descriptor) }
         self.connections = connections
+        self.required = handOvers.last?.required ?? []
         self.lastNumber = handOvers.map(\.lastNumber).max() ?? 0
         let hasStore = !handed.connections.isEmpty || !handed.records.isEmpty
         let own = hasStore ? [HandedSockets.connectionName, HandedSockets.recordName] : []
@@ -83,7 +88,6 @@ struct InheritedConnections: Sendable {
     /// Goes on with the connections; those that cannot be used are closed.
     func goOn(at server: StateServer, on group: any EventLoopGroup) async throws {
         try await server.loop.submit {
-            server.skipNumbers(through: self.lastNumber)
             server.beginArrivals()
         }.get()
         for (descriptor, inheritance) in self.connections {

@@ -28,7 +28,8 @@ extension StateServer {
                     epoch: self.epoch,
                     seq: self.ring.head,
                     lastNumber: self.lastNumber,
-                    connections: records
+                    connections: records,
+                    required: self.requirements.left
                 ),
                 descriptors: descriptors
             )

@@ -19,6 +19,7 @@ extension StateServer {
     /// Another declaration may come into force at any moment from now on; with nil: what is in force stays.
     func expect(_ next: StateSchema?) {
         self.nextSchema = next
+        self.requirements.expect(next)
         for connection in self.connections {
             if let next {
                 connection.parts.voters.expect(next)
@@ -29,8 +30,8 @@ extension StateServer {
     }
 
     /// The holds and guards that no state can concern any more, for the log.
-    var voidVoters: [(name: VoterName, voter: SocketVoter)] {
-        self.connections.flatMap(\.parts.voters.void)
+    var voidVoters: [SocketVoter] {
+        self.connections.flatMap(\.parts.voters.void) + self.requirements.void
     }
 
     /// Another declaration is in force from that place on, which the ring has come to.

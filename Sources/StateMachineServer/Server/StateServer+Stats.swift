@@ -20,11 +20,11 @@ extension StateServer {
     /// Who may keep which states from being entered, where anybody may.
     private func writeVoters(to writer: inout LineWriter) {
         var (holds, guards) = ([SocketVoter](), [SocketVoter]())
-        for number in self.voters.keys.sorted() {
-            guard let voter = self.voters[number]?[number] else { continue }
+        let connected = self.voters.compactMap { $1[$0] }
+        for voter in (connected + self.requirements.missing).sorted(by: { $0.number < $1.number }) {
             switch voter.terms {
             case .block, .delay: holds.append(voter)
-            case .ask: guards.append(voter)
+            case .ask, .missing: guards.append(voter)
             }
         }
         let most = ServerLimits.votersShown
@@ -67,7 +67,7 @@ extension SocketVoter {
     fileprivate func writeRow(to writer: inout LineWriter) {
         switch self.terms {
         case .block, .delay: writer.number(.hold, self.number)
-        case .ask: writer.number(.guard, self.number)
+        case .ask, .missing: writer.number(.guard, self.number)
         }
         writer.number("uid", self.peer.uid)
         writer.number("pid", self.peer.pid)
@@ -79,7 +79,9 @@ extension SocketVoter {
         case .ask(let timeoutMs, let allowsOnTimeout):
             writer.number("timeoutMs", timeoutMs)
             writer.string("onTimeout", allowsOnTimeout ? "allow" : "deny")
+        case .missing(let since): writer.time(.missing, since)
         }
+        if let required { writer.string(.required, required) }
         if let why { writer.string("why", why) }
         let (shown, others) = self.shownPatterns
         writer.json("before", .array(shown))

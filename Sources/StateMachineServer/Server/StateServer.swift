@@ -33,6 +33,9 @@ final class StateServer: @unchecked Sendable {
     /// Who has each hold and guard, by its number.
     @exclusivity(unchecked) var voters: [UInt64: Voters] = [:]
 
+    /// The guards that are required, connected or not.
+    let requirements: Requirements
+
     /// States by the bytes that asked for them.
     @exclusivity(unchecked) var decodedStates = DecodedStates()
 
@@ -116,6 +119,7 @@ final class StateServer: @unchecked Sendable {
         self.epoch = past?.epoch ?? .random()
         self.loop = loop
         self.machine = machine
+        self.requirements = Requirements(machine, on: loop, of: self.ownPeer.uid)
         self.limits = limits
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()

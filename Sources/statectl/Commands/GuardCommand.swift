@@ -6,10 +6,14 @@ struct GuardCommand: AsyncParsableCommand {
         commandName: "guard",
         abstract: "Let a command decide whether states may be entered.",
         usage: """
-            statectl guard --before PATTERN … [--timeout TIME] [--on-timeout allow|deny] \
-            [--why TEXT] -- COMMAND …
+            statectl guard --before PATTERN … [--required NAME] [--timeout TIME] \
+            [--on-timeout allow|deny] [--why TEXT] -- COMMAND …
             """,
         discussion: """
+            While the guard is not connected, nobody is asked and the states may be entered, unless \
+            it is --required: then they are denied until it is connected again, over restarts of \
+            the daemon too, or until "statectl release --required NAME".
+
             For each question COMMAND is run with the daemon's line on its standard input and \
             STATEMACHINE_STATE, _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _CAUSE and _LEFT_MS in its \
             environment. Exit code 0 allows; any other denies, with the first line of its standard \
@@ -41,6 +45,14 @@ struct GuardCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The reason where the command gives none.", valueName: "text"))
     var why: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Deny the states while no guard of this name is connected.",
+            valueName: "name"
+        )
+    )
+    var required: String?
+
     @Flag(
         help:
             "Say on standard error when the guard is registered and what it says, where that is no terminal too."
@@ -61,6 +73,7 @@ struct GuardCommand: AsyncParsableCommand {
         }
         try OptionLimits.checkVote("--timeout", self.timeout)
         try OptionLimits.checkText("--why", self.why)
+        try OptionLimits.checkRequirement(self.required)
     }
 
     func run() async throws {
@@ -72,9 +85,15 @@ struct GuardCommand: AsyncParsableCommand {
             before: self.before.map { Pattern(typed: $0) },
             timeout: self.timeout?.duration,
             onTimeout: self.onTimeout,
-            why: self.why
+            why: self.why,
+            required: self.required
         )
-        var run = GuardRun(guarding: guarding, command: command, why: self.why)
+        var run = GuardRun(
+            guarding: guarding,
+            command: command,
+            why: self.why,
+            isRequired: self.required != nil
+        )
         if self.verbose || StandardError.isTerminal {
             run.report = { StandardError.write("statectl: \($0)") }
         }

@@ -12,6 +12,15 @@ enum OptionLimits {
         )
     }
 
+    /// What a required guard is known by.
+    static func checkRequirement(_ name: String?) throws {
+        guard let name, !RequestLimits.isRequirementName(name) else { return }
+        throw ValidationError(
+            "--required is a name of letters, digits and \"-_.:@\", at most "
+                + "\(RequestLimits.requirementNameBytes) of them, not \"\(name.printable)\""
+        )
+    }
+
     /// How long somebody may have a say.
     static func checkVote(_ option: String, _ time: Seconds?) throws {
         let longest = Duration.milliseconds(RequestLimits.voteMs)

@@ -16,6 +16,12 @@ enum StateCompletion {
             .filter(self.isHarmless)
     }
 
+    /// The names of guards that are required.
+    static func requirements(_ words: [String]) async -> [String] {
+        let guards = await self.answer(to: .stats, for: words)?["guards"]?.elements ?? []
+        return Set(guards.compactMap { $0["required"]?.string }).sorted().filter(self.isHarmless)
+    }
+
     static func instances() -> [String] {
         Instance.all().compactMap(\.name).filter(self.isHarmless)
     }
@@ -148,6 +154,11 @@ extension CompletionKind {
     /// The names of events.
     static var events: CompletionKind {
         .custom { words, _, _ in await StateCompletion.events(words) }
+    }
+
+    /// The names of guards that are required.
+    static var requirements: CompletionKind {
+        .custom { words, _, _ in await StateCompletion.requirements(words) }
     }
 
     /// The names of instances.

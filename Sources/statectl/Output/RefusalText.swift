@@ -22,8 +22,19 @@ struct RefusalText {
             row[kind].map { "\(kind) \($0.shortText)" }
         }
         let name = names.first ?? row["delegate"]?.string?.printable ?? "?"
+        if let absence = self.absence(row, name) { return absence }
         let why = row["why"]?.string ?? ""
         return name + self.origin(row) + (why.isEmpty ? "" : ": \(why.printable)")
+    }
+
+    /// Of a guard that is required and not connected: which, since when, and what to do.
+    private func absence(_ row: JSONValue, _ name: String) -> String? {
+        guard let required = row["required"]?.string?.printable,
+            let since = row["missing"]?.string
+        else { return nil }
+        return "\(name)\(self.origin(row)), required as \(required) and not connected since "
+            + self.localized(since.printable)
+            + "; have it run, or: statectl release --required \(required)"
     }
 
     /// Whose it is, unless it is the daemon's own.

@@ -16,6 +16,7 @@ struct VoterText {
     }
 
     private func who(_ row: JSONValue) -> String {
+        if let missing = row["missing"]?.string { return self.absence(row, missing) }
         let hold = row["hold"]
         let number = (hold ?? row["guard"])?.shortText ?? "?"
         var words = "\(hold == nil ? "guard" : "hold") \(number) by \(self.text.livePeer(row))"
@@ -23,7 +24,19 @@ struct VoterText {
             let seconds = (self.text.now.microseconds - at.microseconds) / 1_000_000
             words += ", for \(LineText.span(max(0, seconds)))"
         }
-        return words + self.terms(row)
+        let required = row["required"]?.string.map { ", required as \($0.printable)" } ?? ""
+        return words + required + self.terms(row)
+    }
+
+    /// `denied: guard 7, required as display, has been gone for 3 min; last by kiosk (812)`.
+    private func absence(_ row: JSONValue, _ missing: String) -> String {
+        let name = row["required"]?.string?.printable ?? "?"
+        let number = row["guard"]?.shortText ?? "?"
+        let time = WallTime(rfc3339: missing)
+        let span = time.map { (self.text.now.microseconds - $0.microseconds) / 1_000_000 }
+        let gone = span.map { "has been gone for \(LineText.span(max(0, $0)))" } ?? "is gone"
+        return
+            "denied: guard \(number), required as \(name), \(gone); last by \(self.text.peer(row))"
     }
 
     /// What is not as it mostly is.

@@ -12,6 +12,8 @@ struct GuardRun: Sendable {
     let command: ChildCommand
     /// The reason of a no that the command gives none for.
     let why: String?
+    /// Whether what it guards is denied while it is not connected.
+    var isRequired = false
     /// Told what goes as it should.
     var report: @Sendable (String) -> Void = { _ in }
     /// Told what does not.
@@ -51,7 +53,8 @@ struct GuardRun: Sendable {
                 case .asked(let question): group.addTask { await self.answer(question) }
                 case .interrupted(let error, let attempt, _):
                     guard attempt == 1 else { continue }
-                    self.complain("\(error.reconnecting), nobody is asked")
+                    let until = self.isRequired ? "what it guards is denied" : "nobody is asked"
+                    self.complain("\(error.reconnecting), \(until)")
                 }
             }
         }

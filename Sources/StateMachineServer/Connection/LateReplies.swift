@@ -1,0 +1,44 @@
+import StateMachineProtocol
+
+/// Answers to requests that are kept somewhere first, which takes the disk's time; those to other requests do not
+/// wait for them.
+///
+/// Belongs to the event loop.
+final class LateReplies {
+    private let outbox: Outbox
+    private let turn: Turn
+
+    private var last: UInt64 = 0
+    /// What is said if all goes well, by the place among them.
+    private var pending: [(place: UInt64, reply: [UInt8])] = []
+
+    init(outbox: Outbox, turn: Turn) {
+        self.outbox = outbox
+        self.turn = turn
+    }
+
+    /// Whether there is none.
+    var isEmpty: Bool { self.pending.isEmpty }
+
+    /// That will be said; returns its place among them.
+    func begin(_ reply: [UInt8]) -> UInt64 {
+        self.last += 1
+        self.pending.append((self.last, reply))
+        return self.last
+    }
+
+    /// Says it, or the refusal if there was a failure.
+    func end(_ place: UInt64, _ failure: String?, refusal: (String) -> [UInt8]) {
+        guard let index = self.pending.firstIndex(where: { $0.place == place }) else { return }
+        let reply = self.pending.remove(at: index).reply
+        guard !self.outbox.isClosed else { return }
+        self.outbox.reply(failure.map(refusal) ?? reply)
+        self.turn.want()
+    }
+
+    /// Says all of them: what they are about is left to the next process, which keeps it.
+    func endAll() {
+        for (_, reply) in self.pending { self.outbox.reply(reply) }
+        self.pending = []
+    }
+}

@@ -1,0 +1,308 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// Guards that are required: while they are not connected, what they guard is denied.
+@Suite(.timeLimit(.minutes(5)))
+struct RequiredGuardTests {
+    private static let on = "ready:value=true"
+    private static let required = #""timeoutMs":60000,"required":"display""#
+
+    /// A guard of that name that has vanished again.
+    private static func leave(_ daemon: DaemonProcess, _ pattern: String = on) async throws {
+        let voter = try daemon.connect(\.control)
+        _ = try await voter.guard("g", pattern, Self.required)
+        voter.vanish()
+    }
+
+    /// Sets until the vanished guard is missed, which is when its end has been read.
+    private static func denied(_ daemon: DaemonProcess) async throws -> JSONLine {
+        while true {
+            let reply = try await daemon.ask(\.control, "set ready value=true")
+            if reply.error == "denied" { return reply }
+            try await Self.back(daemon)
+        }
+    }
+
+    private static func back(_ daemon: DaemonProcess) async throws {
+        _ = try await daemon.ask(\.control, "set ready value=false")
+    }
+
+    @Test
+    func itsAbsenceDeniesAndIsToldAndItsReturnIsAskedInstead() async throws {
+        try await DaemonProcess.run { daemon in
+            try await Self.leave(daemon)
+            let denied = try await Self.denied(daemon)
+            let by = try #require(denied.items("by")?.first)
+            #expect(by.string("required") == "display")
+            #expect(by.int("guard") == 1)
+            #expect(by.int("pid") == Int(getpid()))
+            let since = try #require(by.string("missing"))
+            #expect(
+                by.string("why")
+                    == "required as display and not connected since \(since); "
+                    + "have it run, or release it by that name"
+            )
+            let row = try #require(
+                try await daemon.ask(\.control, "stats").items("guards")?.first
+            )
+            #expect(row.string("required") == "display" && row.string("missing") == since)
+            #expect(row.int("guard") == 1 && !row.has("timeoutMs"))
+            let other = try await daemon.ask(\.control, "set authentication phase=active")
+            #expect(other.bool("changed") == true)
+
+            let again = try daemon.connect(\.control)
+            let number = try await again.guard("g", Self.on, Self.required)
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true")
+            let ask = try await again.next()
+            #expect(ask.type == "ask")
+            #expect(try await again.vote(ask, true).ok == true)
+            #expect(try await setter.next().bool("changed") == true)
+            let present = try #require(
+                try await daemon.ask(\.control, "stats").items("guards")?.first
+            )
+            #expect(present.int("guard") == number && present.string("required") == "display")
+            #expect(!present.has("missing"))
+        }
+    }
+
+    @Test
+    func releasedByNameOrNumberItIsGoneForGood() async throws {
+        try await DaemonProcess.run { daemon in
+            for number in [false, true] {
+                try await Self.leave(daemon)
+                let denied = try await Self.denied(daemon)
+                let guarding = denied.items("by")?.first?.int("guard") ?? 0
+                let release =
+                    number
+                    ? "release \(guarding)" : #"{"op":"release","required":"display"}"#
+                #expect(try await daemon.ask(\.control, release).ok == true)
+                #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
+                let gone = try await daemon.ask(\.control, release)
+                #expect(gone.error == "not-found")
+                try await Self.back(daemon)
+            }
+            // Connected, it ends with the requirement.
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.guard("g", Self.on, Self.required)
+            _ = try await daemon.ask(\.control, #"{"op":"release","required":"display"}"#)
+            #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
+        }
+    }
+
+    @Test
+    func whatItWasAskedWhenItVanishedIsDenied() async throws {
+        try await DaemonProcess.run { daemon in
+            let voter = try daemon.connect(\.control)
+            _ = try await voter.guard("g", Self.on, Self.required)
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true")
+            #expect(try await voter.next().type == "ask")
+            voter.vanish()
+            let denied = try await setter.next()
+            #expect(denied.error == "denied")
+            #expect(denied.items("by")?.first?.string("required") == "display")
+        }
+    }
+
+    @Test
+    func ofTwoOfOneNameBothAreAskedAndTheLastToGoIsMissed() async throws {
+        try await DaemonProcess.run { daemon in
+            let (first, second) = (try daemon.connect(\.control), try daemon.connect(\.control))
+            _ = try await first.guard("g", Self.on, Self.required)
+            _ = try await second.guard("g", Self.on, Self.required)
+            let setter = try daemon.connect(\.control)
+            try setter.send("set ready value=true")
+            let (one, other) = (try await first.next(), try await second.next())
+            #expect(one.type == "ask" && other.type == "ask")
+            // What the first has yet to say counts as a yes, for the second is there.
+            first.vanish()
+            #expect(try await second.vote(other, true).ok == true)
+            #expect(try await setter.next().bool("changed") == true)
+            try await Self.back(daemon)
+            second.vanish()
+            #expect(try await Self.denied(daemon).items("by")?.first?.int("guard") == 2)
+        }
+    }
+
+    @Test
+    func aKilledDaemonsSuccessorDeniesItToo() async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = ["--state-directory", "\(directory)/state"]
+            // Killed while it is connected, and while it is missing.
+            for vanishes in [false, true] {
+                _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                    let voter = try daemon.connect(\.control)
+                    _ = try await voter.guard("g", Self.on, Self.required)
+                    if vanishes {
+                        voter.vanish()
+                        _ = try await Self.denied(daemon)
+                    }
+                    try daemon.send(.kill)
+                    if !vanishes { #expect(try await voter.nextLine() == nil) }
+                }
+                _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                    let denied = try await daemon.ask(\.control, "set ready value=true")
+                    #expect(denied.items("by")?.first?.string("required") == "display")
+                    try daemon.send(.kill)
+                }
+            }
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let release = #"{"op":"release","required":"display"}"#
+                #expect(try await daemon.ask(\.control, release).ok == true)
+                try daemon.send(.kill)
+            }
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let set = try await daemon.ask(\.control, "set ready value=true")
+                #expect(set.ok == true)
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func withoutAHistoryTheNextProcessTakesItUp(isConnected: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let service = HandoverTests.Service(
+                directory: directory,
+                notify: try NotifySocket(in: directory, storeLimit: 64),
+                arguments: []
+            )
+            let first = try await service.start()
+            let voter = try first.connect(\.control)
+            _ = try await voter.guard("g", Self.on, Self.required)
+            let setter = try first.connect(\.control)
+            if !isConnected {
+                voter.vanish()
+                repeat {
+                    _ = try await setter.ask("set ready value=false")
+                    try setter.send("set ready value=true")
+                } while try await setter.next().error != "denied"
+                setter.vanish()
+            }
+            let second = try await service.restart(first)
+            let again = try second.connect(\.control)
+            try again.send("set ready value=true")
+            if isConnected {
+                let ask = try await voter.next()
+                #expect(ask.type == "ask")
+                #expect(try await voter.vote(ask, true).ok == true)
+                #expect(try await again.next().bool("changed") == true)
+            } else {
+                let denied = try await again.next()
+                #expect(denied.items("by")?.first?.string("required") == "display")
+            }
+            second.send(SIGTERM)
+            _ = try await second.ended()
+        }
+    }
+
+    @Test
+    func ownMovesOfADeclaredMachineAreDeniedUntilItIsReleased() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/machine.yaml"
+            try """
+            start: dark
+            events: {press: {}}
+            states:
+              dark: {when: {press: bright}}
+              bright: {after: {200ms: dark}}
+            """.write(toFile: file, atomically: true, encoding: .utf8)
+            _ = try await DaemonProcess.run(in: directory, arguments: ["--machine", file]) {
+                daemon in
+                try await Self.leave(daemon, "dark")
+                let watch = try daemon.connect(\.events)
+                _ = try await watch.next()
+                _ = try await daemon.ask(\.control, "send press")
+                #expect(try await watch.next().state == "bright")
+                let overdue = #"{"op":"wait","until":["dark"],"timeoutMs":1000}"#
+                #expect(try await daemon.ask(\.control, overdue).error == "timeout")
+                let release = #"{"op":"release","required":"display"}"#
+                #expect(try await daemon.ask(\.control, release).ok == true)
+                #expect(try await watch.next().state == "dark")
+            }
+        }
+    }
+
+    @Test
+    func oneMoreThanThereMayBeIsRefusedWithWhatToDo() async throws {
+        try await DaemonProcess.run { daemon in
+            for connection in 0..<8 {
+                let voter = try daemon.connect(\.control)
+                for guarding in 0..<8 {
+                    _ = try await voter.guard(
+                        "g\(guarding)",
+                        "ready",
+                        #""required":"n\#(connection)-\#(guarding)""#
+                    )
+                }
+                voter.vanish()
+            }
+            let one = #"{"op":"guard","before":["ready"],"required":"one-more"}"#
+            let refused = try await daemon.ask(\.control, one)
+            #expect(refused.error == "limit")
+            #expect(
+                refused.string("message")
+                    == "there are 64 required guards, as many as may be; release one by its name"
+            )
+            // One of those comes again.
+            let known = #"{"op":"guard","before":["ready"],"required":"n0-0"}"#
+            #expect(try await daemon.ask(\.control, known).ok == true)
+        }
+    }
+
+    @Test
+    func aReleaseIsAnsweredThoughItsClientSendsNoMore() async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = ["--state-directory", "\(directory)/state"]
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                try await Self.leave(daemon)
+                _ = try await Self.denied(daemon)
+                let client = try daemon.connect(\.control)
+                try client.send(#"{"op":"release","id":"last","required":"display"}"#)
+                client.endInput()
+                #expect(try await client.next().string("id") == "last")
+                #expect(try await client.nextLine() == nil)
+            }
+        }
+    }
+
+    @Test
+    func statectlRequiresAGuardShowsItsAbsenceAndReleasesIt() async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments = [
+                "guard", "--required", "display", "--before", "ready", "--verbose", "--", "true",
+            ]
+            _ = try await daemon.withStatectl(arguments) { guarding in
+                let wait = #"{"op":"stats"}"#
+                while try await daemon.ask(\.control, wait).items("guards") == nil {}
+                let set = try await daemon.statectl("set", "ready", "true")
+                #expect(set.status == .exited(0), "\(set.errors)")
+                try guarding.send(.terminate)
+            }
+            let denied = try await daemon.statectl("set", "ready", "false")
+            #expect(denied.status == .exited(1))
+            #expect(
+                denied.errors.contains("required as display and not connected since "),
+                "\(denied.errors)"
+            )
+            #expect(denied.errors.hasSuffix("or: statectl release --required display\n"))
+            let status = try await daemon.statectl("status")
+            #expect(
+                status.output.contains(
+                    "guarded   ready   denied: guard 1, required as display, has been gone for "
+                ),
+                "\(status.output)"
+            )
+            let both = try await daemon.statectl("release", "1", "--required", "display")
+            #expect(both.status == .exited(2))
+            let odd = try await daemon.statectl("release", "--required", "a b")
+            #expect(odd.status == .exited(2))
+            let released = try await daemon.statectl("release", "--required", "display")
+            #expect(released.status == .exited(0), "\(released.errors)")
+            let set = try await daemon.statectl("set", "ready", "false")
+            #expect(set.status == .exited(0), "\(set.errors)")
+        }
+    }
+}
