@@ -37,6 +37,8 @@ package enum LineEnvironment {
         [
             "STATEMACHINE_BY_UID": line.by.map { String($0.uid) },
             "STATEMACHINE_BY_PID": line.by.map { String($0.pid) },
+            "STATEMACHINE_BY_COMM": line.by?.comm,
+            "STATEMACHINE_BY_UNIT": line.by?.unit,
             "STATEMACHINE_CAUSE": line.cause,
         ]
     }

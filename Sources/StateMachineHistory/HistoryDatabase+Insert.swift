@@ -73,10 +73,10 @@ extension HistoryDatabase {
 
     /// What a machine without stays has nothing for is not bound.
     private static let withoutStays = Insertions(
-        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause"
+        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit"
     )
     private static let withStays = Insertions(
-        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, stay, due"
+        columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due"
     )
 
     /// Adds the rows with a statement that adds `count`, of which they are a multiple.
@@ -98,7 +98,7 @@ extension HistoryDatabase {
                 sqlite3_last_insert_rowid(db.sqliteConnection) + 1 == first
                 && last - first + 1 == count
             for index in 0..<count {
-                let column = CInt(index * (self.hasStays ? 11 : 9))
+                let column = CInt(index * (self.hasStays ? 13 : 11))
                 if follows {
                     sqlite3_bind_null(statement, column + 1)
                 } else {
@@ -106,7 +106,7 @@ extension HistoryDatabase {
                 }
                 Self.bind(rows[start + index], statement, column)
                 if self.hasStays {
-                    Self.bindStay(of: rows[start + index], statement, column + 9)
+                    Self.bindStay(of: rows[start + index], statement, column + 11)
                 }
             }
             let result = sqlite3_step(statement)
@@ -145,6 +145,8 @@ extension HistoryDatabase {
             sqlite3_bind_null(statement, column + 8)
         }
         Self.bind(row.cause, statement, column + 9)
+        Self.bind(row.by?.program?.commText, statement, column + 10)
+        Self.bind(row.by?.program?.unitText, statement, column + 11)
     }
 
     /// Binds what a machine with stays has beside that to the columns after that one.
@@ -159,6 +161,19 @@ extension HistoryDatabase {
             sqlite3_bind_null(statement, column + 1)
         }
         Self.bind(row.due, statement, column + 2)
+    }
+
+    /// The text stays where it is for as long as the row is there: nothing is copied.
+    private static func bind(
+        _ text: UnsafeBufferPointer<CChar>?,
+        _ statement: OpaquePointer,
+        _ column: CInt
+    ) {
+        if let text {
+            sqlite3_bind_text(statement, column, text.baseAddress, CInt(text.count), nil)
+        } else {
+            sqlite3_bind_null(statement, column)
+        }
     }
 
     /// SQLite takes a copy.

@@ -5,12 +5,20 @@ import StateMachineCore
 extension HistoryDatabase {
     func requirements(_ db: Database) throws -> [Requirement] {
         guard try db.tableExists("required") else { return [] }
-        let sql = "SELECT name, uid, pid, since, missing, request FROM required ORDER BY name"
+        let program = try Schema.Extent.of(db) >= .all ? "comm, unit" : "NULL AS comm, NULL AS unit"
+        let sql = """
+            SELECT name, uid, pid, since, missing, request, \(program) FROM required ORDER BY name
+            """
         return try Row.fetchAll(db, sql: sql).map { row in
             let missing: Int64? = row["missing"]
             return Requirement(
                 name: row["name"],
-                peer: Peer(uid: row["uid"], pid: row["pid"]),
+                peer: Peer(
+                    uid: row["uid"],
+                    pid: row["pid"],
+                    comm: row["comm"],
+                    unit: row["unit"]
+                ),
                 request: Array((row["request"] as String).utf8),
                 since: WallTime(microseconds: row["since"]),
                 missing: missing.map { WallTime(microseconds: $0) }
@@ -23,13 +31,15 @@ extension HistoryDatabase {
         try self.writeDurably { db in
             try db.execute(
                 sql: """
-                    INSERT OR REPLACE INTO required (name, uid, pid, since, missing, request)
-                        VALUES (?, ?, ?, ?, ?, ?)
+                    INSERT OR REPLACE INTO required
+                        (name, uid, pid, since, missing, request, comm, unit)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                     """,
                 arguments: [
                     requirement.name, requirement.peer.uid, requirement.peer.pid,
                     requirement.since.microseconds, requirement.missing?.microseconds,
-                    String(decoding: requirement.request, as: UTF8.self),
+                    String(decoding: requirement.request, as: UTF8.self), requirement.peer.comm,
+                    requirement.peer.unit,
                 ]
             )
         }

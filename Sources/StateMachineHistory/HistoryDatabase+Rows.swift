@@ -11,10 +11,13 @@ extension HistoryDatabase {
     /// By name: a table of another program's may have fewer, or in another order.
     private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
 
-    /// Those and what a machine with stays has; until it was migrated a database does not have that.
+    /// Those, what ran there, and what a machine with stays has; until it was migrated a database may not have
+    /// that.
     var columns: String {
-        guard self.hasStays else { return Self.columns }
-        return Self.columns + (self.isMigrated ? ", stay, due" : ", NULL, NULL")
+        let extent = self.extent
+        let program = extent >= .all ? ", comm, unit" : ", NULL, NULL"
+        guard self.hasStays else { return Self.columns + program }
+        return Self.columns + program + (extent >= .stays ? ", stay, due" : ", NULL, NULL")
     }
 
     func newest(_ db: Database) throws -> RecordedTransition? {
@@ -23,7 +26,10 @@ extension HistoryDatabase {
             db,
             sql: "SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1"
         )
-        .map { try RecordedTransition($0, hasStays: self.hasStays) }.next()
+        .map { row in
+            var program: Program?
+            return try RecordedTransition(row, hasStays: self.hasStays, &program)
+        }.next()
     }
 
     /// The next few transitions after `seq`.
@@ -44,8 +50,9 @@ extension HistoryDatabase {
     ) throws -> (rows: [RecordedTransition], isCut: Bool) {
         var transitions: [RecordedTransition] = []
         var bytes = 0
+        var program: Program?
         while bytes < Self.chunk.bytes, let row = try rows.next() {
-            let transition = try RecordedTransition(row, hasStays: self.hasStays)
+            let transition = try RecordedTransition(row, hasStays: self.hasStays, &program)
             bytes += transition.weight
             transitions.append(transition)
         }
@@ -54,10 +61,17 @@ extension HistoryDatabase {
 }
 
 extension RecordedTransition {
+    /// The transition of a row; `last` is what ran where the one before came from, which is often the same.
+    ///
     /// - Throws: `HistoryError` if somebody else has written into the row what no transition has.
-    fileprivate init(_ row: Row, hasStays: Bool) throws {
+    fileprivate init(_ row: Row, hasStays: Bool, _ last: inout Program?) throws {
         let old = try row.text(4)
         let (uid, pid): (UInt32?, Int32?) = (try row.value(6), try row.value(7))
+        let (comm, unit) = (try row.text(9), try row.text(10))
+        if comm != last?.comm || unit != last?.unit {
+            last = comm == nil && unit == nil ? nil : Program(comm: comm, unit: unit)
+        }
+        let program = last
         let seq: UInt64 = try row.present(0)
         self.init(
             seq: seq,
@@ -65,15 +79,16 @@ extension RecordedTransition {
             new: State(name: try row.presentText(2), data: try row.presentText(3)),
             at: WallTime(microseconds: try row.present(1)),
             cause: try row.text(8),
-            by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0) } },
-            stay: hasStays ? try row.value(9) ?? seq : nil,
-            due: hasStays ? try row.text(10) : nil
+            by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0, program: program) } },
+            stay: hasStays ? try row.value(11) ?? seq : nil,
+            due: hasStays ? try row.text(12) : nil
         )
     }
 
     /// About how many bytes its line has.
     fileprivate var weight: Int {
         200 + self.new.data.utf8.count + (self.old?.data.utf8.count ?? 0)
+            + (self.by?.comm?.utf8.count ?? 0) + (self.by?.unit?.utf8.count ?? 0)
             + (self.cause?.utf8.count ?? 0) + (self.due?.utf8.count ?? 0)
     }
 }

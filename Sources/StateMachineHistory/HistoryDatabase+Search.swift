@@ -51,6 +51,17 @@ extension HistoryDatabase {
             conditions.append("uid = ?")
             arguments += [uid]
         }
+        if let program = query.program {
+            if self.extent >= .all {
+                conditions.append(
+                    "(comm = ? OR unit = ? OR substr(unit, instr(unit, '/') + 1) = ?)"
+                )
+                arguments += [program, program, program]
+            } else {
+                // What an older version wrote has none.
+                conditions.append("0")
+            }
+        }
         if let cause = query.cause {
             conditions.append("instr(CAST(cause AS BLOB), CAST(? AS BLOB)) > 0")
             arguments += [cause]

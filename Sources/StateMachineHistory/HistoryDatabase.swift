@@ -7,7 +7,7 @@ import Synchronization
 /// It is opened by the first call that can: a disk without room keeps nobody from asking how it stands.
 ///
 /// `@unchecked Sendable`: `isSettled`, `isSynchronous` and `beginning` are touched by the writing calls
-/// only, all of which are made on one queue; `opened` is guarded by its lock, and `migrated` is atomic.
+/// only, all of which are made on one queue; `opened` is guarded by its lock, and `found` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
     /// Where the last run ended.
     struct Past {
@@ -54,7 +54,7 @@ final class HistoryDatabase: @unchecked Sendable {
     /// Seconds to wait for another program that has the database locked.
     let patience: Double
     private let opened = Mutex<DatabasePool?>(nil)
-    private let migrated = Atomic(false)
+    private let found = Atomic(Schema.Extent.changes.rawValue)
     let logLength = LogLength()
     /// SQLite's own size for a new database.
     let pageBytes = 4096
@@ -65,8 +65,10 @@ final class HistoryDatabase: @unchecked Sendable {
 
     var path: String { self.directory.database }
 
-    /// Whether the tables are those of this version.
-    var isMigrated: Bool { self.migrated.load(ordering: .acquiring) }
+    /// What the tables have: all of it once they are those of this version.
+    var extent: Schema.Extent {
+        Schema.Extent(rawValue: self.found.load(ordering: .acquiring)) ?? .changes
+    }
 
     init(
         in directory: StateDirectory,
@@ -122,7 +124,7 @@ final class HistoryDatabase: @unchecked Sendable {
                     + "start that one, or move the file away to begin anew"
             )
         }
-        self.migrated.store(try db.tableExists("stay"), ordering: .releasing)
+        self.found.store(try Schema.Extent.of(db).rawValue, ordering: .releasing)
         guard try db.tableExists("change"), let newest = try self.newest(db) else {
             return Past(
                 epoch: nil,
@@ -144,7 +146,7 @@ final class HistoryDatabase: @unchecked Sendable {
             oldest: oldest,
             declaration: try self.lastDeclaration(db),
             boot: boot,
-            stay: self.isMigrated ? try NotedStay.read(db) : nil,
+            stay: self.extent >= .stays ? try NotedStay.read(db) : nil,
             requirements: try self.requirements(db)
         )
     }
@@ -187,7 +189,7 @@ final class HistoryDatabase: @unchecked Sendable {
         let (newest, epoch) = (beginning.newest, beginning.epoch)
         let pool = try self.pool
         try Schema.migrator.migrate(pool)
-        self.migrated.store(true, ordering: .releasing)
+        self.found.store(Schema.Extent.all.rawValue, ordering: .releasing)
         try self.transaction(pool, isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.execute(sql: "DELETE FROM change WHERE seq = ?", arguments: [newest.seq])

@@ -2,6 +2,24 @@ import GRDB
 
 /// The tables, as they are documented for other readers.
 enum Schema {
+    /// What a database has that an older version may have left.
+    enum Extent: Int, Comparable {
+        /// Nothing, or changes alone.
+        case changes
+        /// Stays too.
+        case stays
+        /// All that there is.
+        case all
+
+        static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+
+        static func of(_ db: Database) throws -> Self {
+            guard try db.tableExists("stay") else { return .changes }
+            let columns = try db.columns(in: "change")
+            return columns.contains { $0.name == "comm" } ? .all : .stays
+        }
+    }
+
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { db in
@@ -88,6 +106,26 @@ enum Schema {
                         missing INTEGER,
                         request TEXT NOT NULL
                     ) STRICT;
+                    """
+            )
+        }
+        // What ran where a change came from.
+        migrator.registerMigration("5") { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE change ADD COLUMN comm TEXT;
+                    ALTER TABLE change ADD COLUMN unit TEXT;
+                    ALTER TABLE required ADD COLUMN comm TEXT;
+                    ALTER TABLE required ADD COLUMN unit TEXT;
+                    DROP VIEW history;
+                    CREATE VIEW history AS
+                        SELECT
+                            seq,
+                            strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                                || printf('.%06dZ', at % 1000000) AS time,
+                            state, data, fromState, fromData, uid, pid, cause, stay, due,
+                            comm, unit
+                        FROM change ORDER BY seq;
                     """
             )
         }

@@ -38,13 +38,3 @@ final class WrittenState {
         self.text.data.deallocate()
     }
 }
-
-extension UnsafeBufferPointer<CChar> {
-    fileprivate static func allocate(copying text: String) -> Self {
-        // One byte more: a pointer to nothing would be bound as NULL.
-        let bytes = text.utf8CString
-        let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
-        _ = copy.initialize(from: bytes)
-        return Self(rebasing: Self(copy).dropLast())
-    }
-}

@@ -10,4 +10,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case historySearch
     /// `required` of `guard` and `release`.
     case requiredGuards
+    /// `comm` and `unit` of who asked for a change, which `by` of `history` may name.
+    case programs
 }

@@ -204,7 +204,6 @@ struct HistorySearchTests {
         (["--since", "22:99"], "--since is no time and no change"),
         (["--until", "2026-02-30"], "--until is no time and no change"),
         (["--until", "abcd:3"], "another numbering"),
-        (["--by", "nobody-of-that-name"], "there is no user \"nobody-of-that-name\""),
         (["-n", "0"], "'-n <n>'"),
         (["-f", "--until", "1h"], "-f goes on"),
         (["rady"], "did you mean ready?"),

@@ -59,6 +59,29 @@ import Testing
         )
     }
 
+    @Test(arguments: [
+        (#","comm":"login""#, "root (4711, login)"),
+        (#","comm":"login","unit":"login.service""#, "root (4711, login, login.service)"),
+        (#","unit":"user@0.service/x.service""#, "root (4711, x.service)"),
+        // Of a session its name says nothing.
+        (#","comm":"sh","unit":"session-3.scope""#, "root (4711, sh)"),
+        (#","comm":"a\u001bb""#, "root (4711, a\\u{1b}b)"),
+    ])
+    func whatRunsThereIsShownBesideTheProcess(keys: String, words: String) throws {
+        let row = try #require(JSONValue(parsing: #"{"uid":0,"pid":4711\#(keys)}"#))
+        #expect(self.text().peer(row) == words)
+    }
+
+    @Test(arguments: [
+        ("", "root (4711)"), (#","comm":"login""#, "root (login)"),
+        (#","comm":"login","unit":"user@0.service/x.service""#, "root (x.service)"),
+        (#","comm":"sh","unit":"session-3.scope""#, "root (sh)"),
+    ])
+    func whereThereIsLittleRoomOneOfThemIsShown(keys: String, words: String) throws {
+        let row = try #require(JSONValue(parsing: #"{"uid":0,"pid":4711\#(keys)}"#))
+        #expect(self.text().shortPeer(row) == words)
+    }
+
     @Test func columnsStandWhereTheyStandWithoutColour() throws {
         let coloured = try #require(try self.event(Self.change, .coloured))
         let plain = coloured.replacing(/\u{1B}\[[0-9;]*m/, with: "")

@@ -18,7 +18,7 @@ struct RestartTests {
             try await machine.assign(
                 .authentication(.active),
                 cause: "login",
-                by: Peer(uid: 7, pid: 8)
+                by: Peer(uid: 7, pid: 8, comm: "log\"in", unit: "login.service")
             )
             try await machine.assign(.ready(true))
             let again = try History(directory: try leftovers(of: first))
@@ -30,7 +30,7 @@ struct RestartTests {
             #expect(resumed.snapshot.seq == 3)
             let past = try await again.all(after: 0)
             #expect(past.map(\.seq) == [1, 2, 3])
-            #expect(past[0].by == Peer(uid: 7, pid: 8))
+            #expect(past[0].by == Peer(uid: 7, pid: 8, comm: "log\"in", unit: "login.service"))
             #expect(past[0].cause == "login")
             #expect(past[0].old == .init(name: "ready", data: #"{"value":false}"#))
             #expect(past[1].new == .init(name: "ready", data: #"{"value":true}"#))

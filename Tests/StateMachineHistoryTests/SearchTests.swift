@@ -17,12 +17,14 @@ struct SearchTests {
                 path,
                 """
                 WITH RECURSIVE n(seq) AS (SELECT 1 UNION ALL SELECT seq + 1 FROM n WHERE seq < 3000)
-                INSERT INTO change (seq, at, state, data, fromState, fromData, uid, pid, cause)
+                INSERT INTO change (seq, at, state, data, fromState, fromData, uid, pid, cause,
+                    comm, unit)
                 SELECT seq, seq / 2 * 1000000, iif(seq % 2, 'authentication', 'ready'),
                     iif(seq % 2, '{"phase":"active"}', '{"value":true}'),
                     iif(seq % 2, 'ready', 'authentication'),
                     iif(seq % 2, '{"value":true}', '{"phase":"active"}'),
-                    iif(seq % 100, 1000, 1001), 4711, iif(seq % 7, 'step ' || seq, NULL) FROM n
+                    iif(seq % 100, 1000, 1001), 4711, iif(seq % 7, 'step ' || seq, NULL),
+                    iif(seq % 3, 'tool', NULL), iif(seq % 5, NULL, 'user@1.service/x.service') FROM n
                 """
             )
             try await body(history, try await history.all(after: 0))
@@ -47,6 +49,9 @@ struct SearchTests {
                 )
                 if Int.random(in: 0..<3, using: &generator) == 0 { query.uid = 1001 }
                 if Int.random(in: 0..<3, using: &generator) == 0 { query.cause = "p 1" }
+                query.program =
+                    [nil, nil, "tool", "x.service", "user@1.service/x.service", "none"]
+                    .randomElement(using: &generator) ?? nil
                 if Int.random(in: 0..<3, using: &generator) == 0 {
                     query.names = ["ready", "away"]
                 }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import StateMachineCore
 import StateMachineProtocol
 import Testing
 
@@ -31,6 +32,7 @@ struct HandOverRecordTests {
             waits: [.init(request: Data(), isJudged: true, leftMs: 1)],
             holds: [.init(number: 1, request: Data())],
             guards: [],
+            program: Program(comm: "tool", unit: "x.service"),
             resyncs: 1,
             bytes: 1
         )
@@ -49,6 +51,12 @@ struct HandOverRecordTests {
     @Test func isRefusedWithNumbersThatCannotBe() throws {
         let forged = [
             try self.record { $1.unsentReplies = -1 },
+            try self.record {
+                $1.program = Program(comm: String(repeating: "a", count: 49), unit: nil)
+            },
+            try self.record {
+                $1.program = Program(comm: nil, unit: String(repeating: "a", count: 321))
+            },
             try self.record { $1.unsentReplies = .max },
             try self.record { $1.outbox[0].replies = .max },
             try self.record { $1.outbox[0].replies = .min },

@@ -94,10 +94,30 @@ public struct Peer: Hashable, Sendable, Codable {
     public let uid: UInt32
     /// The process; for people to look at, never to be trusted, since numbers are used again.
     public let pid: Int32
+    /// What runs in it; nil if that is not known.
+    package let program: Program?
 
-    /// A peer of that user and process.
-    public init(uid: UInt32, pid: Int32) {
+    /// What the process calls itself, never to be trusted; nil if that is not known.
+    public var comm: String? { self.program?.comm }
+
+    /// The systemd unit that it runs in; nil if it runs in none, or that is not known.
+    ///
+    /// A user's unit has the user's manager before it, as in `user@1000.service/deploy.service`.
+    public var unit: String? { self.program?.unit }
+
+    /// A peer of that user and process, in which that runs.
+    public init(uid: UInt32, pid: Int32, comm: String? = nil, unit: String? = nil) {
+        let isKnown = comm != nil || unit != nil
+        self.init(
+            uid: uid,
+            pid: pid,
+            program: isKnown ? Program(comm: comm, unit: unit) : nil
+        )
+    }
+
+    package init(uid: UInt32, pid: Int32, program: Program?) {
         self.uid = uid
         self.pid = pid
+        self.program = program
     }
 }

@@ -10,6 +10,8 @@ public struct TransitionQuery: Hashable, Sendable {
     public var names: [String]?
     /// Only those that this user asked for; nil: whoever did, the process itself too.
     public var uid: UInt32?
+    /// Only those that came from a command or a unit of this name; nil: from whatever.
+    public var program: String?
     /// Only those in whose cause this text is, byte for byte; nil: whatever their cause.
     public var cause: String?
 
@@ -21,11 +23,14 @@ public struct TransitionQuery: Hashable, Sendable {
     }
 
     /// Whether not all transitions between the two ends are wanted.
-    public var isSelective: Bool { self.names != nil || self.uid != nil || self.cause != nil }
+    public var isSelective: Bool {
+        self.names != nil || self.uid != nil || self.program != nil || self.cause != nil
+    }
 
     /// Whether a transition between the two ends is wanted.
     public func wants(_ transition: RecordedTransition) -> Bool {
         guard self.uid.map({ transition.by?.uid == $0 }) ?? true,
+            self.program.map({ transition.by?.runs($0) ?? false }) ?? true,
             self.names?.contains(transition.new.name) ?? true
         else { return false }
         guard let cause = self.cause else { return true }
@@ -49,6 +54,14 @@ public struct TransitionFinding: Sendable {
         self.transitions = transitions
         self.examined = examined
         self.hasGap = hasGap
+    }
+}
+
+extension Peer {
+    /// Whether the command is called that, or the unit, or a user's unit without the manager before it.
+    package func runs(_ program: String) -> Bool {
+        guard self.comm != program, self.unit != program else { return true }
+        return self.unit?.split(separator: "/", maxSplits: 1).last.map { $0 == program } ?? false
     }
 }
 

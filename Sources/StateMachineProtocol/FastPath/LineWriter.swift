@@ -153,11 +153,33 @@ package struct LineWriter: ~Copyable {
 
     package mutating func peer(_ key: LineKey, _ peer: Peer) {
         self.key(key)
+        if let program = peer.program, !program.written.isEmpty {
+            self.raw(program.written)
+        } else {
+            self.object(of: peer)
+        }
+    }
+
+    private mutating func object(of peer: Peer) {
         self.text("{\"uid\":")
         self.decimal(peer.uid)
         self.text(",\"pid\":")
         self.decimal(peer.pid)
+        self.program(of: peer)
         self.text("}")
+    }
+
+    /// What runs there, if that is known.
+    package mutating func program(of peer: Peer) {
+        if let comm = peer.comm { self.string(.comm, comm) }
+        if let unit = peer.unit { self.string(.unit, unit) }
+    }
+
+    /// The object that a line has for somebody, to be put together once.
+    package static func written(_ peer: Peer) -> [UInt8] {
+        var writer = LineWriter()
+        writer.object(of: peer)
+        return writer.bytes
     }
 
     /// A place in the order, as clients give it back.

@@ -110,7 +110,12 @@ extension Line {
         guard let uid = self[.by]?["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
             let pid = self[.by]?["pid"]?.integer.flatMap({ Int32(exactly: $0) })
         else { return nil }
-        return Peer(uid: uid, pid: pid)
+        return Peer(
+            uid: uid,
+            pid: pid,
+            comm: self[.by]?["comm"]?.string,
+            unit: self[.by]?["unit"]?.string
+        )
     }
 
     /// Why, in the words of whoever asked for the transition.

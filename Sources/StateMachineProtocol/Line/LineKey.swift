@@ -23,6 +23,8 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var from: LineKey { "from" }
     package static var at: LineKey { "at" }
     package static var by: LineKey { "by" }
+    package static var comm: LineKey { "comm" }
+    package static var unit: LineKey { "unit" }
     package static var cause: LineKey { "cause" }
     static var cursor: LineKey { "cursor" }
 

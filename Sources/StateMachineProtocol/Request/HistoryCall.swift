@@ -12,10 +12,18 @@ package struct HistoryCall: Hashable, Sendable {
     package var after: HistoryPlace?
     /// Only what comes before it.
     package var before: HistoryPlace?
-    /// Only the changes of the user of that uid.
-    package var by: UInt32?
+    /// Only the changes of one who asked for them.
+    package var by: Actor?
     /// Only changes in whose cause this text is.
     package var cause: String?
+
+    /// Who asked for a change.
+    package enum Actor: Hashable, Sendable {
+        /// The user of that uid.
+        case user(UInt32)
+        /// A command or a unit of that name.
+        case program(String)
+    }
 
     /// How many the daemon sends at most.
     package var most: UInt64 { self.limit ?? RequestLimits.defaultHistoryChanges }
@@ -50,7 +58,7 @@ extension HistoryCall {
                 ? .newest : nil,
             after: after,
             before: try keys.place(.before),
-            by: try keys.count(.by, atMost: UInt64(UInt32.max)).map { UInt32($0) },
+            by: try keys.actor(.by),
             cause: try keys.text(.cause)
         )
     }
@@ -62,7 +70,11 @@ extension HistoryCall {
         members.add(.order, self.order == .newest ? Request.HistoryOrder.newest.rawValue : nil)
         members.add(.after, self.after?.written)
         members.add(.before, self.before?.written)
-        members.add(.by, self.by.map { UInt64($0) })
+        switch self.by {
+        case .user(let uid): members.add(.by, UInt64(uid))
+        case .program(let name): members.add(.by, name)
+        case nil: break
+        }
         members.add(.cause, self.cause)
     }
 }

@@ -144,6 +144,19 @@ struct RequestKeys {
         return words
     }
 
+    /// A uid, or the name of a command or a unit.
+    func actor(_ key: RequestKey) throws(WireError) -> HistoryCall.Actor? {
+        switch self[key] {
+        case nil: return nil
+        case .string: return try self.text(key).map { .program($0) }
+        case let value?:
+            guard let uid = value.integer.flatMap({ UInt32(exactly: $0) }) else {
+                throw self.mismatch(key, "a uid or the name of a command or a unit", value)
+            }
+            return .user(uid)
+        }
+    }
+
     /// A place among old changes.
     func place(_ key: RequestKey) throws(WireError) -> HistoryPlace? {
         guard let value = self[key] else { return nil }

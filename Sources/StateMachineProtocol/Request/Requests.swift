@@ -165,6 +165,7 @@ extension Request {
     ///   - after: only those after this change, or made at this time or later.
     ///   - before: only those before this change, or made before this time.
     ///   - uid: only those of this user.
+    ///   - program: only those of commands or units of this name, if no user is given.
     ///   - cause: only those in whose cause this text is; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func history(
@@ -175,6 +176,7 @@ extension Request {
         after: HistoryPlace? = nil,
         before: HistoryPlace? = nil,
         by uid: UInt32? = nil,
+        program: String? = nil,
         cause: String? = nil
     ) -> Request {
         Request(
@@ -186,7 +188,7 @@ extension Request {
                     order: order == .oldest ? nil : order,
                     after: after,
                     before: before,
-                    by: uid,
+                    by: uid.map { .user($0) } ?? program.map { .program($0) },
                     cause: cause
                 )
             )

@@ -4,12 +4,12 @@ import StateMachineProtocol
 /// Which of the old changes between two places somebody wants.
 struct ChangeFilter: Sendable {
     let only: PatternList?
-    private let uid: UInt32?
+    private let by: HistoryCall.Actor?
     private let cause: String?
 
     init(_ call: HistoryCall) {
         self.only = call.only
-        self.uid = call.by
+        self.by = call.by
         self.cause = call.cause
     }
 
@@ -17,7 +17,11 @@ struct ChangeFilter: Sendable {
     func query(after: UInt64, before: UInt64, isNewestFirst: Bool) -> TransitionQuery {
         var query = TransitionQuery(after: after, before: before, isNewestFirst: isNewestFirst)
         query.names = self.only?.names
-        query.uid = self.uid
+        switch self.by {
+        case .user(let uid): query.uid = uid
+        case .program(let name): query.program = name
+        case nil: break
+        }
         query.cause = self.cause
         return query
     }
@@ -25,7 +29,7 @@ struct ChangeFilter: Sendable {
     /// How many patterns looking at a change costs as much as.
     var patterns: Int {
         // A line that is read has some twenty values.
-        (self.only?.count ?? 0) + (self.uid == nil && self.cause == nil ? 0 : 32)
+        (self.only?.count ?? 0) + (self.by == nil && self.cause == nil ? 0 : 32)
     }
 
     /// Whether a change is wanted that a query has brought.
@@ -36,10 +40,16 @@ struct ChangeFilter: Sendable {
     /// Whether a change is wanted that leads to that state; `line` is asked for only if it matters.
     func wants(_ state: EncodedState, line: () -> [UInt8]) -> Bool {
         guard self.only?.contains(where: state.matches) ?? true else { return false }
-        guard self.uid != nil || self.cause != nil else { return true }
-        let change = JSONValue(parsing: String(decoding: line(), as: UTF8.self))
-        if let uid, change?["by"]?["uid"]?.integer != Int64(uid) { return false }
+        guard self.by != nil || self.cause != nil else { return true }
+        guard let change = Line(line()) else { return false }
+        switch self.by {
+        case .user(let uid):
+            guard change.by?.uid == uid else { return false }
+        case .program(let name):
+            guard change.by?.runs(name) == true else { return false }
+        case nil: break
+        }
         guard let cause else { return true }
-        return change?["cause"]?.string?.holds(cause) ?? false
+        return change.cause?.holds(cause) ?? false
     }
 }

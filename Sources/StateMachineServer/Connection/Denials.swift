@@ -63,8 +63,10 @@ struct Denials {
             name,
             JSONMember("uid", .count(peer.uid)),
             JSONMember("pid", .count(peer.pid)),
-            JSONMember("why", .string(denial.why)),
         ]
+        if let comm = peer.comm { members.append(JSONMember("comm", .string(comm))) }
+        if let unit = peer.unit { members.append(JSONMember("unit", .string(unit))) }
+        members.append(JSONMember("why", .string(denial.why)))
         if let (name, since) = self.missing[denial.label] {
             members.append(JSONMember("required", .string(name)))
             members.append(JSONMember("missing", .string(since.rfc3339)))

@@ -61,7 +61,7 @@ extension Channel {
         let parts = ConnectionParts(
             server: server,
             door: door,
-            peer: try Peer(credentialsOf: descriptor),
+            peer: try Peer(credentialsOf: descriptor, knownAs: inheritance?.record.program),
             channel: self,
             descriptor: descriptor
         )

@@ -1,15 +1,35 @@
 import Glibc
 import StateMachineCore
+import StateMachineProtocol
 
 extension Peer {
-    /// Who is at the other end of a connected Unix socket, as the kernel noted it at connect time.
-    init(credentialsOf descriptor: CInt) throws(DaemonError) {
+    /// Who is at the other end of a connected Unix socket, as the kernel noted it at connect time, and what runs
+    /// there.
+    ///
+    /// - Parameters:
+    ///   - descriptor: the socket.
+    ///   - program: what is known to run there; nil: it is looked up.
+    /// - Throws: `DaemonError` if the kernel does not say.
+    init(credentialsOf descriptor: CInt, knownAs program: Program? = nil) throws(DaemonError) {
         // `struct ucred` of unix(7), which Swift's Glibc leaves out.
         var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, 0, 0)
         var length = socklen_t(MemoryLayout.size(ofValue: credentials))
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
             throw DaemonError(cannot: "read a peer's credentials", errno: errno)
         }
-        self.init(uid: credentials.uid, pid: credentials.pid)
+        let (pid, uid) = (credentials.pid, credentials.uid)
+        let found =
+            program ?? RunningProcess(pid: pid, uid: uid).program(at: descriptor)
+        guard let found else {
+            self.init(uid: uid, pid: pid)
+            return
+        }
+        let known = Peer(uid: uid, pid: pid, program: found)
+        let written = LineWriter.written(known)
+        self.init(
+            uid: uid,
+            pid: pid,
+            program: Program(comm: found.comm, unit: found.unit, written: written)
+        )
     }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NIOCore
+import StateMachineCore
 import StateMachineProtocol
 
 /// Leaving a connection to the next process.
@@ -24,6 +25,7 @@ extension Connection {
             door: parts.door,
             isOpen: self.lifecycle.place == .served
         )
+        record.program = parts.peer.program
         parts.reader.handOver(to: &record)
         parts.outbox.handOver(to: &record, place: parts.subscriptions.place)
         parts.subscriptions.handOver(to: &record)

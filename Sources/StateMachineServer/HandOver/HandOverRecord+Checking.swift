@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 // Whether what a record says can be: anything may lie in the store under its name, and who goes on with it
@@ -19,6 +20,15 @@ extension HandOverRecord.Connection {
             && self.waits.allSatisfy { $0.leftMs?.isPossible ?? true }
             && (self.holds + self.guards).allSatisfy(\.number.isPossible)
             && [self.resyncs, self.bytes].allSatisfy(\.isPossible)
+            && self.program?.isPossible ?? true
+    }
+}
+
+extension Program {
+    /// Whether the kernel and systemd have such names; it is on every line that is caused by it.
+    fileprivate var isPossible: Bool {
+        (self.comm?.utf8.count ?? 0) <= RunningProcess.nameBytes
+            && (self.unit?.utf8.count ?? 0) <= ControlGroup.unitBytes
     }
 }
 

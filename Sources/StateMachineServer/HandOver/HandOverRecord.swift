@@ -28,6 +28,8 @@ struct HandOverRecord: Codable, Equatable {
         var waits: [Wait] = []
         var holds: [Voter] = []
         var guards: [Voter] = []
+        /// What runs on its other end, which may have gone since; nil from a process that did not say.
+        var program: Program?
         var resyncs: UInt64 = 0
         var bytes: UInt64 = 0
     }

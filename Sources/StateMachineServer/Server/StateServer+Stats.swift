@@ -71,6 +71,7 @@ extension SocketVoter {
         }
         writer.number("uid", self.peer.uid)
         writer.number("pid", self.peer.pid)
+        writer.program(of: self.peer)
         switch self.terms {
         case .block: writer.string("mode", "block")
         case .delay(let maxMs):
@@ -107,6 +108,7 @@ extension Connection {
     fileprivate func writeRow(to writer: inout LineWriter, head: UInt64) {
         writer.number("uid", self.peer.uid)
         writer.number("pid", self.peer.pid)
+        writer.program(of: self.peer)
         writer.string("door", self.parts.door.rawValue)
         writer.number("watches", self.parts.subscriptions.count)
         writer.number("waits", self.parts.waits.count)

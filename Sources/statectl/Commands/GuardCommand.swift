@@ -15,7 +15,7 @@ struct GuardCommand: AsyncParsableCommand {
             the daemon too, or until "statectl release --required NAME".
 
             For each question COMMAND is run with the daemon's line on its standard input and \
-            STATEMACHINE_STATE, _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _CAUSE and _LEFT_MS in its \
+            STATEMACHINE_STATE, _DATA, _TO, _TO_DATA, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE and _LEFT_MS in its \
             environment. Exit code 0 allows; any other denies, with the first line of its standard \
             error as the reason, or else --why. A command that takes longer than the daemon waits \
             gets SIGTERM. SIGINT and SIGTERM end the guard, and a command that runs with it.

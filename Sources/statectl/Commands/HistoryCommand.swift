@@ -7,13 +7,14 @@ struct HistoryCommand: AsyncParsableCommand {
         commandName: "history",
         abstract: "Show what has happened, the newest change first.",
         usage: """
-            statectl history [PATTERN …] [-n N] [-f] [--since WHEN] [--until WHEN] [--by USER] [--cause TEXT] \
+            statectl history [PATTERN …] [-n N] [-f] [--since WHEN] [--until WHEN] [--by WHO] [--cause TEXT] \
             [--oldest-first] [--format TEXT]
             """,
         discussion: """
             WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), how long ago (30s, 1h, 2d), \
             the number of a change, or a cursor. A time of day is the last one that has been; a change itself is not \
-            shown, a time is the first moment of --since and the first after --until.
+            shown, a time is the first moment of --since and the first after --until. WHO is a user where there is one of \
+            that name, else a command or a systemd unit, a user's with or without its manager.
             """
     )
 
@@ -47,7 +48,12 @@ struct HistoryCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only the changes before then.", valueName: "when"))
     var until: String?
 
-    @Option(help: ArgumentHelp("Only what this user did, by name or uid.", valueName: "user"))
+    @Option(
+        help: ArgumentHelp(
+            "Only what this user did, by name or uid, or this command or service.",
+            valueName: "who"
+        )
+    )
     var by: String?
 
     @Option(help: ArgumentHelp("Only changes in whose cause this text is.", valueName: "text"))
@@ -66,6 +72,7 @@ struct HistoryCommand: AsyncParsableCommand {
         }
         _ = try self.search()
         try OptionLimits.checkText("--cause", self.cause)
+        try OptionLimits.checkText("--by", self.by)
     }
 
     func run() async throws {
@@ -100,7 +107,7 @@ struct HistoryCommand: AsyncParsableCommand {
             patterns: self.patterns.map { Pattern(typed: $0) },
             after: try self.place("--since", self.since),
             before: try self.place("--until", self.until),
-            uid: try self.by.map(Self.uid),
+            by: self.by.map(ChangeSearch.Actor.init(typed:)),
             cause: self.cause
         )
     }
@@ -114,14 +121,6 @@ struct HistoryCommand: AsyncParsableCommand {
             )
         }
         return place
-    }
-
-    private static func uid(_ text: String) throws -> UInt32 {
-        if let uid = UInt32(text) { return uid }
-        guard let uid = Users.uid(text) else {
-            throw ValidationError("--by: there is no user \(text.quoted)")
-        }
-        return uid
     }
 }
 
@@ -147,12 +146,37 @@ struct ChangeSearch: Sendable {
     var patterns: [Pattern] = []
     var after: HistoryPlace?
     var before: HistoryPlace?
-    var uid: UInt32?
+    var by: Actor?
     var cause: String?
+
+    /// Who asked for a change.
+    enum Actor: Sendable {
+        case user(UInt32)
+        case program(String)
+
+        /// A uid, the name of a user, or what is no user's.
+        init(typed text: String) {
+            if let uid = UInt32(text) ?? Users.uid(text) {
+                self = .user(uid)
+            } else {
+                self = .program(text)
+            }
+        }
+
+        var uid: UInt32? { if case .user(let uid) = self { uid } else { nil } }
+
+        var program: String? { if case .program(let name) = self { name } else { nil } }
+    }
 
     /// Whether a change of the daemon's is wanted that matches the patterns and lies between the places.
     func wants(_ line: Line) -> Bool {
-        guard self.uid.map({ line.by?.uid == $0 }) ?? true else { return false }
+        switch self.by {
+        case .user(let uid):
+            guard line.by?.uid == uid else { return false }
+        case .program(let name):
+            guard line.by?.runs(name) == true else { return false }
+        case nil: break
+        }
         return self.cause.map { line.cause?.holds($0) ?? false } ?? true
     }
 }

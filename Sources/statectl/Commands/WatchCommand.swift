@@ -20,7 +20,7 @@ struct WatchCommand: AsyncParsableCommand {
             pattern.
 
             A command is run for each line instead of showing it, one at a time. It has the line on its standard \
-            input and STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _AT, _BY_UID, _BY_PID, _CAUSE, _CURSOR and \
+            input and STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _AT, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE, _CURSOR and \
             _RESYNC in its environment, and in STATEMACHINE_EVENT what it is told of: state, change, beat, stuck, \
             gone or back. Where the daemon is gone, the state is not known and not in the environment.
 

@@ -92,7 +92,7 @@ struct FormatOption: ParsableArguments {
             "Show this of each line, with what stands for names in braces.",
             discussion: """
                 {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
-                field of the state, as {phase}, and with dots what is inside, as {by.uid} or {sub.x}. A name that there \
+                field of the state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A name that there \
                 is nothing for is nothing. \\n and \\t are a line's end and a tab, {{ and }} are braces.
                 """,
             valueName: "text"

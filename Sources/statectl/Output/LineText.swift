@@ -74,27 +74,53 @@ struct LineText {
         return "— declared by \(name.printable) from #\(line.seq.map(String.init) ?? "?") on"
     }
 
-    /// Who is on the other end of a connection, of an object with `uid` and `pid`: `root (812)`.
+    /// Who it is, of an object with `uid` and `pid`, and what ran there if that is known:
+    /// `root (812, deploy, deploy.service)`.
     func peer(_ row: JSONValue) -> String {
-        let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
-        let name = uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
-        return "\(name) (\(row["pid"]?.shortText ?? "?"))"
+        self.peer(
+            row,
+            [row["comm"]?.string, row["unit"]?.string.flatMap { Programs.service(of: $0) }]
+        )
     }
 
-    /// The same of a connection that is there, with what runs on its other end: `root (812, deploy, deploy.service)`.
+    /// The same without what runs there: `root (812)`.
+    func process(_ row: JSONValue) -> String { self.peer(row, []) }
+
+    /// The same where there is little room: `root (deploy.service)`, of what is no service the command, and else the
+    /// process.
+    func shortPeer(_ row: JSONValue) -> String {
+        let service = row["unit"]?.string.flatMap { Programs.service(of: $0) }
+        let word = service ?? row["comm"]?.string ?? row["pid"]?.shortText ?? "?"
+        return "\(self.user(row)) (\(word.printable))"
+    }
+
+    /// The same of a connection that is there; what an older daemon does not say is looked up.
     func livePeer(_ row: JSONValue) -> String {
-        guard let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
+        guard row["comm"] == nil, row["unit"] == nil,
+            let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
             let pid = row["pid"]?.integer.flatMap({ Int32(exactly: $0) })
         else { return self.peer(row) }
-        let user = self.userName(uid)?.printable ?? "uid \(uid)"
-        let words = ["\(pid)"] + Programs.names(pid: pid, uid: uid).map(\.printable)
-        return "\(user) (\(words.joined(separator: ", ")))"
+        return self.peer(row, Programs.names(pid: pid, uid: uid))
+    }
+
+    private func peer(_ row: JSONValue, _ program: [String?]) -> String {
+        let words = program.compactMap { $0?.printable }
+        let all = [row["pid"]?.shortText ?? "?"] + words
+        return "\(self.user(row)) (\(all.joined(separator: ", ")))"
+    }
+
+    private func user(_ row: JSONValue) -> String {
+        let uid = row["uid"]?.integer.flatMap { UInt32(exactly: $0) }
+        return uid.flatMap(self.userName)?.printable ?? "uid \(row["uid"]?.shortText ?? "?")"
     }
 
     /// Who asked for it, and why.
-    func origin(_ line: Line) -> [StyledText] {
+    func origin(_ line: Line, isShort: Bool = false) -> [StyledText] {
         var parts: [StyledText] = []
-        if let by = line[.by] { parts.append(StyledText("by \(self.peer(by))", as: .aside)) }
+        if let by = line[.by] {
+            let peer = isShort ? self.shortPeer(by) : self.peer(by)
+            parts.append(StyledText("by \(peer)", as: .aside))
+        }
         if let cause = line.cause { parts.append(StyledText(cause.printable)) }
         return parts
     }

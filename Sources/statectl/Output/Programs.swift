@@ -16,7 +16,7 @@ enum Programs {
         var status = stat()
         guard stat("/proc/\(pid)", &status) == 0, status.st_uid == uid else { return [] }
         let command = self.text("/proc/\(pid)/comm").map { String($0.prefix { $0 != "\n" }) }
-        let unit = self.text("/proc/\(pid)/cgroup").flatMap(self.service)
+        let unit = self.text("/proc/\(pid)/cgroup").flatMap { self.service(in: $0) }
         return [command, unit].compactMap(\.self)
     }
 
@@ -25,6 +25,11 @@ enum Programs {
         groups.split(separator: "\n").first { $0.hasPrefix("0::") }
             .flatMap { $0.split(separator: "/").last { $0.hasSuffix(".service") } }
             .map(String.init)
+    }
+
+    /// The service of a unit that may have a user's manager before it; nil of what is none, as a session is.
+    static func service(of unit: String) -> String? {
+        unit.split(separator: "/").last.flatMap { $0.hasSuffix(".service") ? String($0) : nil }
     }
 
     private static func text(_ path: String) -> String? {

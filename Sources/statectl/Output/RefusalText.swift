@@ -39,11 +39,8 @@ struct RefusalText {
 
     /// Whose it is, unless it is the daemon's own.
     private func origin(_ row: JSONValue) -> String {
-        guard row["delegate"] == nil, let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) })
-        else { return "" }
-        let user = self.text.userName(uid)?.printable ?? "uid \(uid)"
-        let command = row["comm"]?.string.map { "\($0.printable) " } ?? ""
-        return " of \(user) (\(command)\(row["pid"]?.shortText ?? "?"))"
+        guard row["delegate"] == nil, row["uid"] != nil else { return "" }
+        return " of \(self.text.peer(row))"
     }
 
     /// The same with the protocol's times as the clock on the wall shows them.

@@ -22,7 +22,8 @@ struct RowText {
         let state = line.state.map { self.text.styled($0) } ?? StyledText("?")
         if let width = self.text.width, width < Self.narrow {
             return
-                ([time, number, state] + self.notes(of: line) + self.text.origin(line).reversed())
+                ([time, number, state] + self.notes(of: line)
+                + self.text.origin(line, isShort: true).reversed())
                 .wrapped(separator: "  ", to: width, indent: time.columns + 2)
                 .map { $0.cut(to: width).text(self.text.style) }
                 .joined(separator: "\n")
@@ -50,7 +51,7 @@ struct RowText {
 
     /// What was before, who asked for it and why, and what is out of the common.
     private func rest(of line: Line) -> [StyledText] {
-        let origin = self.text.origin(line)
+        let origin = self.text.origin(line, isShort: true)
         return self.from(line, isLast: origin.isEmpty) + origin + self.notes(of: line)
     }
 

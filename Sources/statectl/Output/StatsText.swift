@@ -46,7 +46,7 @@ struct StatsText {
         repeat {
             head = ["who", "door"] + columns
             cells = rows.map { row in
-                [self.text.peer(row), row["door"]?.shortText ?? "?"]
+                [self.text.process(row), row["door"]?.shortText ?? "?"]
                     + columns.map { row[$0]?.shortText ?? "?" }
             }
             widths = head.indices.map { column in

@@ -103,7 +103,8 @@ struct HistoryRun {
                 order: order,
                 after: after,
                 before: before,
-                by: self.search.uid,
+                by: self.search.by?.uid,
+                program: self.search.by?.program,
                 cause: self.search.cause
             )
             let reply = try await self.client.changes(request) { line in

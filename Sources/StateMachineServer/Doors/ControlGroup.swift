@@ -1,0 +1,38 @@
+/// What a process's control groups say of the systemd unit that it runs in: cgroups(7), and
+/// systemd's "Control Group APIs and Delegation".
+enum ControlGroup {
+    /// Bytes that a unit may have here, a user's with the manager before it.
+    ///
+    /// 320: a unit's name has 255 at most.
+    static let unitBytes = 320
+
+    private static let suffixes = [".service", ".scope", ".socket", ".mount", ".swap"]
+
+    /// The unit of `0::/system.slice/deploy.service`, or of a user's manager, as in
+    /// `user@1000.service/deploy.service`; nil if it is in none.
+    ///
+    /// Of a container it is the unit in which the container runs: what is below that is the container's own.
+    static func unit(in groups: String) -> String? {
+        let lines = groups.split(separator: "\n")
+        let path =
+            lines.first { $0.hasPrefix("0::") }?.dropFirst(3)
+            ?? lines.first { $0.contains(":name=systemd:") }?.split(separator: ":").last
+        guard let path else { return nil }
+        // From a container's inside what is outside begins so.
+        var parts = path.split(separator: "/").drop { $0 == ".." }
+        guard let unit = self.takeUnit(&parts) else { return nil }
+        let isManager = unit.hasPrefix("user@") && unit.hasSuffix(".service")
+        let own = isManager ? self.takeUnit(&parts) : nil
+        let name = own.map { "\(unit)/\($0)" } ?? unit
+        return name.utf8.count <= self.unitBytes ? name : nil
+    }
+
+    /// The first that is no slice, if it is a unit.
+    private static func takeUnit(_ parts: inout ArraySlice<Substring>) -> String? {
+        parts = parts.drop { $0.hasSuffix(".slice") }
+        // One that would be taken for a file of the kernel's has this before it.
+        guard let part = parts.popFirst() else { return nil }
+        let name = part.hasPrefix("_") ? part.dropFirst() : part
+        return self.suffixes.contains { name.hasSuffix($0) } ? String(name) : nil
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import Subprocess
+import TestSupport
+import Testing
+
+/// Who asked for a change: the command and the unit, beside the user and the process.
+@Suite(.timeLimit(.minutes(5)))
+struct WhoTests {
+    /// What this process is called.
+    private static var comm: String {
+        get throws {
+            let text = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
+            return String(text.dropLast())
+        }
+    }
+
+    private static func who(_ line: JSONLine) -> [String?] {
+        let by = line.item("by")
+        return [
+            by?.int("uid").map { "\($0)" }, by?.int("pid").map { "\($0)" }, by?.string("comm"),
+            by?.string("unit"),
+        ]
+    }
+
+    @Test
+    func aChangeTellsTheCommandWhereverItIsShown() async throws {
+        try await withTemporaryDirectory { directory in
+            let comm = try Self.comm
+            let durable = ["--state-directory", "\(directory)/state"]
+            for isKilled in [true, false] {
+                let ended = try await DaemonProcess.run(in: directory, arguments: durable) {
+                    daemon in
+                    let watch = try daemon.connect(\.events)
+                    let state = try await watch.next()
+                    let setter = try daemon.connect(\.control)
+                    let value = state.item("data")?.bool("value") != true
+                    #expect(
+                        try await setter.ask("set ready value=\(value)").bool("changed") == true
+                    )
+                    let change = try await watch.next()
+                    #expect(change.item("by")?.string("comm") == comm)
+                    #expect(change.item("by")?.int("pid") == Int(getpid()))
+                    let get = try await setter.ask("get")
+                    #expect(Self.who(get) == Self.who(change))
+                    try setter.send("history")
+                    let kept = try await setter.next()
+                    #expect(kept.item("by")?.string("comm") == comm)
+                    let row = try #require(
+                        try await daemon.ask(\.control, "stats").items("connections")?.first
+                    )
+                    #expect(row.string("comm") == comm)
+                    if isKilled { try daemon.send(.kill) }
+                }
+                #expect(isKilled == (ended.status == .signaled(SIGKILL)))
+            }
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                // From the database, to the byte as it was sent.
+                let client = try daemon.connect(\.control)
+                let get = try await client.ask("get")
+                #expect(get.item("by")?.string("comm") == comm)
+                try client.send("history")
+                let (first, second) = (try await client.next(), try await client.next())
+                #expect(Self.who(first) == Self.who(second))
+                #expect(Self.who(first) == Self.who(get))
+            }
+        }
+    }
+
+    /// Bytes of every kind that a file's name may have, in the fifteen that the kernel keeps.
+    @Test
+    func aStrangeNameIsEscapedAndFound() async throws {
+        try await withTemporaryDirectory { directory in
+            let tool = try await runTool(.name("sh"), ["-c", "command -v socat"])
+            let socat = tool.output.trimmingCharacters(in: .newlines)
+            let name = "o\"d\\d\u{1B}\né"
+            try FileManager.default.copyItem(atPath: socat, toPath: "\(directory)/\(name)")
+            _ = try await DaemonProcess.run(in: directory) { daemon in
+                let script = #"exec "$0" -t 60 - "UNIX-CONNECT:$1""#
+                let set = try await runTool(
+                    .name("sh"),
+                    ["-c", script, "\(directory)/\(name)", daemon.control],
+                    input: "set ready value=true\n"
+                )
+                #expect(set.output.contains(#""changed":true"#))
+                let client = try daemon.connect(\.control)
+                #expect(try await client.ask("get").item("by")?.string("comm") == name)
+                let asked = try JSONSerialization.data(
+                    withJSONObject: ["op": "history", "by": name]
+                )
+                try client.send(String(decoding: asked, as: UTF8.self))
+                #expect(try await client.next().seq == 1)
+                #expect(try await client.next().int("count") == 1)
+                let got = try await daemon.statectl("get")
+                #expect(got.output.contains(", o\"d\\d\\u{1b}\\u{a}é)"), "\(got.output)")
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func historyFindsACommandsChanges(isDurable: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = isDurable ? ["--state-directory", "\(directory)/state"] : []
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                _ = try await daemon.ask(\.control, "set ready value=true")
+                let set = try await daemon.statectl("set", "authentication", "active")
+                #expect(set.status == .exited(0))
+                _ = try await daemon.ask(\.control, "set ready value=false")
+                for (by, seqs) in [
+                    ("statectl", ["2"]), (try Self.comm, ["3", "1"]), ("nobody-of-that-name", []),
+                    ("\(getuid())", ["3", "2", "1"]),
+                ] {
+                    let found = try await daemon.statectl(
+                        "history",
+                        "--by",
+                        by,
+                        "--format",
+                        "{seq}"
+                    )
+                    let lines = found.output.split(separator: "\n").map(String.init)
+                    #expect(lines == seqs, "\(by): \(found.output) \(found.errors)")
+                }
+                let shown = try await daemon.statectl("history", "-n", "1", "--format", "{by.comm}")
+                #expect(shown.output == "\(try Self.comm)\n")
+                let wrong = try await daemon.ask(\.control, #"{"op":"history","by":[1]}"#)
+                #expect(
+                    wrong.string("message")
+                        == "by must be a uid or the name of a command or a unit, not [1]"
+                )
+            }
+        }
+    }
+
+    @Test
+    func aConnectionThatIsHandedOverKeepsWhatItWasKnownAs() async throws {
+        try await withTemporaryDirectory { directory in
+            let service = HandoverTests.Service(
+                directory: directory,
+                notify: try NotifySocket(in: directory, storeLimit: 64),
+                arguments: []
+            )
+            let first = try await service.start()
+            let setter = try first.connect(\.control)
+            #expect(try await setter.ask("ping").ok == true)
+            let second = try await service.restart(first)
+            #expect(try await setter.ask("set ready value=true").bool("changed") == true)
+            #expect(try await setter.ask("get").item("by")?.string("comm") == Self.comm)
+            second.send(SIGTERM)
+            _ = try await second.ended()
+        }
+    }
+}
