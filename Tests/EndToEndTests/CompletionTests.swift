@@ -44,6 +44,17 @@ struct CompletionTests {
             words: ["watch", "ready:"],
             offered: ["ready:value=true", "ready:value=false"]
         ),
+        Case(argument: "positional@0", words: ["watch", "!re"], offered: names.map { "!\($0)" }),
+        Case(
+            argument: "positional@0",
+            words: ["watch", "!ready:"],
+            offered: ["!ready:value=true", "!ready:value=false"]
+        ),
+        Case(
+            argument: "positional@0",
+            words: ["watch", "!ready", ":", ""],
+            offered: ["value=true", "value=false"]
+        ),
         Case(
             argument: "positional@0",
             words: ["watch", "ready", ":", "va"],

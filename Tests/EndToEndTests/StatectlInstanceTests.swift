@@ -114,6 +114,33 @@ struct StatectlInstanceTests {
     }
 
     @Test
+    func aCommandIsRunForEachMachineAndToldWhich() async throws {
+        try await self.run { environment in
+            let script = #"read line; echo "$STATEMACHINE_INSTANCE ${line##*,}""#
+            let arguments = ["watch", "-m", "left", "-m", "right", "--exec", "sh", "-c", script]
+            let status = try await StatectlProcess.run(arguments, environment: environment) {
+                watch in
+                let first = [try await watch.next(), try await watch.next()].sorted()
+                #expect(first == [#"left "instance":"left"}"#, #"right "instance":"right"}"#])
+                let set = try await BuiltProduct.statectl.run(
+                    ["-m", "right", "set", "ready", "value=true"],
+                    environment: environment
+                )
+                #expect(set.status == .exited(0))
+                #expect(try await watch.next() == #"right "instance":"right"}"#)
+                try watch.send(.terminate)
+            }
+            #expect(status == .signaled(15))
+            let each = try await BuiltProduct.statectl.run(
+                ["watch", "-m", "left", "-m", "right", "--each", "--exec", "true"],
+                environment: environment
+            )
+            #expect(each.status == .exited(2))
+            #expect(each.errors.contains("--each is about one machine"))
+        }
+    }
+
+    @Test
     func aClientInACommandAsksTheSameDaemon() async throws {
         try await self.run { environment in
             let statectl = try BuiltProduct.statectl.path

@@ -1,3 +1,4 @@
+import GRDB
 import Subprocess
 import TestSupport
 import Testing
@@ -57,6 +58,51 @@ struct StatectlLastingTests {
                     ["--runtime-directory", daemon.directory, "is"] + words
                 )
                 #expect(answer.status == .exited(code), "\(words)")
+            }
+        }
+    }
+
+    /// From its entry, and not from the last change, for as long as none has led out of it; in a history of which
+    /// the times are put back.
+    @Test
+    func whatHasLastedOverChangesIsKnownFromTheHistory() async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = ["--state-directory", "\(directory)/state"]
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let client = try daemon.connect(\.control)
+                _ = try await client.ask("set dataRetrieval phase=active")
+                _ = try await client.ask("set authentication phase=active")
+                _ = try await client.ask("set authentication phase=success")
+            }
+            let database = try DatabaseQueue(path: "\(directory)/state/statemachine.sqlite")
+            try await database.write { db in
+                // Six, four and two hours ago.
+                try db.execute(sql: "UPDATE change SET at = at - (4 - seq) * 7200000000")
+            }
+            try database.close()
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                for (words, code) in [
+                    (["authentication", "--for", "3h"], 0 as CInt),
+                    (["authentication", "--for", "5h"], 1), (["!ready", "--for", "5h"], 0),
+                    // What was before the first change is not known.
+                    (["!ready", "--for", "7h"], 1),
+                    (["authentication:phase=success", "--for", "1h"], 0),
+                    (["authentication:phase=success", "--for", "3h"], 1),
+                    (["authentication", "!authentication:phase=active", "--for", "3h"], 1),
+                    (["authentication", "dataRetrieval", "--for", "5h"], 0),
+                ] {
+                    let answer = try await BuiltProduct.statectl.run(
+                        ["--runtime-directory", daemon.directory, "is"] + words
+                    )
+                    #expect(answer.status == .exited(code), "\(words) \(answer.errors)")
+                }
+                let client = try daemon.connect(\.control)
+                _ = try await client.ask("set ready value=true")
+                _ = try await client.ask("set authentication phase=idle")
+                let broken = try await daemon.statectl("is", "authentication", "--for", "1h")
+                #expect(broken.status == .exited(1))
+                let kept = try await daemon.statectl("is", "authentication", "ready", "--for", "3h")
+                #expect(kept.status == .exited(0))
             }
         }
     }

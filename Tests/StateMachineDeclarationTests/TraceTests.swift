@@ -58,6 +58,7 @@ import Testing
         ("send go\nrun is killed by SIGKILL\nrun ends SIGTERM -> busy", "busy n=0"),
         ("set idle n=0 -> idle\nset busy n=1 -> idle", "idle n=0"),
         ("set idle n=4 -> idle n=4", "idle n=4"),
+        ("set busy n=1 -> refused\nsend og -> refused\nset idle n=x -> refused", "idle n=0"),
     ])
     func tracesLeadWhereTheySay(trace: String, state: String) throws {
         #expect(try self.run(trace) == state)
@@ -72,6 +73,9 @@ import Testing
         ("send og", "t:1: there is no event \"og\"; did you mean go?; found idle n=0"),
         ("send go n=x -> busy", "t:1: n=x: write a whole number; found idle n=0"),
         ("set busy n=1", "t:1: \"busy\" may not be set from \"idle\"; allowed: idle, left"),
+        ("send go -> refused", "t:1: expected a refusal, found busy n=0"),
+        ("-> refused", "t:1: expected a refusal, found idle n=0"),
+        ("run ends 1 -> refused", "t:1: nothing runs in \"idle\" that could end; found idle n=0"),
         ("run ends 1", "t:1: nothing runs in \"idle\" that could end; found idle n=0"),
         ("send go\nrun ends 1 x4", "t:2: the state was left after 2 of 4 ends; found idle n=3"),
         (

@@ -53,11 +53,17 @@ struct StateRefusalTests {
             (
                 "authentication", #"{"phase":"actve"}"#,
                 "phase of authentication must be one of "
-                    + #""idle", "active", "success", "failure""#,
+                    + #""idle", "active", "success", "failure"; did you mean active?"#,
                 ["idle", "active", "success", "failure"]
             ),
             (
                 "authentication", #"{"phase":"Idle"}"#,
+                "phase of authentication must be one of "
+                    + #""idle", "active", "success", "failure"; did you mean idle?"#,
+                ["idle", "active", "success", "failure"]
+            ),
+            (
+                "authentication", #"{"phase":"done"}"#,
                 "phase of authentication must be one of "
                     + #""idle", "active", "success", "failure""#,
                 ["idle", "active", "success", "failure"]

@@ -17,8 +17,12 @@ package struct Trace: Sendable {
     package func run(on declaration: Declaration) throws(TraceFailure) -> Simulation {
         var simulation = Simulation(declaration)
         for step in self.steps {
+            let isToBeRefused = self.expectsRefusal(step, declaration)
+            var isRefused = false
             do {
                 try self.perform(step, declaration, &simulation)
+            } catch .refused(_) where isToBeRefused {
+                isRefused = true
             } catch .refused(.illegalTransition(let name, let from, let allowed)) {
                 // Nothing has changed; a trace that says so expects it.
                 guard step.expected != nil else {
@@ -35,9 +39,25 @@ package struct Trace: Sendable {
                     sentence: "\(error.sentence); found \(simulation.state.written)"
                 )
             }
-            try self.compare(step, simulation.state)
+            guard isToBeRefused else {
+                try self.compare(step, simulation.state)
+                continue
+            }
+            guard isRefused else {
+                throw TraceFailure(
+                    line: step.line,
+                    sentence: "expected a refusal, found \(simulation.state.written)"
+                )
+            }
         }
         return simulation
+    }
+
+    /// Whether the step is to be refused, whatever the reason; a state of that name goes before.
+    private func expectsRefusal(_ step: TraceStep, _ declaration: Declaration) -> Bool {
+        guard let expected = step.expected, expected.fields.isEmpty else { return false }
+        return expected.state == TraceStep.refusal
+            && declaration.stateNumber(TraceStep.refusal) == nil
     }
 
     private func perform(

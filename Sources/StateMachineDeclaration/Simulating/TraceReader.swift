@@ -4,7 +4,7 @@ import StateMachineProtocol
 ///
 /// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3`, `wait 24h -> idle`,
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
-/// `reboot -> idle`, `-> idle` alone, and comments after `#`. A value with spaces stands in double quotes.
+/// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes.
 enum TraceReader {
     /// Ends of a run in one line.
     private static let mostEnds = 10_000

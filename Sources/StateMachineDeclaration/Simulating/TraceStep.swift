@@ -12,6 +12,9 @@ package struct TraceStep: Hashable, Sendable {
         case look
     }
 
+    /// What stands for the expected state where the step is to be refused.
+    package static let refusal = "refused"
+
     package let line: Int
     package let action: Action
     /// The state that is expected then, with some of its fields; nil if none is.

@@ -70,7 +70,12 @@ package struct StateField: Hashable, Sendable {
     func objection(to value: JSONValue) -> String? {
         if value == .null && self.isOptional { return nil }
         guard self.values.isEmpty else {
-            return self.values.contains(value) ? nil : "must be one of \(self.values.listed)"
+            guard !self.values.contains(value) else { return nil }
+            let nearest = value.string.flatMap {
+                NearestName.of($0, among: self.values.compactMap(\.string))
+            }
+            return "must be one of \(self.values.listed)"
+                + (nearest.map { "; did you mean \($0)?" } ?? "")
         }
         guard !self.type.admits(value) else { return nil }
         return "must be of type \(self.type.rawValue), not \(value.kind)"

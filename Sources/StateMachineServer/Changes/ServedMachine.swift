@@ -98,6 +98,10 @@ protocol ServedMachine: AnyObject, Sendable {
     /// What it is called, for `describe`.
     var name: String? { get }
 
+    /// How many moves of its own it makes in what time before they are suspended, for `describe`; nil of a machine
+    /// that makes none.
+    var allowance: (moves: Int, time: Duration)? { get }
+
     /// What there is to know of a state beside its fields, for `describe`.
     func description(of state: String) -> [JSONMember]
 

@@ -305,6 +305,10 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     var name: String? { self.current.behaviour?.machine }
 
+    var allowance: (moves: Int, time: Duration)? {
+        self.current.behaviour?.allowance(of: self.current.initial)
+    }
+
     func description(of state: String) -> [JSONMember] {
         self.current.behaviour?.description(of: state) ?? []
     }

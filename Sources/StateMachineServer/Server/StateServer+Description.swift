@@ -57,6 +57,15 @@ extension StateServer {
                         .object(schema.groups.map { JSONMember($0.name, .strings($0.members)) })
                     )
                 }
+                if let allowance = self.machine.allowance {
+                    writer.json(
+                        "breaker",
+                        .object([
+                            JSONMember("moves", .count(allowance.moves)),
+                            JSONMember("inMs", .count(allowance.time.wholeMicroseconds / 1000)),
+                        ])
+                    )
+                }
                 let operations = door.operations(withEvents: events != nil)
                 let errors = ErrorCode.allCases.filter {
                     events != nil || !ErrorCode.ofEvents.contains($0)

@@ -7,8 +7,8 @@ struct IsCommand: AsyncParsableCommand {
         commandName: "is",
         abstract: "Tell whether the current state is one of these.",
         discussion: """
-            Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if the state \
-            has been what it is, the same to its data, for so long.
+            Shows the current state; the exit code is 0 for yes and 1 for no. With --for it is yes only if it has been \
+            one of these for so long, without a break, as far as the daemon has kept its changes.
             """
     )
 
@@ -37,8 +37,14 @@ struct IsCommand: AsyncParsableCommand {
         )
         let reply = try await self.options.client.reply(to: request)
         guard reply.isOK == true || reply.error == .timeout else { try self.options.refuse(reply) }
-        let age = LastingState<ContinuousClock.Instant>.age(of: reply, at: .now)
-        let isYes = reply.isOK == true && age >= self.span?.duration ?? .zero
+        var isYes = reply.isOK == true
+        if isYes, let span = self.span?.duration {
+            let past = LastingPast(
+                client: try self.options.client,
+                patterns: self.patterns.map { Pattern(typed: $0) }
+            )
+            isYes = try await past.hasLasted(reply, span, at: .now)
+        }
         if !self.quiet { try self.options.print(reply) { $0.report(reply) } }
         if !isYes { throw ExitStatus.no }
     }

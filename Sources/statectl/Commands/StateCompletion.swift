@@ -26,22 +26,27 @@ enum StateCompletion {
         Instance.all().compactMap(\.name).filter(self.isHarmless)
     }
 
-    /// Names of states and groups, and behind one and a colon its fields and their values.
+    /// Names of states and groups, and behind one and a colon its fields and their values; behind a `!` as well.
     static func patterns(_ words: [String], at index: Int) async -> [String] {
         let description = await self.answer(to: .describe, for: words)
         let states = description?["states"]?.elements ?? []
         let groups = description?["groups"]?.members ?? []
-        let word = PieceOfWord(words, at: index)
+        let whole = PieceOfWord(words, at: index)
+        let mark = whole.text.hasPrefix("!") ? "!" : ""
+        let word = whole.following(mark.utf8.count)
         let parts = word.text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else {
             let names = states.compactMap { $0["state"]?.string } + groups.map(\.key)
-            return names.filter(self.isHarmless)
+            return names.filter(self.isHarmless).map { mark + $0 }
         }
         // Of a group the fields of its first state, of which some may not be shared.
         let group = groups.first { $0.key == parts[0] }
         let name = group?.value.elements?.first?.string ?? String(parts[0])
         let fields = states.first { $0["state"]?.string == name }?["fields"]
-        return self.values(of: fields, in: word.following(parts[0].utf8.count + 1))
+        return self.values(
+            of: fields,
+            in: whole.following(mark.utf8.count + parts[0].utf8.count + 1)
+        )
     }
 
     /// What the state may carry that is named before.
@@ -74,8 +79,9 @@ enum StateCompletion {
             let label = "\(field.key)="
             return values.isEmpty ? [label] : values.map { label + $0 }
         }
-        .compactMap { word.rest(of: $0) }
         .filter(self.isHarmless)
+        .compactMap { word.rest(of: $0) }
+        .filter { !$0.isEmpty }
     }
 
     private static func texts(of field: JSONValue) -> [String] {

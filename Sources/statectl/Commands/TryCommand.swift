@@ -18,8 +18,9 @@ struct TryCommand: ParsableCommand {
               update volume=3
               wait 24h -> idle
               reboot -> idle
+              set playing title=a -> refused
 
-            # begins a comment. Time passes only where the trace says so: with wait, up to a timeout, \
+            refused is what the machine does not take, and changes nothing. # begins a comment. Time passes only where the trace says so: with wait, up to a timeout, \
             and between retries; how often a run is tried again, and where its end leads, is as it will be with \
             statemachine-runner. Exit codes: 0 as expected, 1 not, 78 the file has errors.
             """

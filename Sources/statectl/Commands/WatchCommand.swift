@@ -22,7 +22,8 @@ struct WatchCommand: AsyncParsableCommand {
             A command is run for each line instead of showing it, one at a time. It has the line on its standard \
             input and STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _AT, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE, _CURSOR and \
             _RESYNC in its environment, and in STATEMACHINE_EVENT what it is told of: state, change, beat, stuck, \
-            gone or back. Where the daemon is gone, the state is not known and not in the environment.
+            gone or back; of several machines also the name in STATEMACHINE_INSTANCE, empty for the one without, and each has \
+            a command of its own that runs. Where the daemon is gone, the state is not known and not in the environment.
 
             Of the lines that come while the command runs only the newest counts, which is right for whatever shows \
             or follows the state: a lamp, a service to be started. If it fails, that is said, and the watch goes on. \
@@ -142,7 +143,7 @@ struct WatchCommand: AsyncParsableCommand {
         var command = ChildCommand(self.exec)
         try command?.check()
         let targets = try self.machines.targets(self.options)
-        guard targets.count == 1 else { return try await self.run(targets) }
+        guard targets.count == 1 else { return try await self.run(targets, command) }
         let file = self.cursorFile.map { CursorFile(path: $0) }
         let since = try file?.read() ?? self.since
         let client = try await self.client(targets[0].options)
@@ -161,11 +162,11 @@ struct WatchCommand: AsyncParsableCommand {
     }
 
     /// Watches several at once, until one of them cannot be watched.
-    private func run(_ targets: [MachineTarget]) async throws {
+    private func run(_ targets: [MachineTarget], _ command: ChildCommand?) async throws {
         let others = [
             (self.since != nil, "--since"), (self.cursorFile != nil, "--cursor-file"),
             (self.count != nil, "--count"), (!self.until.isEmpty, "--until"),
-            (!self.exec.isEmpty, "--exec"),
+            (self.each, "--each"),
         ]
         if let other = others.first(where: \.0)?.1 {
             throw ValidationError("\(other) is about one machine; give --machine once")
@@ -173,7 +174,17 @@ struct WatchCommand: AsyncParsableCommand {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for target in targets {
                 group.addTask {
-                    try await self.run(target, self.client(target.options), nil, nil, nil)
+                    let client = try await self.client(target.options)
+                    var command = command
+                    command?.directory = client.directory
+                    try await self.run(target, client, nil, command, nil)
+                }
+            }
+            if command != nil {
+                group.addTask {
+                    for await number in Signals.stream(Signals.ending) {
+                        throw ProcessEnd.signal(number)
+                    }
                 }
             }
             defer { group.cancelAll() }
@@ -197,6 +208,7 @@ struct WatchCommand: AsyncParsableCommand {
         let queue = command.map { command in
             CommandQueue(
                 command,
+                mark: target.mark,
                 complain: { StandardError.write("statectl: \($0)") },
                 done: { keeper?.note($0.cursor) }
             )
@@ -210,6 +222,7 @@ struct WatchCommand: AsyncParsableCommand {
             )
         )
         (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
+        run.heedsSignals = target.mark == nil
         run.tellsOfDaemon = self.gone || self.patterns.isEmpty
         run.stuck = self.stuck.map { span in
             StuckWatch(

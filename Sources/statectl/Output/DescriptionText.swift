@@ -15,6 +15,12 @@ struct DescriptionText {
         if let groups = reply["groups"]?.members, !groups.isEmpty {
             sections.append(self.section("groups", self.table(groups.map(Self.group))))
         }
+        if let breaker = reply["breaker"], let moves = breaker["moves"]?.shortText,
+            let span = breaker["inMs"]?.integer
+        {
+            let line = "own moves are suspended after \(moves) within \(LineText.span(span / 1000))"
+            sections.append(self.section("breaker", [line]))
+        }
         let others: [(String, JSONValue?)] = [
             ("operations", reply["operations"]),
             ("limits", reply["limits"]),

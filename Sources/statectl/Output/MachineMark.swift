@@ -19,6 +19,9 @@ struct MachineMark: Sendable {
         }
     }
 
+    /// The instance's name as it is; empty for the one without.
+    var instanceName: String { self.instance.string ?? "" }
+
     /// Columns that it takes before a line.
     var columns: Int { self.width + 2 }
 

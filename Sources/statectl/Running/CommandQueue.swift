@@ -17,6 +17,7 @@ final class CommandQueue: Sendable {
     }
 
     private let command: ChildCommand
+    private let mark: MachineMark?
     private let done: @Sendable (Line) -> Void
     private let complain: @Sendable (String) -> Void
     private let waiting = Mutex(Waiting())
@@ -25,14 +26,17 @@ final class CommandQueue: Sendable {
 
     /// - Parameters:
     ///   - command: what is run.
+    ///   - mark: whose lines they are, where there are several machines.
     ///   - complain: told of a command that did not succeed.
     ///   - done: told of a line once its command has ended, however it did.
     init(
         _ command: ChildCommand,
+        mark: MachineMark? = nil,
         complain: @escaping @Sendable (String) -> Void,
         done: @escaping @Sendable (Line) -> Void
     ) {
         self.command = command
+        self.mark = mark
         self.complain = complain
         self.done = done
         (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -66,13 +70,15 @@ final class CommandQueue: Sendable {
     func run() async {
         for await _ in self.wishes {
             guard let (job, resync) = self.take() else { continue }
+            var environment = LineEnvironment.watch(
+                job.line,
+                event: job.event.rawValue,
+                resync: resync
+            )
+            if let mark { environment["STATEMACHINE_INSTANCE"] = .some(mark.instanceName) }
             let ending = await self.command.run(
-                environment: LineEnvironment.watch(
-                    job.line,
-                    event: job.event.rawValue,
-                    resync: resync
-                ),
-                input: job.line.text + "\n"
+                environment: environment,
+                input: (self.mark?.marked(json: job.line.text) ?? job.line.text) + "\n"
             )
             if let complaint = ending.complaint(about: self.command) { self.complain(complaint) }
             self.done(job.line)

@@ -13,6 +13,8 @@ struct WatchRun: Sendable {
     var tellsOfDaemon = false
     /// Tells of states that last too long.
     var stuck: StuckWatch?
+    /// Whether signals end it; they are caught once in a process, so of several one that has all of them does that.
+    var heedsSignals = true
     /// Keeps the cursor of the last line that was shown, or whose command has ended.
     var keeper: CursorKeeper?
 
@@ -20,16 +22,15 @@ struct WatchRun: Sendable {
     ///
     /// A command that runs then is let finish; a second signal does what it always does.
     func run() async throws {
-        let end = await withTaskGroup(of: Void.self) { group in
-            if let queue = self.queue { group.addTask { await queue.run() } }
-            let end = await self.followed()
-            switch end {
-            case .success: self.queue?.finish()
-            case .failure: self.queue?.stop()
-            }
-            await group.waitForAll()
-            return end
+        // A task of its own, which is always waited for: where the watches of several machines end each other, a
+        // command that runs is let finish too.
+        let commands = self.queue.map { queue in Task { await queue.run() } }
+        let end = await self.followed()
+        switch end {
+        case .success: self.queue?.finish()
+        case .failure: self.queue?.stop()
         }
+        await commands?.value
         do {
             try self.keeper?.write()
         } catch {
@@ -54,7 +55,7 @@ struct WatchRun: Sendable {
                     group.addTask { try await stuck.run { try self.take(stuck: $0) } }
                 }
                 if let keeper = self.keeper { group.addTask { try await keeper.run() } }
-                if self.queue != nil || self.keeper != nil {
+                if self.heedsSignals, self.queue != nil || self.keeper != nil {
                     group.addTask {
                         for await number in Signals.stream(Signals.ending) {
                             throw ProcessEnd.signal(number)

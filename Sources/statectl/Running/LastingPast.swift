@@ -1,0 +1,66 @@
+import StateMachineClient
+import StateMachineCore
+
+/// Whether the machine has been in one of some states for so long, as its history tells.
+struct LastingPast: Sendable {
+    let client: Client
+    let patterns: [Pattern]
+
+    /// Whether it has, without a break; `present` shows one of the states.
+    ///
+    /// Where that cannot be told, for a daemon has not kept so much, it has not.
+    ///
+    /// - Throws: ``ClientError``.
+    func hasLasted(_ present: Line, _ span: Duration, at now: WallTime) async throws -> Bool {
+        guard LastingState<ContinuousClock.Instant>.age(of: present, at: now) < span else {
+            return true
+        }
+        guard let seq = present.seq else { return false }
+        let start = WallTime(
+            microseconds: max(0, now.microseconds - span.wholeMicroseconds)
+        )
+        // Where it was then: the last change before has to have led to one of them.
+        guard let last = try await self.newest(before: .time(start))?.seq, last < seq,
+            try await self.newest(
+                only: self.patterns,
+                after: .seq(last - 1),
+                before: .seq(last + 1)
+            )
+                != nil
+        else { return false }
+        for others in self.others {
+            let other = try await self.newest(
+                only: others,
+                after: .seq(last),
+                before: .seq(seq + 1)
+            )
+            if other != nil { return false }
+        }
+        return true
+    }
+
+    /// What selects all other states, one list after the other: what no pattern selects, and what one takes away.
+    private var others: [[Pattern]] {
+        let taken = self.patterns.filter(\.isException).map { !$0 }
+        let selected = self.patterns.filter { !$0.isException }.map { !$0 }
+        return [selected, taken].filter { !$0.isEmpty }
+    }
+
+    /// The newest of the changes that are asked for; nil if there is none.
+    private func newest(
+        only: [Pattern] = [],
+        after: HistoryPlace? = nil,
+        before: HistoryPlace
+    ) async throws -> Line? {
+        var found: Line?
+        let request = Request.history(
+            limit: 1,
+            only: only,
+            order: .newest,
+            after: after,
+            before: before
+        )
+        _ = try await self.client.changes(request) { found = $0 }
+        return found
+    }
+}
