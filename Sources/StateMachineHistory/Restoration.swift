@@ -21,35 +21,15 @@ struct Restoration<State: MachineState> {
         _ coding: StateCoding<State>,
         in file: String
     ) throws(HistoryError) {
-        guard let own = coding.declaration else {
-            if let declaration {
-                let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
-                throw HistoryError(
-                    "\(file) is the history of a machine that a file declared\(name); name that file with "
-                        + "--machine, or move the database away to begin anew",
-                    isLasting: true
-                )
-            }
-            self.state = try coding.state(of: last, in: file)
-            let newest = last.with(new: coding.recorded(self.state))
-            (self.newest, self.isAsFound) = (newest, newest == last)
-            return
-        }
-        if let old = declaration?.machine, let new = own.machine, old != new {
-            throw HistoryError(
-                "\(file) is the history of the machine \(old.quoted), and the file declares "
-                    + "\(new.quoted); write \"machine: \(old)\" if it is the same one, or move the database away "
-                    + "to begin anew",
-                isLasting: true
-            )
-        }
+        try Self.check(declaration, isOf: coding, in: file)
         let (state, stays) = try Self.carried(last, declaration, coding, in: file)
         self.state = state
         let recorded = coding.recorded(state)
+        let isNew = last.seq == 0 && declaration == nil
         if recorded == last.new, stays {
             (self.newest, self.isAsFound) = (last, true)
-        } else if last.seq == 0, declaration == nil {
-            // Nothing has ever happened.
+        } else if isNew || coding.declaration == nil && stays && recorded.says(the: last.new) {
+            // Nothing has ever happened, or the same is written in another way.
             (self.newest, self.isAsFound) = (last.with(new: recorded), false)
         } else {
             // Past rows stay as they were written.
@@ -59,8 +39,33 @@ struct Restoration<State: MachineState> {
                 old: last.new,
                 new: recorded,
                 at: .now,
-                cause: own.cause,
-                stay: stays ? last.stay : last.seq + 1
+                cause: coding.declaration?.cause ?? "another version of the program",
+                stay: coding.behaviour == nil ? nil : stays ? last.stay : last.seq + 1
+            )
+        }
+    }
+
+    /// Refuses the history of another machine.
+    private static func check(
+        _ declaration: HistoryDatabase.LastDeclaration?,
+        isOf coding: StateCoding<State>,
+        in file: String
+    ) throws(HistoryError) {
+        guard let own = coding.declaration else {
+            guard let declaration else { return }
+            let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
+            throw HistoryError(
+                "\(file) is the history of a machine that a file declared\(name); name that file with "
+                    + "--machine, or move the database away to begin anew",
+                isLasting: true
+            )
+        }
+        if let old = declaration?.machine, let new = own.machine, old != new {
+            throw HistoryError(
+                "\(file) is the history of the machine \(old.quoted), and the file declares "
+                    + "\(new.quoted); write \"machine: \(old)\" if it is the same one, or move the database away "
+                    + "to begin anew",
+                isLasting: true
             )
         }
     }
@@ -76,9 +81,19 @@ struct Restoration<State: MachineState> {
         do {
             return (try coding.carried(last.new.name, data: data), true)
         } catch {
-            if declaration != nil, let lost = coding.lost { return (lost, false) }
+            if declaration == nil, last.seq == 0 { return (coding.initial, true) }
+            if (declaration == nil) == (coding.declaration == nil), let lost = coding.lost {
+                return (lost, false)
+            }
+            guard coding.declaration != nil else {
+                throw HistoryError(
+                    "\(file) ends in a state that this program does not know: \(error.sentence); have it say in "
+                        + "\"upgrade\" what that is called now (was) or where to go then (lost), start the program "
+                        + "that wrote it, or move the file away to begin anew",
+                    isLasting: true
+                )
+            }
             guard declaration != nil else {
-                if last.seq == 0 { return (coding.initial, true) }
                 throw HistoryError(
                     "\(file) is the history of another machine: \(error.sentence); start the program that "
                         + "wrote it, or move the file away to begin anew",
@@ -95,5 +110,12 @@ struct Restoration<State: MachineState> {
                 isLasting: true
             )
         }
+    }
+}
+
+extension RecordedTransition.State {
+    /// Whether it is the same state with the same values, however they are written.
+    fileprivate func says(the other: Self) -> Bool {
+        self.name == other.name && JSONValue(parsing: self.data) == JSONValue(parsing: other.data)
     }
 }

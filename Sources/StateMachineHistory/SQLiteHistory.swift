@@ -23,7 +23,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     /// What it did not find of its past, so that it or its numbering began anew; nil if all.
     public let loss: HistoryLoss?
 
-    /// The change that opening it has made, since what declares the states is another than in the last run; nil
+    /// The change that opening it has made, since the states look otherwise than in the last run; nil
     /// if it has made none.
     package let carriedOver: RecordedTransition?
 
@@ -108,6 +108,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         patience: Double = 2,
         longLog: Int = 64 << 20
     ) throws {
+        if let problem = coding.problems.first { throw HistoryError(problem, isLasting: true) }
         let opening = try HistoryOpening<State>(
             in: path,
             coding: coding,

@@ -9,19 +9,6 @@ extension StateCoding {
             data: self.data(of: state).description
         )
     }
-
-    /// The state that a transition led to, as this program knows it.
-    func state(of transition: RecordedTransition, in file: String) throws(HistoryError) -> State {
-        let recorded = transition.new
-        do {
-            return try self.state(recorded.name, data: JSONValue(parsing: recorded.data))
-        } catch {
-            throw HistoryError(
-                "\(file) ends with a state that this program does not know (\(error.message)); "
-                    + "start the program that wrote it, or move the file away to begin anew"
-            )
-        }
-    }
 }
 
 extension WallTime {

@@ -50,6 +50,11 @@ extension DecodingError {
         case .valueNotFound(_, let context):
             return "\(context.field) of \(state) lacks a value"
         case .dataCorrupted(let context):
+            if let field = context.underlyingError as? UnknownField {
+                let known = field.known.map { $0.excerpt() }.joined(separator: ", ")
+                return "\(context.field) of \(state) has no field \(field.name.quoted); "
+                    + (known.isEmpty ? "it has none" : "known: \(known)")
+            }
             return "\(context.field) of \(state) was refused: "
                 + context.debugDescription.excerpt(128)
         @unknown default:

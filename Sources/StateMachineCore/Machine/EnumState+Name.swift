@@ -2,7 +2,7 @@ extension EnumState {
     /// The case as `Codable` writes it: an enum is encoded under the name of its case.
     ///
     /// It saves writing the `switch`, and costs about as much as a dozen of them, with an allocation
-    /// or two; a machine that is set ten thousand times a second should have its own. A case that
+    /// or two; a machine that is set ten thousand times a second should have its own, and its own `Name`. A case that
     /// ``MachineState/Name`` does not list is a programming error and ends the process when it is first entered.
     public var name: Name {
         let encoder = CaseEncoder()

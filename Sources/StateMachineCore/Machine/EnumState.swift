@@ -2,14 +2,26 @@
 ///
 /// Conformance to `Codable` is the one that the compiler writes; it is how a state gets its form on
 /// the wire. Equality includes the associated values, ``MachineState/name`` leaves them out.
+///
+/// An enum may have a `Name` of its own, with the same cases, which the compiler then checks wherever one is
+/// named. A daemon does not start with one that has others.
 public protocol EnumState: MachineState, Codable where Name: CaseIterable {
+    /// What the cases are called; read off the enum unless it has its own.
+    associatedtype Name = CaseName<Self>
+
     /// The state that a machine is in before anybody has set one. It is never announced.
     static var initial: Self { get }
+
+    /// How states of earlier versions of the program go on; unless said, under the same name or not at all.
+    static var upgrade: Upgrade<Self> { get }
 }
 
 extension EnumState {
     /// Every state may follow every other.
     public var successors: Set<Name> { Set(Name.allCases) }
+
+    /// A state of an earlier version is the one of the same name, with the same fields.
+    public static var upgrade: Upgrade<Self> { Upgrade() }
 }
 
 extension StateMachine where State: EnumState {

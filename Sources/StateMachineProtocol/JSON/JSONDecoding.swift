@@ -1,30 +1,105 @@
+import FoundationEssentials
+import StateMachineCore
+
 extension JSONValue {
-    /// The value of that type that this JSON encodes.
+    /// The value of that type that this JSON encodes; what the type knows nothing of is refused.
     ///
     /// - Throws: `DecodingError`; its coding path leads from `codingPath` to the member at fault.
     func decode<Value: Decodable>(
         _ type: Value.Type,
         at codingPath: [any CodingKey] = []
     ) throws -> Value {
-        try JSONValueDecoder(value: self, codingPath: codingPath).decode(type)
+        try JSONValueDecoder(self, codingPath, by: .request).decode(type)
     }
+
+    /// The case of an enum that has such a name and carries such values.
+    ///
+    /// - Parameters:
+    ///   - name: the case's.
+    ///   - data: its values by their names; those that it does not know are passed over, inside of them they are
+    ///     refused.
+    ///   - rule: whether it may be in the forms of earlier versions.
+    ///   - type: the enum.
+    /// - Throws: `DecodingError`; its coding path has one key more in front.
+    /// - Returns: that case.
+    static func decode<Value: Decodable>(
+        _ name: String,
+        _ data: [JSONMember],
+        by rule: JSONReadingRule,
+        as type: Value.Type
+    ) throws -> Value {
+        let form = JSONCase(name: name, data: .object(data))
+        return try Value(from: JSONValueDecoder(form.value, [], by: rule, isCase: true))
+    }
+}
+
+/// How strictly values are read.
+enum JSONReadingRule {
+    /// As the specification has it.
+    case request
+    /// As an earlier version may have written them down, too: a date as a number, the case of an enum as the compiler's
+    /// conformance has it.
+    case recorded
 }
 
 private struct JSONValueDecoder: Decoder {
     let value: JSONValue
     let codingPath: [any CodingKey]
+    let rule: JSONReadingRule
+    /// Whether an enum is read: then an object is the name of a case with its values.
+    let isCase: Bool
+    /// Whether the object has the values of a case: then it may have some without labels.
+    let isPayload: Bool
+    let inquiry: JSONInquiry
     var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    init(
+        _ value: JSONValue,
+        _ codingPath: [any CodingKey],
+        by rule: JSONReadingRule,
+        isCase: Bool = false,
+        isPayload: Bool = false,
+        inquiry: JSONInquiry = JSONInquiry()
+    ) {
+        self.value = value
+        self.codingPath = codingPath
+        self.rule = rule
+        self.isCase = isCase
+        self.isPayload = isPayload
+        self.inquiry = inquiry
+    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard let members = self.value.members else {
-            throw self.mismatch(JSONMember.self, "object")
+            let expected = self.isCase ? JSONCase.expected : "object"
+            throw self.mismatch(JSONMember.self, expected)
         }
-        return KeyedDecodingContainer(Keyed<Key>(members, codingPath: self.codingPath))
+        guard self.isCase else { return KeyedDecodingContainer(Keyed<Key>(self, members)) }
+        if let form = JSONCase(self.value) {
+            guard let key = Key(stringValue: form.name) else {
+                throw DecodingError.dataCorrupted(
+                    DecodingError.Context(
+                        codingPath: self.codingPath,
+                        debugDescription: "there is no case \(form.name.quoted)"
+                    )
+                )
+            }
+            return KeyedDecodingContainer(Case<Key>(decoder: self, key: key, data: form.data))
+        }
+        switch self.rule {
+        case .recorded: return KeyedDecodingContainer(Keyed<Key>(self, members))
+        case .request: throw self.mismatch(JSONMember.self, JSONCase.expected)
+        }
+    }
+
+    /// The values that belong to something in here, to be read by the same rule and looked through with it.
+    func inner(_ value: JSONValue, at path: [any CodingKey], isPayload: Bool = false) -> Self {
+        Self(value, path, by: self.rule, isPayload: isPayload, inquiry: self.inquiry.inner())
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         guard let elements = self.value.elements else { throw self.mismatch([Any].self, "array") }
-        return Unkeyed(elements: elements, codingPath: self.codingPath)
+        return Unkeyed(decoder: self, elements: elements)
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { SingleValue(decoder: self) }
@@ -37,12 +112,31 @@ private struct JSONValueDecoder: Decoder {
             case let type as any FixedWidthInteger.Type: self.number { type.init($0, radix: 10) }
             case is Double.Type: self.number { Double($0).flatMap { $0.isFinite ? $0 : nil } }
             case is Float.Type: self.number { Float($0).flatMap { $0.isFinite ? $0 : nil } }
-            default: try Value(from: self)
+            case is Date.Type: try self.date()
+            default: try self.whole(type)
             }
         guard let value = decoded as? Value else {
             throw self.mismatch(type, self.expectation(of: type))
         }
         return value
+    }
+
+    /// A value that reads itself, and all that is there.
+    private func whole<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        let decoder = Self(
+            self.value,
+            self.codingPath,
+            by: self.rule,
+            isCase: EnumCases.isEnum(type)
+        )
+        let value = try Value(from: decoder)
+        try decoder.inquiry.check()
+        return value
+    }
+
+    private func date() throws -> Date? {
+        if case .number = self.value, self.rule == .recorded { return try Date(from: self) }
+        return self.value.string.flatMap { WallTime(reading: $0) }.map { Date($0) }
     }
 
     private func number(_ convert: (String) -> Any?) -> Any? {
@@ -52,6 +146,7 @@ private struct JSONValueDecoder: Decoder {
 
     /// What a value of that type must be, with its bounds where only they were missed.
     private func expectation(of type: Any.Type) -> String {
+        if type is Date.Type { return "string, a time like 2026-11-20T21:55:03Z" }
         guard let fieldType = JSONFieldType(type) else { return "\(type)" }
         guard fieldType.admits(self.value) else { return fieldType.rawValue }
         if let integer = type as? any FixedWidthInteger.Type { return integer.expectation }
@@ -66,19 +161,40 @@ private struct JSONValueDecoder: Decoder {
     }
 
     private struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
+        let outer: JSONValueDecoder
         let members: [JSONMember]
         let values: JSONMembers
-        let codingPath: [any CodingKey]
+        var codingPath: [any CodingKey] { self.outer.codingPath }
 
-        init(_ members: [JSONMember], codingPath: [any CodingKey]) {
+        init(_ outer: JSONValueDecoder, _ members: [JSONMember]) {
+            self.outer = outer
             self.members = members
             self.values = JSONMembers(members)
-            self.codingPath = codingPath
+            let isPayload = outer.isPayload
+            outer.inquiry.note(members, at: outer.codingPath) { name in
+                Self.isKnown(name, amongValues: isPayload)
+            }
+        }
+
+        /// Whether the type has a key of that name.
+        private static func isKnown(_ name: String, amongValues isPayload: Bool) -> Bool {
+            guard isPayload else { return Key(stringValue: name) != nil }
+            if let key = StateField.unlabelledKey(ofName: name), Key(stringValue: key) != nil {
+                return true
+            }
+            return StateField.name(ofKey: name) == name && Key(stringValue: name) != nil
         }
 
         var allKeys: [Key] { self.members.compactMap { Key(stringValue: $0.key) } }
 
-        func contains(_ key: Key) -> Bool { self.values[key.stringValue] != nil }
+        private func value(for key: Key) -> JSONValue? {
+            let isPayload = self.outer.isPayload
+            let name = isPayload ? StateField.name(ofKey: key.stringValue) : key.stringValue
+            self.outer.inquiry.ask(for: name)
+            return self.values[name]
+        }
+
+        func contains(_ key: Key) -> Bool { self.value(for: key) != nil }
 
         func decodeNil(forKey key: Key) throws -> Bool { try self.decoder(for: key).value == .null }
 
@@ -97,31 +213,74 @@ private struct JSONValueDecoder: Decoder {
             try self.decoder(for: key).unkeyedContainer()
         }
 
-        func superDecoder() throws -> any Decoder {
-            JSONValueDecoder(value: .object(self.members), codingPath: self.codingPath)
-        }
+        func superDecoder() throws -> any Decoder { self.outer }
 
         func superDecoder(forKey key: Key) throws -> any Decoder { try self.decoder(for: key) }
 
         private func decoder(for key: Key) throws -> JSONValueDecoder {
-            guard let value = self.values[key.stringValue] else {
+            guard let value = self.value(for: key) else {
                 throw DecodingError.keyNotFound(
                     key,
                     DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
                 )
             }
-            return JSONValueDecoder(value: value, codingPath: self.codingPath + [key])
+            return self.outer.inner(value, at: self.codingPath + [key])
+        }
+    }
+
+    /// An enum's one case.
+    private struct Case<Key: CodingKey>: KeyedDecodingContainerProtocol {
+        let decoder: JSONValueDecoder
+        let key: Key
+        let data: JSONValue
+        var codingPath: [any CodingKey] { self.decoder.codingPath }
+
+        var allKeys: [Key] { [self.key] }
+
+        func contains(_ key: Key) -> Bool { key.stringValue == self.key.stringValue }
+
+        func decodeNil(forKey key: Key) -> Bool { false }
+
+        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+            try self.values(of: key).decode(type)
+        }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type,
+            forKey key: Key
+        ) throws -> KeyedDecodingContainer<Nested> {
+            try self.values(of: key).container(keyedBy: type)
+        }
+
+        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+            try self.values(of: key).unkeyedContainer()
+        }
+
+        func superDecoder() throws -> any Decoder { self.decoder }
+
+        func superDecoder(forKey key: Key) throws -> any Decoder { try self.values(of: key) }
+
+        private func values(of key: Key) throws -> JSONValueDecoder {
+            guard self.contains(key) else {
+                throw DecodingError.keyNotFound(
+                    key,
+                    DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
+                )
+            }
+            let path = self.codingPath + [JSONCase.Key.data]
+            return self.decoder.inner(self.data, at: path, isPayload: true)
         }
     }
 
     private struct Unkeyed: UnkeyedDecodingContainer {
+        let decoder: JSONValueDecoder
         let elements: [JSONValue]
-        let codingPath: [any CodingKey]
         var currentIndex = 0
+        var codingPath: [any CodingKey] { self.decoder.codingPath }
 
-        init(elements: [JSONValue], codingPath: [any CodingKey]) {
+        init(decoder: JSONValueDecoder, elements: [JSONValue]) {
+            self.decoder = decoder
             self.elements = elements
-            self.codingPath = codingPath
         }
 
         var count: Int? { self.elements.count }
@@ -157,10 +316,7 @@ private struct JSONValueDecoder: Decoder {
                 )
             }
             defer { self.currentIndex += 1 }
-            return JSONValueDecoder(
-                value: self.elements[self.currentIndex],
-                codingPath: self.codingPath
-            )
+            return self.decoder.inner(self.elements[self.currentIndex], at: self.codingPath)
         }
     }
 

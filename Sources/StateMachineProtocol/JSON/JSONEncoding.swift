@@ -1,3 +1,6 @@
+import FoundationEssentials
+import StateMachineCore
+
 extension JSONValue {
     /// What `value` encodes itself to, members in the order in which it encodes them.
     ///
@@ -20,6 +23,8 @@ private final class JSONNode {
         case elements([JSONNode])
     }
 
+    /// Whether an object was asked for under a key, and not a value encoded: an enum's cases are.
+    private var isNested = false
     private var content = Content.value(.object([]))
 
     var value: JSONValue {
@@ -50,8 +55,10 @@ private final class JSONNode {
         self.content = .elements([])
     }
 
-    func child(for key: String) -> JSONNode {
+    /// A place for what stands under a key; `isNested` if whoever asks goes on to write an object there.
+    func child(for key: String, isNested: Bool = false) -> JSONNode {
         let node = JSONNode()
+        node.isNested = isNested
         if case .members(var members) = self.content {
             self.content = .value(.null)
             members.append((key, node))
@@ -78,10 +85,22 @@ private final class JSONNode {
         case let number as any BinaryFloatingPoint & LosslessStringConvertible:
             let isFinite = number.isFinite
             self.set(isFinite ? .number(number.description) : .null)
+        case let date as Date: self.set(.string(WallTime(date).rfc3339))
         default:
             try value.encode(to: JSONNodeEncoder(node: self, codingPath: []))
+            self.nameCase(of: type(of: value))
             if let unordered = value as? any HashOrdered { self.sort(unordered.elementWidth) }
         }
+    }
+
+    /// Makes a case that the compiler's conformance has written what it is on the wire.
+    private func nameCase(of type: Any.Type) {
+        guard case .members(let members) = self.content, members.count == 1,
+            members[0].node.isNested,
+            EnumCases.isEnum(type)
+        else { return }
+        let values = members[0].node.value.members ?? []
+        self.content = .value(JSONCase(written: members[0].key, values).value)
     }
 
     /// Sorts members by key, and elements by their JSON, `width` of them at a time.
@@ -152,7 +171,8 @@ private struct JSONNodeEncoder: Encoder {
             keyedBy type: Nested.Type,
             forKey key: Key
         ) -> KeyedEncodingContainer<Nested> {
-            self.encoder(for: key.stringValue).container(keyedBy: type)
+            let node = self.node.child(for: key.stringValue, isNested: true)
+            return JSONNodeEncoder(node: node, codingPath: self.codingPath).container(keyedBy: type)
         }
 
         func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// What JSON type a field of a state has.
 package enum JSONFieldType: String, Hashable, Sendable {
     case boolean
@@ -12,7 +14,7 @@ package enum JSONFieldType: String, Hashable, Sendable {
         case is Bool.Type: self = .boolean
         case is any FixedWidthInteger.Type: self = .integer
         case is any BinaryFloatingPoint.Type: self = .number
-        case is String.Type: self = .string
+        case is String.Type, is Date.Type: self = .string
         default: return nil
         }
     }

@@ -7,21 +7,21 @@ package import StateMachineCore
 /// the `Codable` conformance that the compiler writes.
 package struct EnumForm<State: EnumState>: StateForm {
     package let schema: StateSchema
+    package let problems: [String]
 
     /// Examines the enum, which takes a while.
     package init() {
         self.schema = StateSchema(of: State.self)
+        self.problems = EnumCheck<State>(self.schema).problems
     }
 
     package var initial: State { .initial }
 
+    package var lost: State? { State.upgrade.lost }
+
     package func data(of state: State) -> JSONValue {
         do {
-            let json = try JSONValue(encoding: state)
-            let members = json[state.name.rawValue]?.members ?? []
-            return .object(
-                members.map { JSONMember(StateField.name(ofKey: $0.key), $0.value) }
-            )
+            return try JSONCase(JSONValue(encoding: state))?.data ?? .object([])
         } catch {
             // The conformance that the compiler writes cannot fail here: nothing in it throws but
             // the encoder, and ours throws nothing.
@@ -41,19 +41,11 @@ package struct EnumForm<State: EnumState>: StateForm {
                 known: found.fields.map(\.name)
             )
         }
-        var payload: [JSONMember] = []
         for member in members {
             try found.checkMarks(of: member)
-            if let field = try found.check(member) {
-                payload.append(JSONMember(field.key, member.value))
-                continue
-            }
-            payload.append(member)
-            if let key = StateField.unlabelledKey(ofName: member.key) {
-                payload.append(JSONMember(key, member.value))
-            }
+            try found.check(member)
         }
-        let state = try self.state(found, payload)
+        let state = try self.state(found, members, by: .request)
         if !found.isComplete {
             // Its own encoding names the fields that probing did not reach.
             let known = self.data(of: state).members ?? []
@@ -65,13 +57,30 @@ package struct EnumForm<State: EnumState>: StateForm {
         return state
     }
 
+    /// The state of the same name, else the one that was called so; its fields by name, else by an old one.
+    package func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> State {
+        guard let found = self.schema.case(ofOldState: name) else {
+            throw NotCarriedOver(
+                sentence: "there is no state \(name.quoted); known: "
+                    + self.schema.names.joined(separator: ", "),
+                hasState: false
+            )
+        }
+        do {
+            return try self.state(found, found.carried(data), by: .recorded)
+        } catch {
+            throw NotCarriedOver(sentence: error.message, hasState: true)
+        }
+    }
+
     private func state(
         _ found: StateSchema.Case,
-        _ payload: [JSONMember]
+        _ data: [JSONMember],
+        by rule: JSONReadingRule
     ) throws(WireError) -> State {
         let name = found.name
         do {
-            return try JSONValue.object([JSONMember(name, .object(payload))]).decode(State.self)
+            return try JSONValue.decode(name, data, by: rule, as: State.self)
         } catch let error as DecodingError {
             throw WireError(.badData, error.sentence(about: name), known: found.fields.map(\.name))
         } catch {

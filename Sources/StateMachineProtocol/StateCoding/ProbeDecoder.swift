@@ -8,6 +8,8 @@ struct ProbeDecoder: Decoder {
         case payload
         /// Inside a value.
         case value
+        /// At the top of an enum inside a value, where its case is looked for.
+        case `case`(String)
     }
 
     let probe: StateProbe
@@ -16,7 +18,10 @@ struct ProbeDecoder: Decoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        if case .value = self.level { self.probe.note(form: .object) }
+        switch self.level {
+        case .value, .case: self.probe.note(form: .object)
+        case .state, .payload: break
+        }
         return KeyedDecodingContainer(Keyed<Key>(decoder: self))
     }
 
@@ -32,8 +37,14 @@ struct ProbeDecoder: Decoder {
         var codingPath: [any CodingKey] { [] }
 
         var allKeys: [Key] {
-            guard case .state(let name) = self.decoder.level else { return [] }
-            return Key(stringValue: name).map { [$0] } ?? []
+            switch self.decoder.level {
+            case .state(let name):
+                guard let key = Key(stringValue: name) else { return [] }
+                self.decoder.probe.noteCase()
+                return [key]
+            case .case(let name): return Key(stringValue: name).map { [$0] } ?? []
+            case .payload, .value: return []
+            }
         }
 
         func contains(_ key: Key) -> Bool { true }

@@ -66,6 +66,9 @@ public final class StateCoding<State: MachineState>: Sendable {
         try self.form.state(name, data: data)
     }
 
+    /// Why no machine can have such states, a sentence each; empty if one can.
+    package var problems: [String] { self.form.problems }
+
     /// What says how the states look, if that may change.
     package var declaration: RecordedDeclaration? { self.form.declaration }
 

@@ -46,6 +46,18 @@ package struct StateField: Hashable, Sendable {
         self.isOptional = isOptional
     }
 
+    /// The same, with what it was called before.
+    func called(before oldNames: [String]) -> StateField {
+        StateField(
+            key: self.key,
+            type: self.type,
+            values: self.values,
+            isOptional: self.isOptional,
+            hasDefault: self.hasDefault,
+            oldNames: oldNames
+        )
+    }
+
     /// Whether it has to be given.
     var isNeeded: Bool { !self.isOptional && !self.hasDefault }
 

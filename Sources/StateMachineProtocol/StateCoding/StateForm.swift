@@ -26,6 +26,9 @@ package protocol StateForm<State>: Sendable {
     /// What says how the states look, if that may change; nil of states that a program has in it.
     var declaration: RecordedDeclaration? { get }
 
+    /// Why no machine can have such states, a sentence each; empty if one can.
+    var problems: [String] { get }
+
     /// A state that was written down, perhaps when the states looked different, as one of these.
     ///
     /// - Throws: what is missing.
@@ -49,6 +52,9 @@ package struct NotCarriedOver: Error, Hashable, Sendable {
 }
 
 extension StateForm {
+    /// None.
+    package var problems: [String] { [] }
+
     /// None.
     package var declaration: RecordedDeclaration? { nil }
 

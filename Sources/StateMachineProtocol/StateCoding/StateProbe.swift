@@ -1,3 +1,4 @@
+import FoundationEssentials
 import StateMachineCore
 
 /// Finds out what a case of an enum carries: a decoder that hands out made-up values and notes what
@@ -7,6 +8,11 @@ final class StateProbe {
     ///
     /// 1024: five fields of four values each. Picked, not tuned.
     private static let combinationLimit = 1024
+
+    /// How deep enums are in one another that are made up; one may be inside itself.
+    ///
+    /// 4: deeper than states are. Not tuned.
+    private static let depthLimit = 4
 
     /// What is left of the combination's number, each choice having taken its part.
     private var rest: Int
@@ -19,6 +25,10 @@ final class StateProbe {
     /// A value to be tried for one field, and what its type had against it.
     private let trial: JSONMember?
     private var objection: DecodingError?
+    /// Whether the case that was asked for is one.
+    private(set) var isCase = false
+    /// How many enums there are around what is made up.
+    private var depth = 0
 
     private init(combination: Int, trial: JSONMember? = nil) {
         self.rest = combination
@@ -52,6 +62,14 @@ final class StateProbe {
         return (fields, samples)
     }
 
+    /// Whether the enum has a case that is encoded under that name.
+    static func isCase<State: EnumState>(_ name: String, of type: State.Type) -> Bool {
+        let probe = StateProbe(combination: 0)
+        // Whether the rest of it can be made up does not matter.
+        _ = try? State(from: ProbeDecoder(probe: probe, level: .state(name)))
+        return probe.isCase
+    }
+
     /// What the type of a field has against a value; nil too if the field is not come to.
     static func objection<State: EnumState>(
         to member: JSONMember,
@@ -63,6 +81,9 @@ final class StateProbe {
         _ = try? State(from: ProbeDecoder(probe: probe, level: .state(name)))
         return probe.objection
     }
+
+    /// Notes that there is a case of the name that was asked for.
+    func noteCase() { self.isCase = true }
 
     /// Tries the value that is on trial, if it is for that field.
     func judge<Value: Decodable>(_ type: Value.Type, for key: any CodingKey) {
@@ -104,10 +125,28 @@ final class StateProbe {
             case let type as any FixedWidthInteger.Type: type.init(exactly: 0)
             case is Double.Type: Double(0)
             case is Float.Type: Float(0)
-            default: try Value(from: ProbeDecoder(probe: self, level: .value))
+            case is Date.Type: Date(timeIntervalSince1970: 0)
+            default: try self.whole(type)
             }
         guard let value = made as? Value else { throw ProbeError.cannotMakeUp }
         return value
+    }
+
+    /// A value that reads itself; of an enum the first case that can be made up, one without values if it can.
+    private func whole<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        guard let names = EnumCases.names(of: type) else {
+            return try Value(from: ProbeDecoder(probe: self, level: .value))
+        }
+        guard self.depth < Self.depthLimit else { throw ProbeError.cannotMakeUp }
+        self.depth += 1
+        defer { self.depth -= 1 }
+        for name in names.reversed() {
+            // The next one may do.
+            if let value = try? Value(from: ProbeDecoder(probe: self, level: .case(name))) {
+                return value
+            }
+        }
+        throw ProbeError.cannotMakeUp
     }
 
     /// Notes that a field may be nil, and says whether it is in this combination.

@@ -94,6 +94,7 @@ package struct StateSchema: Sendable {
         self.events = []
         self.groups = []
         self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
+        let was = State.upgrade.was
         self.cases = State.Name.allCases.map { name in
             let probes = StateProbe.probe(name.rawValue, of: State.self)
             let isComplete = !probes.samples.isEmpty
@@ -104,8 +105,11 @@ package struct StateSchema: Sendable {
                 : Set(State.Name.allCases)
             return Case(
                 name: name.rawValue,
-                fields: probes.fields,
+                fields: probes.fields.map { field in
+                    field.called(before: was["\(name.rawValue).\(field.name)"] ?? [])
+                },
                 successors: State.Name.allCases.filter(successors.contains).map(\.rawValue),
+                oldNames: was[name.rawValue] ?? [],
                 isComplete: isComplete
             )
         }
@@ -142,13 +146,16 @@ package struct StateSchema: Sendable {
         self.cases.first { $0.oldNames.contains { $0.isSpelled(name) } }
     }
 
+    /// The case of that name, else the one that was called so before.
+    func `case`(ofOldState name: String) -> Case? {
+        self.cases.first { $0.name.isSpelled(name) } ?? self.case(onceCalled: name)
+    }
+
     /// The same as ``resolved(_:)`` of a pattern that may have been written when states and fields were called
     /// otherwise.
     package func followed(_ pattern: Pattern) throws(WireError) -> Pattern {
         guard self.group(pattern.name) == nil else { return try self.resolved(pattern) }
-        let found =
-            self.cases.first { $0.name.isSpelled(pattern.name) }
-            ?? self.case(onceCalled: pattern.name)
+        let found = self.case(ofOldState: pattern.name)
         return try self.resolved(found.map { pattern.renamed(to: $0) } ?? pattern)
     }
 
@@ -188,6 +195,16 @@ package struct StateSchema: Sendable {
 }
 
 extension StateSchema.Case {
+    /// What a state of an earlier version carried, under the names of now: what is no field any more is left out.
+    func carried(_ data: [JSONMember]) -> [JSONMember] {
+        guard self.isComplete else { return data }
+        return self.fields.compactMap { field in
+            ([field.name] + field.oldNames).lazy
+                .compactMap { name in data.first { $0.key.isSpelled(name) } }
+                .first.map { JSONMember(field.name, $0.value) }
+        }
+    }
+
     /// What is given to it, with words read as its fields are typed.
     func members(of given: FieldWords) throws(WireError) -> [JSONMember] {
         try given.members(typedBy: self.fields, areAll: self.isComplete, of: self.name)

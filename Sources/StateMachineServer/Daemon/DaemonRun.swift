@@ -61,6 +61,7 @@ struct DaemonRun<State: MachineState>: Sendable {
     }
 
     private func start(heeding signals: UnixSignalsSequence?) async throws {
+        if let problem = self.coding.problems.first { throw DaemonError(configuration: problem) }
         let handed = try HandedSockets(HandedDescriptor.takeAll())
         let directory = self.configuration.runtimeDirectory
         let doors = try OpenDoors(handed.doors, runtimeDirectory: directory)

@@ -1,0 +1,167 @@
+import Foundation
+import StateMachineCore
+import StateMachineHistory
+import StateMachineProtocol
+import TestSupport
+import Testing
+
+/// A program with other states goes on with the history of the one before it, if it says how.
+@Suite(.timeLimit(.minutes(5)))
+struct UpgradeTests {
+    private enum First: EnumState {
+        case booting
+        case maintenance(reason: String)
+        case serving(guests: Int, since: Int?)
+
+        static var initial: First { .booting }
+    }
+
+    private enum Second: EnumState {
+        case booting
+        case closed(why: String)
+        case serving(customers: Int, order: String?)
+
+        static var initial: Second { .booting }
+        static var upgrade: Upgrade<Second> {
+            Upgrade(
+                was: [
+                    "closed": ["shut", "maintenance"], "closed.why": ["reason"],
+                    "serving.customers": ["guests"],
+                ]
+            )
+        }
+    }
+
+    private enum Third: EnumState {
+        case booting
+        case open(customers: Int)
+
+        static var initial: Third { .booting }
+        static var upgrade: Upgrade<Third> { Upgrade(lost: .open(customers: 7)) }
+    }
+
+    private enum Fourth: EnumState {
+        case closed(why: Int)
+
+        static var initial: Fourth { .closed(why: 0) }
+        static var upgrade: Upgrade<Fourth> {
+            Upgrade(was: ["closed": ["maintenance"], "closed.why": ["reason"]])
+        }
+    }
+
+    @Test func aRenamedStateGoesOnByOneChangeThatSaysSo() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = try await Self.left(in: directory, .maintenance(reason: "paper"))
+            let second = try SQLiteHistory<Second>(directory: directory)
+            #expect(second.snapshot.state == .closed(why: "paper"))
+            #expect(second.snapshot.seq == 2)
+            #expect(second.epoch == first)
+            let rows = try await second.all(after: 0)
+            #expect(rows.map(\.new.name) == ["maintenance", "closed"])
+            #expect(rows.last?.old == rows.first?.new)
+            #expect(rows.last?.cause == "another version of the program")
+            #expect(second.carriedOver?.seq == 2)
+        }
+    }
+
+    @Test func aRenamedFieldKeepsItsValueAndOneThatIsGoneGoes() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = try await Self.left(in: directory, .serving(guests: 3, since: 1))
+            try await Self.end {
+                try SQLiteHistory<Second>(directory: directory)
+            } look: { second in
+                #expect(second.snapshot.state == .serving(customers: 3, order: nil))
+                #expect(second.epoch == first)
+            }
+            // And it is carried over once.
+            let again = try SQLiteHistory<Second>(directory: directory)
+            #expect(again.snapshot.seq == 2)
+            #expect(again.carriedOver == nil)
+        }
+    }
+
+    @Test func aStateThatIsGoneLeadsToTheLostOne() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = try await Self.left(in: directory, .maintenance(reason: "paper"))
+            let third = try SQLiteHistory<Third>(directory: directory)
+            #expect(third.snapshot.state == .open(customers: 7))
+            #expect(third.snapshot.seq == 2)
+            #expect(third.epoch == first)
+        }
+    }
+
+    @Test func aHistoryInWhichNothingHasHappenedBeginsWhereTheProgramDoes() async throws {
+        try await withTemporaryDirectory { directory in
+            try await Self.end {
+                try SQLiteHistory<First>(directory: directory)
+            } look: { _ in
+            }
+            let fourth = try SQLiteHistory<Fourth>(directory: directory)
+            #expect(fourth.snapshot.state == .closed(why: 0))
+            #expect(fourth.snapshot.seq == 0)
+        }
+    }
+
+    @Test func whatDoesNotFitIsRefusedForGoodAndNothingIsWritten() async throws {
+        try await withTemporaryDirectory { directory in
+            _ = try await Self.left(in: directory, .maintenance(reason: "paper"))
+            let error = try #require(throws: HistoryError.self) {
+                try SQLiteHistory<Fourth>(directory: directory)
+            }
+            #expect(error.isLasting)
+            #expect(error.description.contains("why of closed must be of type integer"))
+            #expect(error.description.contains("(was)") && error.description.contains("(lost)"))
+            #expect(!error.description.contains("\n"))
+            let again = try SQLiteHistory<First>(directory: directory)
+            #expect(again.snapshot.state == .maintenance(reason: "paper"))
+            #expect(again.snapshot.seq == 1)
+        }
+    }
+
+    @Test func aFormThatCannotBeIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let error = try #require(throws: HistoryError.self) {
+                try SQLiteHistory<Wrong>(directory: directory)
+            }
+            #expect(error.isLasting)
+            #expect(error.description == "Wrong has a case \"shut\" that Name does not list")
+        }
+    }
+
+    private enum Wrong: EnumState {
+        case open
+        case shut
+
+        enum Name: String, CaseIterable { case open }
+
+        static var initial: Wrong { .open }
+    }
+
+    /// Leaves a history with one change to that state; returns its epoch.
+    private static func left(in directory: String, _ state: First) async throws -> String {
+        try await Self.end {
+            try SQLiteHistory<First>(directory: directory)
+        } look: { history in
+            try await history.makeMachine().assign(state)
+            return history.epoch
+        }
+    }
+
+    /// Opens a history, looks at it, and lets go of it, so that another can have the directory.
+    private static func end<State: EnumState, Result>(
+        _ open: () throws -> SQLiteHistory<State>,
+        look: (SQLiteHistory<State>) async throws -> Result
+    ) async throws -> Result {
+        weak var weakHistory: SQLiteHistory<State>?
+        let result: Result
+        do {
+            let history = try open()
+            weakHistory = history
+            result = try await look(history)
+            _ = await history.settled()
+        }
+        // The thread that commits lets go of it last.
+        while weakHistory != nil { await Task.yield() }
+        return result
+    }
+}

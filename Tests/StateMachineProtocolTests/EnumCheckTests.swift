@@ -1,0 +1,116 @@
+import StateMachineCore
+import StateMachineProtocol
+import Testing
+
+/// What an enum says of itself is checked against its cases.
+@Suite struct EnumCheckTests {
+    private enum Misspelt: EnumState {
+        case open
+        case locked(by: String)
+
+        enum Name: String, CaseIterable { case open, loked }
+
+        static var initial: Misspelt { .open }
+    }
+
+    private enum Short: EnumState {
+        case open
+        case locked(by: String)
+
+        enum Name: String, CaseIterable { case open }
+
+        static var initial: Short { .open }
+    }
+
+    private enum Renamed: EnumState {
+        case open
+        case locked(by: String)
+
+        enum CodingKeys: String, CodingKey {
+            case open = "unlocked"
+            case locked = "shut"
+        }
+
+        enum Name: String, CaseIterable { case unlocked, shut }
+
+        static var initial: Renamed { .open }
+    }
+
+    private enum HalfRenamed: EnumState {
+        case open
+        case locked(by: String)
+
+        enum CodingKeys: String, CodingKey {
+            case open = "unlocked"
+            case locked
+        }
+
+        static var initial: HalfRenamed { .open }
+    }
+
+    private enum Successors: EnumState {
+        case open
+        case locked(by: String)
+
+        static var initial: Successors { .open }
+        var successors: Set<Name> { self == .open ? ["loked"] : ["open"] }
+    }
+
+    private enum Upgraded: EnumState {
+        case open(guests: Int)
+        case locked(by: String)
+
+        static var initial: Upgraded { .open(guests: 0) }
+        static var upgrade: Upgrade<Upgraded> {
+            Upgrade(was: ["opne": ["free"], "open.customers": ["n"], "open": ["locked"]])
+        }
+    }
+
+    @Test func whatAgreesHasNoProblems() {
+        #expect(StateCoding<AppState>().problems.isEmpty)
+        #expect(StateCoding<Job>().problems.isEmpty)
+        #expect(StateCoding<Lamp>().problems.isEmpty)
+        #expect(StateCoding<Renamed>().problems.isEmpty)
+    }
+
+    @Test func aNameThatIsNoCaseAndACaseWithoutOneAreNamed() {
+        #expect(
+            StateCoding<Misspelt>().problems == [
+                "Name of Misspelt lists \"loked\", which is no case that it is encoded as; did you mean locked?",
+                "Misspelt has a case \"locked\" that Name does not list",
+            ]
+        )
+        #expect(
+            StateCoding<Short>().problems == [
+                "Short has a case \"locked\" that Name does not list"
+            ]
+        )
+    }
+
+    @Test func aCaseThatIsEncodedUnderAnotherNameIsNamed() {
+        #expect(
+            StateCoding<HalfRenamed>().problems == [
+                "CaseName<HalfRenamed> of HalfRenamed lists \"open\", which is no case that it is encoded as"
+            ]
+        )
+    }
+
+    @Test func aSuccessorThatIsNoCaseIsNamed() {
+        #expect(
+            StateCoding<Successors>().problems == [
+                "\"successors\" of Successors has \"loked\", which is no case of it; did you mean locked?"
+            ]
+        )
+    }
+
+    @Test func oldNamesOfWhatThereIsNotAndOfWhatThereIsAreNamed() {
+        #expect(
+            StateCoding<Upgraded>().problems == [
+                "\"was\" of Upgraded is about \"open.customers\", which it does not have; "
+                    + "known: open, open.guests, locked, locked.by",
+                "\"was\" of Upgraded is about \"opne\", which it does not have; did you mean open?",
+                "\"was\" of Upgraded says that \"open\" was called \"locked\", which is a state still",
+            ]
+        )
+    }
+}

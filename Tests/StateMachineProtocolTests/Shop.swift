@@ -1,0 +1,22 @@
+import Foundation
+import StateMachineCore
+
+/// A state with dates, enums and structures inside its values, whose names are read off it.
+enum Shop: EnumState {
+    case closed(since: Date)
+    case serving(Order, next: Drink?, round: [Drink])
+
+    struct Order: Hashable, Sendable, Codable {
+        var drink: Drink
+        var placed: Date?
+        var notes: [String: Int] = [:]
+    }
+
+    indirect enum Drink: Hashable, Sendable, Codable {
+        case mixed(Drink, Drink)
+        case coffee(cups: Int, Bool)
+        case tea
+    }
+
+    static var initial: Shop { .closed(since: Date(timeIntervalSince1970: 0)) }
+}
