@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "StateMachineDeclaration", targets: ["StateMachineDeclaration"]),
         .library(name: "StateMachineServer", targets: ["StateMachineServer"]),
         .library(name: "StateMachineHistory", targets: ["StateMachineHistory"]),
+        .library(name: "StateMachineEmbedding", targets: ["StateMachineEmbedding"]),
         .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
         .executable(name: "statemachine", targets: ["statemachine"]),
         .executable(name: "statectl", targets: ["statectl"]),
@@ -144,12 +145,11 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        .executableTarget(
-            name: "statemachine",
+        .target(
+            name: "StateMachineEmbedding",
             dependencies: [
                 "ServiceLog",
                 "StateMachineCore",
-                "StateMachineDeclaration",
                 "StateMachineHistory",
                 "StateMachineProtocol",
                 "StateMachineServer",
@@ -158,6 +158,20 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SystemPackage", package: "swift-system"),
                 "Yams",
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "statemachine",
+            dependencies: [
+                "StateMachineCore",
+                "StateMachineDeclaration",
+                "StateMachineEmbedding",
+                "StateMachineProtocol",
+                "StateMachineServer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
         ),
@@ -285,6 +299,7 @@ let package = Package(
         .testTarget(
             name: "StateMachineConfigurationTests",
             dependencies: [
+                "StateMachineEmbedding",
                 "StateMachineServer",
                 "TestSupport",
                 "statemachine",

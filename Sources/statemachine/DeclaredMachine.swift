@@ -1,5 +1,6 @@
 import Glibc
 import StateMachineDeclaration
+import StateMachineEmbedding
 import StateMachineProtocol
 import StateMachineServer
 

@@ -4,6 +4,7 @@ import StateMachineServer
 import TestSupport
 import Testing
 
+@testable import StateMachineEmbedding
 @testable import statemachine
 
 @Suite struct ConfigurationFileTests {
@@ -76,7 +77,10 @@ import Testing
             contentsOf: root.appending(path: "contrib/config.yaml"),
             encoding: .utf8
         )
-        #expect(try ConfigurationFile(text, path: "config.yaml").entries.isEmpty)
+        #expect(
+            try ConfigurationFile(text, path: "config.yaml", for: StateMachineCommand.front).entries
+                .isEmpty
+        )
 
         // A key follows its "#" directly, a description has a blank between.
         let paragraphs = text.split(separator: "\n\n").dropFirst()

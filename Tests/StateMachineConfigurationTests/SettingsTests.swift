@@ -2,6 +2,7 @@ import Logging
 import StateMachineServer
 import Testing
 
+@testable import StateMachineEmbedding
 @testable import statemachine
 
 @Suite struct SettingsTests {

@@ -1,5 +1,6 @@
 import ArgumentParser
 
+@testable import StateMachineEmbedding
 @testable import statemachine
 
 /// Settings as a command line, an environment and the text of a file make them.
@@ -8,10 +9,15 @@ func settings(
     environment: [String: String] = [:],
     file: String? = nil
 ) throws -> Settings {
-    try Settings(
-        command: StateMachineCommand.parse(arguments),
+    let command = try StateMachineCommand.parse(arguments)
+    return try Settings(
+        for: StateMachineCommand.front,
+        flags: command.flags,
+        own: command.own,
         environment: environment,
-        file: file.map { try ConfigurationFile($0, path: "config.yaml") }
+        file: file.map {
+            try ConfigurationFile($0, path: "config.yaml", for: StateMachineCommand.front)
+        }
     )
 }
 

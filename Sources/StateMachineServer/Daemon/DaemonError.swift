@@ -1,4 +1,4 @@
-import Glibc
+public import Glibc
 package import Logging
 import ServiceLog
 import Systemd
@@ -17,8 +17,13 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     /// The error number of the system call that failed, if one did.
     let errno: CInt?
 
+    /// That sentence, for a program that is to end with that status.
+    public init(_ description: String, exitStatus: Int32 = EXIT_FAILURE) {
+        self.init(description, exitStatus: exitStatus, errno: nil)
+    }
+
     /// That sentence; `errno` if a system call failed, which the sentence says itself.
-    package init(_ description: String, exitStatus: CInt = EXIT_FAILURE, errno: CInt? = nil) {
+    package init(_ description: String, exitStatus: CInt = EXIT_FAILURE, errno: CInt?) {
         self.description = description
         self.exitStatus = exitStatus
         self.errno = errno

@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// The limits that can be set on the command line; `describe` shows all of them as they are.
-struct LimitOptions: ParsableArguments {
+package struct LimitOptions: ParsableArguments {
     @Option(.maxConnections) var maxConnections: Int?
     @Option(.reservedConnections) var reservedConnections: Int?
     @Option(.controlConnections) var controlConnections: Int?
@@ -15,4 +15,6 @@ struct LimitOptions: ParsableArguments {
     @Option(.maxReplies) var maxReplies: Int?
     @Option(.ringChanges) var ringChanges: Int?
     @Option(.ringBytes) var ringBytes: Int?
+
+    package init() {}
 }

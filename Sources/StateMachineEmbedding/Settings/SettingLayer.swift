@@ -7,11 +7,11 @@ struct SettingLayer {
     /// What was written, for an error to quote, and what it was written for.
     private let written: (Setting) -> (name: String, text: String)
 
-    init(flagsOf command: StateMachineCommand) {
+    init(flags: DaemonFlags, own: [Setting: ConfigContent]) {
         let given = Setting.allCases.compactMap { setting in
-            setting.row.given(command).map { (setting, $0) }
+            setting.row.given(flags).map { (setting, $0) }
         }
-        let contents = Dictionary(uniqueKeysWithValues: given)
+        let contents = own.merging(given) { own, _ in own }
         self.provider = InMemoryProvider(name: "flags", contents: contents)
         self.origin = { _ in .flag }
         self.written = { ($0.flag, contents[$0].map(\.text) ?? "") }

@@ -1,12 +1,18 @@
-extension Setting {
+extension Front {
     /// A sentence on a name that is no key, with the one that may have been meant.
-    static func unknownKey(_ name: String) -> String {
-        let keys = self.allCases.map(\.key)
+    func unknownKey(_ name: String) -> String {
+        if Setting(rawValue: name) != nil {
+            return
+                "\(name) is for a daemon whose machine a file declares; the states of \(self.name) are its own"
+        }
+        let keys = self.settings.map(\.key)
         return "there is no setting \"\(name)\"; "
-            + (self.nearest(to: name, among: keys).map { "did you mean \($0)?" }
+            + (Setting.nearest(to: name, among: keys).map { "did you mean \($0)?" }
                 ?? "known: \(keys.joined(separator: ", "))")
     }
+}
 
+extension Setting {
     /// The candidate that fewest edits away from `name`, if they are few.
     static func nearest(to name: String, among candidates: [String]) -> String? {
         let name = name.lowercased().replacing("_", with: "-")

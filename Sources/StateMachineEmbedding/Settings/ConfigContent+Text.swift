@@ -1,9 +1,9 @@
-import Configuration
+package import Configuration
 import StateMachineCore
 
 extension ConfigContent {
     /// The value as a person would write it.
-    var text: String {
+    package var text: String {
         switch self {
         case .string(let value): value
         case .int(let value): "\(value)"

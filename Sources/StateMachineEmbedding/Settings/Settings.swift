@@ -1,14 +1,16 @@
-import Configuration
+package import Configuration
 import Logging
 import ServiceLog
 import StateMachineServer
 
 /// What is in force, and where each value came from: flags over environment over file.
-struct Settings {
-    struct Value {
-        let content: ConfigContent
-        let origin: Origin
+package struct Settings {
+    package struct Value {
+        package let content: ConfigContent
+        package let origin: Origin
     }
+
+    let front: Front
 
     /// Only what was given or has a default that is known before the start.
     private(set) var values: [Setting: Value] = [:]
@@ -16,24 +18,33 @@ struct Settings {
     /// Sentences on variables that look like ours and are not.
     ///
     /// Not errors: whatever `statectl` runs has such variables too, and a daemon may be among it.
-    let warnings: [String]
+    package let warnings: [String]
 
     /// Lays the sources over one another.
     ///
     /// A value is looked at even if one above it hides it: what is wrong is wrong before it counts.
     ///
+    /// - Parameters:
+    ///   - front: says what can be set.
+    ///   - flags: those that every daemon has.
+    ///   - own: what further flags give.
+    ///   - environment: of the process.
+    ///   - file: nil if there is none.
     /// - Throws: `ConfigurationError` with all that is wrong.
     init(
-        command: StateMachineCommand,
+        for front: Front,
+        flags: DaemonFlags,
+        own: [Setting: ConfigContent],
         environment: [String: String],
         file: ConfigurationFile?
     ) throws(ConfigurationError) {
         let layers = [
-            SettingLayer(flagsOf: command), SettingLayer(environment: environment),
+            SettingLayer(flags: flags, own: own), SettingLayer(environment: environment),
             file.map { SettingLayer(file: $0) },
         ]
+        self.front = front
         var problems = file?.problems ?? []
-        for setting in Setting.allCases {
+        for setting in front.settings {
             for layer in layers.compactMap(\.self) {
                 switch layer.value(of: setting) {
                 case nil: break
@@ -46,12 +57,15 @@ struct Settings {
                 self.values[setting] = Value(content: usual, origin: .builtIn)
             }
         }
-        self.warnings = Self.unknownVariables(in: environment)
+        self.warnings = Self.unknownVariables(in: environment, among: front.settings)
         guard problems.isEmpty else { throw ConfigurationError(problems) }
     }
 
-    private static func unknownVariables(in environment: [String: String]) -> [String] {
-        let known = Setting.allCases.map(\.variable) + [Setting.fileVariable]
+    private static func unknownVariables(
+        in environment: [String: String],
+        among settings: [Setting]
+    ) -> [String] {
+        let known = settings.map(\.variable) + [Setting.fileVariable]
         return environment.keys.sorted()
             .filter { $0.hasPrefix(Setting.variablePrefix) && !known.contains($0) }
             .map { variable in
@@ -61,7 +75,7 @@ struct Settings {
             }
     }
 
-    func text(_ setting: Setting) -> String? {
+    package func text(_ setting: Setting) -> String? {
         guard case .string(let value)? = self.values[setting]?.content else { return nil }
         return value
     }
@@ -78,7 +92,7 @@ struct Settings {
 
     var limits: ServerLimits {
         var limits = ServerLimits()
-        for setting in Setting.allCases {
+        for setting in self.front.settings {
             guard let limit = setting.row.limit, let value = self.count(setting) else { continue }
             limits[keyPath: limit] = value
         }

@@ -1,11 +1,11 @@
 /// Where a value came from.
-enum Origin: Hashable, CustomStringConvertible {
+package enum Origin: Hashable, CustomStringConvertible {
     case flag
     case environment(String)
     case file(path: String, line: Int)
     case builtIn
 
-    var description: String {
+    package var description: String {
         switch self {
         case .flag: "flag"
         case .environment(let variable): variable

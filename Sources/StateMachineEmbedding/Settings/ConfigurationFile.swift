@@ -4,9 +4,6 @@ import Yams
 
 /// A configuration file as it was read: YAML, one key a line, no nesting.
 struct ConfigurationFile {
-    /// Where it is looked for if none is named.
-    static let usualPath = "/etc/statemachine/config.yaml"
-
     /// Every key with its description takes 3 KiB; this is room for comments.
     static let maxBytes = 1 << 16
 
@@ -24,23 +21,29 @@ struct ConfigurationFile {
 
     /// Reads the file that is named, or the usual one if it is there.
     ///
-    /// - Parameter path: the one that is named; nil for the usual one.
+    /// - Parameters:
+    ///   - path: the one that is named; nil for the usual one.
+    ///   - front: which that is, and which keys there are.
     /// - Returns: nil if none is named and the usual one is not there.
     /// - Throws: `ConfigurationError` if it cannot be read, or is no YAML.
-    static func read(_ path: String?) throws(ConfigurationError) -> ConfigurationFile? {
+    static func read(
+        _ path: String?,
+        for front: Front
+    ) throws(ConfigurationError) -> ConfigurationFile? {
+        let file = path ?? front.usualFile
         let text: String
         do {
-            text = try self.text(of: FilePath(path ?? self.usualPath))
+            text = try self.text(of: FilePath(file))
         } catch let error as Errno {
             if path == nil, error == .noSuchFileOrDirectory { return nil }
             throw ConfigurationError(
-                "cannot read \(path ?? self.usualPath): \(error)",
+                "cannot read \(file): \(error)",
                 errno: error.rawValue
             )
         } catch {
-            throw ConfigurationError("cannot read \(path ?? self.usualPath): \(error)")
+            throw ConfigurationError("cannot read \(file): \(error)")
         }
-        return try ConfigurationFile(text, path: path ?? self.usualPath)
+        return try ConfigurationFile(text, path: file, for: front)
     }
 
     private static func text(of path: FilePath) throws -> String {
@@ -71,7 +74,7 @@ struct ConfigurationFile {
     /// Whether a value fits its setting is not looked at here.
     ///
     /// - Throws: `ConfigurationError` if it is no YAML.
-    init(_ text: String, path: String) throws(ConfigurationError) {
+    init(_ text: String, path: String, for front: Front) throws(ConfigurationError) {
         let root: Node?
         do {
             root = try Parser(yaml: text).singleRoot()
@@ -89,9 +92,9 @@ struct ConfigurationFile {
         case .mapping(let mapping):
             for (key, value) in mapping {
                 let line = key.mark?.line ?? 0
-                guard let name = key.scalar?.string, let setting = Setting(rawValue: name) else {
+                guard let name = key.scalar?.string, let setting = front.setting(name) else {
                     let name = key.scalar?.string ?? "?"
-                    problems.append("\(path):\(line): \(Setting.unknownKey(name))")
+                    problems.append("\(path):\(line): \(front.unknownKey(name))")
                     continue
                 }
                 guard let scalar = value.scalar, let content = value.content else {

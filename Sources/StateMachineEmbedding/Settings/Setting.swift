@@ -1,10 +1,10 @@
-import ArgumentParser
+package import ArgumentParser
 import Configuration
 
 /// What can be set, by the name that it has in the configuration file.
 ///
 /// The name of a flag and that of an environment variable follow from it; `row` says the rest.
-enum Setting: String, CaseIterable {
+package enum Setting: String, CaseIterable {
     case runtimeDirectory = "runtime-directory"
     case logLevel = "log-level"
     case logTransitions = "log-transitions"
@@ -33,9 +33,9 @@ enum Setting: String, CaseIterable {
     static let variablePrefix = "STATEMACHINE_"
 
     /// The environment variable that names the configuration file.
-    static let fileVariable = "STATEMACHINE_CONFIG"
+    package static let fileVariable = "STATEMACHINE_CONFIG"
 
-    var key: String { self.rawValue }
+    package var key: String { self.rawValue }
 
     var flag: String { "--\(self.rawValue)" }
 
@@ -61,7 +61,7 @@ enum Setting: String, CaseIterable {
 
 extension Option {
     /// The flag of a setting; nil where it is not given, for others may say then.
-    init<Argument: ExpressibleByArgument>(_ setting: Setting) where Value == Argument? {
+    package init<Argument: ExpressibleByArgument>(_ setting: Setting) where Value == Argument? {
         let row = setting.row
         self.init(
             name: .customLong(setting.key),

@@ -9,8 +9,8 @@ extension Setting {
     struct Row {
         let kind: Kind
         let summary: String
-        /// What the command line says of it.
-        let given: (StateMachineCommand) -> ConfigContent?
+        /// What the flags say of it that every daemon has.
+        let given: (DaemonFlags) -> ConfigContent?
         /// Which limit it sets, if it sets one.
         var limit: WritableKeyPath<ServerLimits, Int>?
     }
@@ -26,13 +26,13 @@ extension Setting {
                         + "/usr/lib/statemachine, else the stock states"
                 ),
                 summary: "The file that declares the machine.",
-                given: { $0.machine.map { .string($0) } }
+                given: { _ in nil }
             )
         case .instance:
             Row(
                 kind: .name,
                 summary: "Which of several daemons this is; see --machine.",
-                given: { $0.instance.map { .string($0) } }
+                given: { _ in nil }
             )
         case .runtimeDirectory:
             Row(

@@ -11,7 +11,7 @@ extension Settings {
         isRoot: Bool
     ) throws(DaemonError) -> String {
         var lines: [(text: String, origin: String)] = []
-        for setting in Setting.allCases {
+        for setting in self.front.settings {
             if let value = self.values[setting] {
                 lines.append(("\(setting.key): \(value.content.yaml)", "\(value.origin)"))
             } else if setting == .runtimeDirectory {

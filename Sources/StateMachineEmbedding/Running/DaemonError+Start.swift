@@ -1,10 +1,10 @@
 import Glibc
 import StateMachineHistory
-import StateMachineServer
+package import StateMachineServer
 
 extension DaemonError {
     /// Whatever keeps the daemon from starting, as the service manager is told of it.
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         switch error {
         case let error as DaemonError: self = error
         case let error as ConfigurationError:

@@ -1,0 +1,205 @@
+package import ArgumentParser
+package import Configuration
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Logging
+import ServiceLog
+import StateMachineCore
+package import StateMachineServer
+import SystemPackage
+
+/// The command line of a daemon, whatever its states are.
+package protocol DaemonCommand: ParsableCommand, Sendable {
+    static var front: Front { get }
+
+    /// The configuration file, if one is named.
+    var config: String? { get }
+
+    var flags: DaemonFlags { get }
+
+    /// What flags give that only this command has.
+    var own: [Setting: ConfigContent] { get }
+
+    /// Looks at what is read beside the settings.
+    ///
+    /// - Throws: `ConfigurationError` with all that is wrong.
+    /// - Returns: what may not do what was meant.
+    func check(_ settings: Settings) throws(ConfigurationError) -> [String]
+
+    /// Serves until a signal ends it.
+    ///
+    /// - Throws: what keeps it from starting.
+    @MainActor func serve(_ start: DaemonStart) async throws
+}
+
+extension DaemonCommand {
+    /// What is said of every daemon after what it is for.
+    package static var discussion: String {
+        """
+        Clients connect to control.sock (all operations) or events.sock (reading) in the runtime \
+        directory, and talk in JSON lines. Send "help" to either.
+
+        Whatever can be set here can be set in the environment, as STATEMACHINE_MAX_WATCHES=8, \
+        or in the configuration file, as "max-watches: 8". Flags come before the environment, \
+        and that before the file.
+        """
+    }
+
+    /// Lives the process's life; to be called by its main thread, before anything is opened.
+    package static func live() -> Never {
+        StandardDescriptors.prepare()
+        do {
+            var command = try self.parseAsRoot()
+            do {
+                try command.run()
+            } catch {
+                self.exit(withError: error)
+            }
+        } catch {
+            self.refuse(error)
+        }
+        self.exit()
+    }
+
+    /// Ends the process: the command line cannot be meant, or asks for nothing but a text.
+    private static func refuse(_ error: any Error) -> Never {
+        let status = self.exitCode(for: error)
+        guard !status.isSuccess else { self.exit(withError: error) }
+        let failure = DaemonError(self.message(for: error), exitStatus: status.rawValue)
+        self.end {
+            await failure.tell(self.logger(LogThreshold(.info)))
+            self.exit(withError: error)
+        }
+    }
+
+    private static func logger(_ threshold: LogThreshold) -> Logger {
+        .service(label: self.front.name, threshold: threshold)
+    }
+
+    package func run() throws {
+        guard !self.flags.checkConfig else { return try self.report() }
+        let settings: Settings
+        do {
+            settings = try self.settings()
+        } catch {
+            for problem in error.problems {
+                LogOutput.standardError.write(sentence: Self.sentence(problem))
+            }
+            let failure = DaemonError(error)
+            Self.end {
+                await failure.tell(Self.logger(LogThreshold(.info)))
+                return failure.exitStatus
+            }
+        }
+        Self.end { await self.runDaemon(settings) }
+    }
+
+    private static func sentence(_ problem: String) -> String {
+        "\(self.front.name): \(problem.printable)"
+    }
+
+    /// What is in force; reads environment and file afresh.
+    ///
+    /// - Throws: `ConfigurationError` if something cannot be meant.
+    private func settings() throws(ConfigurationError) -> Settings {
+        let environment = ProcessInfo.processInfo.environment
+        return try Settings(
+            for: Self.front,
+            flags: self.flags,
+            own: self.own,
+            environment: environment,
+            file: .read(self.config ?? environment[Setting.fileVariable], for: Self.front)
+        )
+    }
+
+    /// What is in force after a reload.
+    ///
+    /// - Throws: `ReloadRefusal` if something cannot be meant.
+    package func reloaded() throws(ReloadRefusal) -> Settings {
+        do {
+            return try self.settings()
+        } catch {
+            throw ReloadRefusal(error.problems)
+        }
+    }
+
+    /// What `--check-config` asks for.
+    private func report() throws {
+        do {
+            let settings = try self.settings()
+            try self.complain(settings.warnings)
+            try self.complain(self.check(settings))
+            let report = try settings.report(
+                environment: ProcessInfo.processInfo.environment,
+                isRoot: geteuid() == 0
+            )
+            try FileDescriptor.standardOutput.writeAll(report.utf8)
+        } catch let error as ConfigurationError {
+            try self.complain(error.problems)
+            throw ExitCode(EX_CONFIG)
+        } catch let error as DaemonError {
+            try self.complain([error.description])
+            throw ExitCode(EX_CONFIG)
+        }
+    }
+
+    private func complain(_ sentences: [String]) throws {
+        for sentence in sentences {
+            let line = "\(Self.sentence(sentence))\n"
+            try FileDescriptor.standardError.writeAll(line.utf8)
+        }
+    }
+
+    /// Ends the process with the status that `body` returns.
+    private static func end(with body: @escaping @MainActor () async -> CInt) -> Never {
+        // On the main actor from the first line: `runUntilSignalled` says why.
+        Task { @MainActor in
+            let status = await body()
+            LogOutput.standardError.flush()
+            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to, for ever
+            // if nobody reads it.
+            _exit(status)
+        }
+        dispatchMain()
+    }
+
+    /// Returns the exit status.
+    @MainActor
+    private func runDaemon(_ settings: Settings) async -> CInt {
+        let threshold = LogThreshold(settings.logLevel)
+        let logger = Self.logger(threshold)
+        for warning in settings.warnings { logger.warning("\(warning)") }
+        // A file that may not grow is an error of that write, not the end of the process.
+        signal(SIGXFSZ, SIG_IGN)
+        let configuration = DaemonConfiguration(
+            runtimeDirectory: settings.text(.runtimeDirectory),
+            limits: settings.limits,
+            reload: {
+                let settings = try self.reloaded()
+                threshold.level = settings.logLevel
+                return settings.limits
+            }
+        )
+        do {
+            try await self.serve(DaemonStart(settings, configuration, logger))
+        } catch is SuccessionNeeded {
+            return SuccessionNeeded.exitStatus
+        } catch {
+            Self.log(error, logger)
+            let failure = DaemonError(error)
+            // The daemon has told of its own errors.
+            if !(error is DaemonError) { await failure.tell(logger) }
+            return failure.exitStatus
+        }
+        return EXIT_SUCCESS
+    }
+
+    private static func log(_ error: any Error, _ logger: Logger) {
+        guard let mistakes = (error as? ConfigurationError)?.problems, mistakes.count > 1 else {
+            return logger.critical("not running", metadata: ["error": "\(error)"])
+        }
+        for mistake in mistakes { logger.error("\(mistake)") }
+        logger.critical("not running", metadata: ["problems": "\(mistakes.count)"])
+    }
+}
