@@ -1,0 +1,10 @@
+import StateMachineEmbedding
+
+@main
+enum Kiosk: StateMachineProgram {
+    case booting
+    case maintenance(reason: String)
+    case serving(customers: Int, order: Order? = nil)
+
+    static var initial: Kiosk { .booting }
+}
