@@ -51,6 +51,23 @@ struct StatectlFormatTests {
         }
     }
 
+    @Test(arguments: [["--each", "--since", "start"], []])
+    func aCommandHasOnItsInputWhatIsAskedFor(words: [String]) async throws {
+        try await DaemonProcess.run { daemon in
+            _ = try await daemon.statectl("set", "authentication", "phase=active", "--cause", "x y")
+            let first = try await daemon.statectl("history", "--json", "--oldest-first", "-n", "1")
+            let epoch = try #require(first.output.split(separator: "\"cursor\":\"").last)
+                .prefix { $0 != ":" }
+            let begin = words.map { $0 == "start" ? "\(epoch):0" : $0 }
+            let shown = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory, "watch", "--count", "1"] + begin
+                    + ["--format", "{phase} of {state}, {cause}", "--exec", "cat"]
+            )
+            #expect(shown.output.contains("active of authentication, x y\n"))
+            #expect(shown.status == .exited(0))
+        }
+    }
+
     /// Of a terminal that `script` makes, which says how wide it is.
     @Test(arguments: [40, 100])
     func noLineIsWiderThanTheTerminal(width: Int) async throws {

@@ -1,3 +1,4 @@
+import ArgumentParser
 import StateMachineClient
 import Synchronization
 import Testing
@@ -23,6 +24,7 @@ import Testing
         let cursors = Box<String?>()
         let queue = CommandQueue(
             command,
+            printer: LinePrinter(options: try SharedOptions.parse([])),
             complain: { complaints.add($0) },
             done: { cursors.add($0.cursor) }
         )

@@ -22,6 +22,7 @@ import Testing
                 let keeper = CursorKeeper(CursorFile(path: "\(scratch.path)/cursor"))
                 let queue = CommandQueue(
                     command,
+                    printer: LinePrinter(options: try SharedOptions.parse([])),
                     complain: { Issue.record("\($0)") },
                     done: { keeper.note($0.cursor) }
                 )
@@ -47,6 +48,7 @@ import Testing
                 let command = try #require(ChildCommand(["true"]))
                 let queue = CommandQueue(
                     command,
+                    printer: LinePrinter(options: try SharedOptions.parse([])),
                     complain: { Issue.record("\($0)") },
                     done: { keeper.note($0.cursor) }
                 )

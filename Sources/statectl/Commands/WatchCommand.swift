@@ -20,10 +20,12 @@ struct WatchCommand: AsyncParsableCommand {
             pattern.
 
             A command is run for each line instead of showing it, one at a time. It has the line on its standard \
-            input and STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _AT, _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE, _CURSOR and \
-            _RESYNC in its environment, and in STATEMACHINE_EVENT what it is told of: state, change, beat, stuck, \
-            gone or back; of several machines also the name in STATEMACHINE_INSTANCE, empty for the one without, and each has \
-            a command of its own that runs. Where the daemon is gone, the state is not known and not in the environment.
+            input, or what --format makes of it, and STATEMACHINE_STATE, _DATA, _FROM, _FROM_DATA, _SEQ, _AT, \
+            _BY_UID, _BY_PID, _BY_COMM, _BY_UNIT, _CAUSE, _CURSOR and _RESYNC in its environment, and in \
+            STATEMACHINE_EVENT what it is told of: state, change, beat, stuck, gone or back; of several machines also \
+            the name in STATEMACHINE_INSTANCE, empty for the one without, and each has a command of its own that \
+            runs. Where the daemon is gone, or not there to begin with, the state is not known and not in the \
+            environment.
 
             Of the lines that come while the command runs only the newest counts, which is right for whatever shows \
             or follows the state: a lamp, a service to be started. If it fails, that is said, and the watch goes on. \
@@ -122,9 +124,6 @@ struct WatchCommand: AsyncParsableCommand {
             )
         }
         try self.format.check(beside: self.options)
-        guard self.format.format == nil || self.exec.isEmpty else {
-            throw ValidationError("--format is about what is shown, and with --exec nothing is")
-        }
         guard self.each || !self.retry else {
             throw ValidationError(
                 "--retry is for --each; without it the next change runs the command"
@@ -150,7 +149,11 @@ struct WatchCommand: AsyncParsableCommand {
         command?.directory = client.directory
         do {
             if self.each, let command {
-                var run = EachRun(watch: { self.watch(client, since: $0) }, command: command)
+                var run = EachRun(
+                    watch: { self.watch(client, since: $0) },
+                    command: command,
+                    printer: try self.printer(targets[0])
+                )
                 (run.isRetrying, run.file, run.count) = (self.retry, file, self.count)
                 try await run.run(since: since)
             } else {
@@ -205,22 +208,16 @@ struct WatchCommand: AsyncParsableCommand {
         _ file: CursorFile?
     ) async throws {
         let keeper = file.map { CursorKeeper($0) }
+        let printer = try self.printer(target)
         let queue = command.map { command in
             CommandQueue(
                 command,
-                mark: target.mark,
+                printer: printer,
                 complain: { StandardError.write("statectl: \($0)") },
                 done: { keeper?.note($0.cursor) }
             )
         }
-        var run = WatchRun(
-            watch: self.watch(client, since: since),
-            printer: LinePrinter(
-                options: target.options,
-                mark: target.mark,
-                format: try self.format.parsed
-            )
-        )
+        var run = WatchRun(watch: self.watch(client, since: since), printer: printer)
         (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
         run.heedsSignals = target.mark == nil
         run.tellsOfDaemon = self.gone || self.patterns.isEmpty
@@ -232,6 +229,10 @@ struct WatchCommand: AsyncParsableCommand {
             )
         }
         try await run.run()
+    }
+
+    private func printer(_ target: MachineTarget) throws -> LinePrinter {
+        LinePrinter(options: target.options, mark: target.mark, format: try self.format.parsed)
     }
 
     @Sendable private func watch(_ client: Client, since: String?) -> Watch {

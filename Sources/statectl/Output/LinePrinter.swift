@@ -56,17 +56,23 @@ struct LinePrinter: Sendable {
         }
     }
 
-    /// Shows the end of a history, of which people are told that, if anything.
+    /// Shows the end of a history, of which people are told that, if anything; beside what is read by a program.
     func end(_ reply: Line, as text: String?) throws(OutputError) {
         if self.options.json {
             try self.write(json: reply)
         } else if let text {
-            if self.format == nil {
+            if self.format == nil, StandardOutput.isTerminal {
                 try self.write(text)
             } else {
                 StandardError.write("statectl: \(text)")
             }
         }
+    }
+
+    /// What a command has on its standard input that is run for the line.
+    func input(_ line: Line, as event: WatchEvent) -> String {
+        if let format { return self.text(line, event, format) + "\n" }
+        return (self.mark?.marked(json: line.text) ?? line.text) + "\n"
     }
 
     // MARK: - Writing
@@ -92,13 +98,16 @@ struct LinePrinter: Sendable {
         _ event: WatchEvent,
         _ format: LineFormat
     ) throws(OutputError) {
-        let text = format.text(
+        try StandardOutput.write(self.text(line, event, format))
+    }
+
+    private func text(_ line: Line, _ event: WatchEvent, _ format: LineFormat) -> String {
+        format.text(
             line,
             event: event.rawValue,
             instance: self.mark?.name,
             self.options.text
         )
-        try StandardOutput.write(text)
     }
 }
 

@@ -17,7 +17,7 @@ final class CommandQueue: Sendable {
     }
 
     private let command: ChildCommand
-    private let mark: MachineMark?
+    private let printer: LinePrinter
     private let done: @Sendable (Line) -> Void
     private let complain: @Sendable (String) -> Void
     private let waiting = Mutex(Waiting())
@@ -26,17 +26,17 @@ final class CommandQueue: Sendable {
 
     /// - Parameters:
     ///   - command: what is run.
-    ///   - mark: whose lines they are, where there are several machines.
+    ///   - printer: what its standard input is, and whose lines they are.
     ///   - complain: told of a command that did not succeed.
     ///   - done: told of a line once its command has ended, however it did.
     init(
         _ command: ChildCommand,
-        mark: MachineMark? = nil,
+        printer: LinePrinter,
         complain: @escaping @Sendable (String) -> Void,
         done: @escaping @Sendable (Line) -> Void
     ) {
         self.command = command
-        self.mark = mark
+        self.printer = printer
         self.complain = complain
         self.done = done
         (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -75,10 +75,12 @@ final class CommandQueue: Sendable {
                 event: job.event.rawValue,
                 resync: resync
             )
-            if let mark { environment["STATEMACHINE_INSTANCE"] = .some(mark.instanceName) }
+            if let mark = self.printer.mark {
+                environment["STATEMACHINE_INSTANCE"] = .some(mark.instanceName)
+            }
             let ending = await self.command.run(
                 environment: environment,
-                input: (self.mark?.marked(json: job.line.text) ?? job.line.text) + "\n"
+                input: self.printer.input(job.line, as: job.event)
             )
             if let complaint = ending.complaint(about: self.command) { self.complain(complaint) }
             self.done(job.line)

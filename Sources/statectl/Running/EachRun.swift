@@ -9,6 +9,8 @@ struct EachRun: Sendable {
     /// The changes after a cursor.
     let watch: @Sendable (_ since: String?) -> Watch
     let command: ChildCommand
+    /// What its standard input is.
+    let printer: LinePrinter
     /// Whether a command that fails is tried again, for as long as it takes; it ends the watch otherwise.
     var isRetrying = false
     var file: CursorFile?
@@ -83,11 +85,12 @@ struct EachRun: Sendable {
     /// Runs the command until it succeeds.
     private func deal(with line: Line, as event: WatchEvent, resync: String?) async throws {
         let environment = LineEnvironment.watch(line, event: event.rawValue, resync: resync)
+        let input = self.printer.input(line, as: event)
         var pauses = GrowingPause()
         while true {
             let command = self.command
             // Not cancelled with this task: it is let finish.
-            let run = Task { await command.run(environment: environment, input: line.text + "\n") }
+            let run = Task { await command.run(environment: environment, input: input) }
             let ending = await run.value
             guard let complaint = ending.complaint(about: command) else { return }
             let place = "change \(line.seq.map(String.init) ?? "?")"

@@ -7,7 +7,7 @@ enum WatchEvent: String {
     case beat
     /// The state has lasted for a while.
     case stuck
-    /// The daemon has gone, and what the state is is not known.
+    /// The daemon has gone, or is not there to begin with, and what the state is is not known.
     case gone
     /// It has come back, in that state.
     case back

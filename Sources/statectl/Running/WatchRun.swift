@@ -88,8 +88,7 @@ struct WatchRun: Sendable {
             case .interrupted(let error, let attempt, _):
                 switch presence.interrupted(attempt: attempt) {
                 case .gone: try self.went(error)
-                case .awaited:
-                    StandardError.write("statectl: \(error.awaiting)")
+                case .awaited: self.isAwaited(error)
                 case .still: break
                 }
             }
@@ -151,11 +150,20 @@ struct WatchRun: Sendable {
     // MARK: - The daemon's going and coming
 
     private func went(_ error: ClientError) throws {
-        guard let queue = self.queue else { return try self.printer.gone(error) }
+        guard self.queue != nil else { return try self.printer.gone(error) }
         StandardError.write("statectl: \(error.reconnecting)")
-        if self.tellsOfDaemon, let line = PresenceLine.gone(error) {
-            queue.add(line, as: .gone)
-        }
+        self.runForAbsence(error)
+    }
+
+    /// It is not there to begin with; what a command shows of a run before this one may be long past.
+    private func isAwaited(_ error: ClientError) {
+        StandardError.write("statectl: \(error.awaiting)")
+        self.runForAbsence(error)
+    }
+
+    private func runForAbsence(_ error: ClientError) {
+        guard self.tellsOfDaemon, let line = PresenceLine.gone(error) else { return }
+        self.queue?.add(line, as: .gone)
     }
 
     private func cameBack() throws {

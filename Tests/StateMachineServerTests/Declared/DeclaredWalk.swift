@@ -107,7 +107,7 @@ final class DeclaredWalk: @unchecked Sendable {
         case 3..<7: try await self.send(client)
         case 7: try await self.update(client)
         case 8..<12: try await self.endRun(client)
-        default: self.passTime()
+        default: try await self.passTime(client)
         }
         // What was withheld until then comes after what was asked for.
         _ = self.machine.timePassed(to: self.now)
@@ -208,7 +208,7 @@ final class DeclaredWalk: @unchecked Sendable {
         }
     }
 
-    private func passTime() {
+    private func passTime(_ client: LineSocket) async throws {
         var time = Duration.milliseconds(Int.random(in: 1...400_000, using: &self.random))
         if let left = self.machine.leftMs(at: self.now.uptime), left > 1,
             Bool.random(using: &self.random)
@@ -219,6 +219,9 @@ final class DeclaredWalk: @unchecked Sendable {
         self.clock.pass(time)
         self.steps.append("\(time) pass")
         _ = self.machine.timePassed(to: self.now)
+        // What rings may wait until the requests that have come are answered, and no longer: the next answer is
+        // given after it.
+        _ = try await client.ask("ping")
     }
 
     // MARK: - What is asked
