@@ -39,6 +39,7 @@ struct JournalTests {
             _ = try await client.ask(
                 #"{"op":"set","state":"authentication","data":{"phase":"active"},"cause":"a\nb"}"#
             )
+            let comm = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
             let entry = try await journal.wait(containing: "STATEMACHINE_SEQ=1\n")
             let lines = entry.split(separator: "\n")
             for expected in [
@@ -48,6 +49,7 @@ struct JournalTests {
                 "STATEMACHINE_FROM=ready(false)",
                 "STATEMACHINE_BY=uid 0 pid \(getpid())",
                 #"STATEMACHINE_CAUSE="a\nb""#,
+                "STATEMACHINE_COMM=\"\(comm.dropLast())\"",
             ] { #expect(lines.contains { $0 == expected }, "\(entry)") }
             #expect(entry.contains("MESSAGE=transition by=uid 0"))
 

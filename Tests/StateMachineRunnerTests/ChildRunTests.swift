@@ -66,7 +66,7 @@ struct ChildRunTests {
               playing:
                 fields: {title: string, count: integer}
                 run:
-                  command: [/bin/sh, -c, 'IFS= read -r line; env | LC_ALL=C sort | grep -E "^(STATEMACHINE|OWN|PATH|RUNTIME)" >WITNESS; echo "$line" >WITNESS; printf "%s|" "$@" >WITNESS; echo >WITNESS', sh, "{title}", "-{count}-", "{{x}"]
+                  command: [/bin/sh, -c, 'IFS= read -r line; env | LC_ALL=C sort | grep -E "^(STATEMACHINE|OWN|PATH|RUNTIME)" | grep -v _BY_UNIT= >WITNESS; echo "$line" >WITNESS; printf "%s|" "$@" >WITNESS; echo >WITNESS', sh, "{title}", "-{count}-", "{{x}"]
                   environment: {OWN: mine}
                   directory: /usr
                 done: idle
@@ -81,9 +81,10 @@ struct ChildRunTests {
             )
             #expect(sent.state == "playing")
             let cursor = try #require(sent.string("cursor"))
-            var lines = try await machine.witness.next(19)
+            var lines = try await machine.witness.next(20)
             let at = try #require(lines.firstIndex { $0.hasPrefix("STATEMACHINE_AT=") })
             #expect(lines.remove(at: at).wholeMatch(of: /.*=[-0-9]+T[:0-9]+\.[0-9]{6}Z/) != nil)
+            let comm = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
             let data = #"{"title":"a  \"b\" 'c'\\n$HOME `d` {count}","count":7}"#
             #expect(
                 lines.dropLast(2) == [
@@ -91,6 +92,7 @@ struct ChildRunTests {
                     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                     "RUNTIME_DIRECTORY=\(machine.run)",
                     "STATEMACHINE_ATTEMPT=1",
+                    "STATEMACHINE_BY_COMM=\(comm.dropLast())",
                     "STATEMACHINE_BY_PID=\(getpid())",
                     "STATEMACHINE_BY_UID=\(getuid())",
                     "STATEMACHINE_CURSOR=\(cursor)",
@@ -105,9 +107,9 @@ struct ChildRunTests {
                     "STATEMACHINE_STAY=1",
                 ]
             )
-            let line = try JSONLine(lines[16])
+            let line = try JSONLine(lines[17])
             #expect(line.type == "change" && line.seq == 1 && line.state == "playing")
-            #expect(lines[17] == "\(title)|-7-|{x}|")
+            #expect(lines[18] == "\(title)|-7-|{x}|")
             try await machine.end(runner, daemon)
         }
     }

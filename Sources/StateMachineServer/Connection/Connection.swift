@@ -275,7 +275,7 @@ final class Connection {
         guard self.outbox.isEmpty else { return }
         let hasPending =
             self.parts.subscriptions.count > 0 || self.parts.waits.count > 0
-            || self.parts.sets.count > 0 || !self.parts.voters.late.isEmpty
+            || self.parts.sets.count > 0 || !self.parts.late.isEmpty
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.reader.hasSeenEnd) {
         case .close: self.close()
         case .linger: self.channel.close(mode: .output, promise: nil)

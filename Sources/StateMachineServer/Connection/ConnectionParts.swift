@@ -18,7 +18,9 @@ final class ConnectionParts {
     let subscriptions: Subscriptions
     let history: HistoryAnswers
     let waits: Waits
+    let late: LateReplies
     let voters: Voters
+    let releases: Releases
     let sets: Sets
 
     init(
@@ -50,13 +52,10 @@ final class ConnectionParts {
         self.subscriptions = Subscriptions(changes, kept: kept)
         self.history = HistoryAnswers(changes)
         self.waits = Waits(server: server, peer: peer, outbox: outbox, turn: turn, kept: kept)
-        self.voters = Voters(
-            server: server,
-            peer: peer,
-            outbox: outbox,
-            kept: kept,
-            late: LateReplies(outbox: outbox, turn: turn)
-        )
+        let late = LateReplies(outbox: outbox, turn: turn)
+        self.late = late
+        self.voters = Voters(server: server, peer: peer, outbox: outbox, kept: kept, late: late)
+        self.releases = Releases(server: server, peer: peer, outbox: outbox, late: late)
         self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
     }
 }

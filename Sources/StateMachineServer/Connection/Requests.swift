@@ -178,7 +178,7 @@ struct Requests {
         case .hold(let call):
             try self.parts.voters.hold(call, id: request.id, line)
         case .release(let call):
-            try self.parts.voters.release(call, id: request.id)
+            try self.parts.releases.release(call, id: request.id)
         case .guard(let call):
             try self.parts.voters.guard(call, id: request.id, line)
         case .vote(let call):

@@ -7,11 +7,11 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 final class Voters {
     private let server: StateServer
-    private let peer: Peer
+    let peer: Peer
     private let outbox: Outbox
     private let kept: KeptRequests
     /// Answers that come once something is kept.
-    let late: LateReplies
+    private let late: LateReplies
 
     private var holds: [SocketVoter] = [] {
         didSet { self.countRequests() }
@@ -159,56 +159,6 @@ final class Voters {
         return (self.holds + self.guards).filter { $0.patterns.areVoid(in: schema) }
     }
 
-    func release(_ call: ReleaseCall, id: RequestID?) throws(WireError) {
-        switch call {
-        case .number(let number): try self.release(number, id: id)
-        case .required(let name): try self.release(required: name, id: id)
-        }
-    }
-
-    private func release(_ number: UInt64, id: RequestID?) throws(WireError) {
-        if let name = self.server.requirements.name(of: number) {
-            return try self.release(required: name, id: id)
-        }
-        guard let owner = self.server.voters[number] else {
-            throw WireError(.notFound, "there is no hold or guard \(number)")
-        }
-        guard self.peer.uid == 0 || self.peer.uid == owner.peer.uid else {
-            let name = owner.hold(number) == nil ? "guard" : "hold"
-            throw WireError(.forbidden, "\(name) \(number) is of another user")
-        }
-        owner.end(number)
-        self.outbox.reply(ServerLine.reply(id: id))
-    }
-
-    /// Ends the requirement, and the guards of that name with it.
-    private func release(required name: String, id: RequestID?) throws(WireError) {
-        let requirements = self.server.requirements
-        guard let requirement = requirements[name] else {
-            throw WireError(.notFound, "no guard is required as \(name)")
-        }
-        guard self.peer.uid == 0 || self.peer.uid == requirement.peer.uid else {
-            throw WireError(
-                .forbidden,
-                "the guard that is required as \(name) is of another user"
-            )
-        }
-        let place = self.late.begin(ServerLine.reply(id: id))
-        let numbers = requirements.release(name) { failure in
-            self.late.end(place, failure) {
-                ServerLine.refusal(
-                    id: id,
-                    WireError(
-                        .internal,
-                        "\(name) is released until the daemon starts again, which could not be written: \($0)"
-                    )
-                )
-            }
-        }
-        for number in numbers { self.server.voters[number]?.end(number) }
-        self.server.machine.voterWent()
-    }
-
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
         let voter = self.guards.first { $0.question?.number == call.ask }
         let vote: Vote = call.allow ? .yes : .no(call.why ?? voter?.why ?? "")
@@ -313,7 +263,8 @@ final class Voters {
         self.hold(number) ?? self.guards.first { $0.number == number }
     }
 
-    private func end(_ number: UInt64) {
+    /// Ends the one of that number.
+    func end(_ number: UInt64) {
         self.server.voters[number] = nil
         for voter in self.holds + self.guards where voter.number == number { self.end(voter) }
         self.holds.removeAll { $0.number == number }

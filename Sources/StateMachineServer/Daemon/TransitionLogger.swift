@@ -112,11 +112,10 @@ final class TransitionLogger: Sendable {
         metadata["state"] = Self.state(of: change)
         metadata["from"] = change["from"].flatMap { Self.state(of: $0) }
         if let by = change["by"], let uid = by["uid"], let pid = by["pid"] {
+            metadata["by"] = "uid \([uid].listed) pid \([pid].listed)"
             // As JSON, as below.
-            let words = [("comm", by["comm"]), ("unit", by["unit"])].compactMap { name, word in
-                word.map { " \(name) \([$0].listed)" }
-            }
-            metadata["by"] = "uid \([uid].listed) pid \([pid].listed)\(words.joined())"
+            metadata["comm"] = by["comm"].map { "\([$0].listed)" }
+            metadata["unit"] = by["unit"].map { "\([$0].listed)" }
         }
         // As JSON: a client's words must not be taken for a line of the log.
         if let cause = change["cause"] { metadata["cause"] = "\([cause].listed)" }

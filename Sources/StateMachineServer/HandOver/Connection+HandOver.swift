@@ -15,7 +15,7 @@ extension Connection {
         guard self.lifecycle.isListening, self.lifecycle.place != .none, !parts.outbox.isClosed
         else { return nil }
         parts.waits.answerEnded(until: .max)
-        parts.voters.late.endAll()
+        parts.late.endAll()
         self.pump(isUrgent: true)
         guard !parts.outbox.isClosed, let (inode, copy) = parts.outbox.duplicateSocket() else {
             return nil
