@@ -42,7 +42,7 @@ enum JSONReadingRule {
     case recorded
 }
 
-private struct JSONValueDecoder: Decoder {
+struct JSONValueDecoder: Decoder {
     let value: JSONValue
     let codingPath: [any CodingKey]
     let rule: JSONReadingRule
@@ -50,7 +50,8 @@ private struct JSONValueDecoder: Decoder {
     let isCase: Bool
     /// Whether the object has the values of a case: then it may have some without labels.
     let isPayload: Bool
-    let inquiry: JSONInquiry
+    /// Where what is read is noted; nil of what notes for itself, or has nothing inside.
+    let inquiry: JSONInquiry?
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     init(
@@ -59,7 +60,7 @@ private struct JSONValueDecoder: Decoder {
         by rule: JSONReadingRule,
         isCase: Bool = false,
         isPayload: Bool = false,
-        inquiry: JSONInquiry = JSONInquiry()
+        inquiry: JSONInquiry? = nil
     ) {
         self.value = value
         self.codingPath = codingPath
@@ -92,9 +93,15 @@ private struct JSONValueDecoder: Decoder {
         }
     }
 
-    /// The values that belong to something in here, to be read by the same rule and looked through with it.
-    func inner(_ value: JSONValue, at path: [any CodingKey], isPayload: Bool = false) -> Self {
-        Self(value, path, by: self.rule, isPayload: isPayload, inquiry: self.inquiry.inner())
+    /// Of something in here, to be read by the same rule; `isPart` if it notes here what is read of it.
+    func inner(
+        _ value: JSONValue,
+        at path: [any CodingKey],
+        isPart: Bool,
+        isPayload: Bool = false
+    ) -> Self {
+        let inquiry = isPart ? self.inquiry?.inner() : nil
+        return Self(value, path, by: self.rule, isPayload: isPayload, inquiry: inquiry)
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -123,14 +130,16 @@ private struct JSONValueDecoder: Decoder {
 
     /// A value that reads itself, and all that is there.
     private func whole<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        let inquiry = JSONInquiry()
         let decoder = Self(
             self.value,
             self.codingPath,
             by: self.rule,
-            isCase: EnumCases.isEnum(type)
+            isCase: EnumCases.isEnum(type),
+            inquiry: inquiry
         )
         let value = try Value(from: decoder)
-        try decoder.inquiry.check()
+        try inquiry.check()
         return value
     }
 
@@ -171,7 +180,7 @@ private struct JSONValueDecoder: Decoder {
             self.members = members
             self.values = JSONMembers(members)
             let isPayload = outer.isPayload
-            outer.inquiry.note(members, at: outer.codingPath) { name in
+            outer.inquiry?.note(members, at: outer.codingPath) { name in
                 Self.isKnown(name, amongValues: isPayload)
             }
         }
@@ -190,7 +199,7 @@ private struct JSONValueDecoder: Decoder {
         private func value(for key: Key) -> JSONValue? {
             let isPayload = self.outer.isPayload
             let name = isPayload ? StateField.name(ofKey: key.stringValue) : key.stringValue
-            self.outer.inquiry.ask(for: name)
+            self.outer.inquiry?.ask(for: name)
             return self.values[name]
         }
 
@@ -206,128 +215,27 @@ private struct JSONValueDecoder: Decoder {
             keyedBy type: Nested.Type,
             forKey key: Key
         ) throws -> KeyedDecodingContainer<Nested> {
-            try self.decoder(for: key).container(keyedBy: type)
+            try self.decoder(for: key, isPart: true).container(keyedBy: type)
         }
 
         func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-            try self.decoder(for: key).unkeyedContainer()
+            try self.decoder(for: key, isPart: true).unkeyedContainer()
         }
 
         func superDecoder() throws -> any Decoder { self.outer }
 
-        func superDecoder(forKey key: Key) throws -> any Decoder { try self.decoder(for: key) }
+        func superDecoder(forKey key: Key) throws -> any Decoder {
+            try self.decoder(for: key, isPart: true)
+        }
 
-        private func decoder(for key: Key) throws -> JSONValueDecoder {
+        private func decoder(for key: Key, isPart: Bool = false) throws -> JSONValueDecoder {
             guard let value = self.value(for: key) else {
                 throw DecodingError.keyNotFound(
                     key,
                     DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
                 )
             }
-            return self.outer.inner(value, at: self.codingPath + [key])
-        }
-    }
-
-    /// An enum's one case.
-    private struct Case<Key: CodingKey>: KeyedDecodingContainerProtocol {
-        let decoder: JSONValueDecoder
-        let key: Key
-        let data: JSONValue
-        var codingPath: [any CodingKey] { self.decoder.codingPath }
-
-        var allKeys: [Key] { [self.key] }
-
-        func contains(_ key: Key) -> Bool { key.stringValue == self.key.stringValue }
-
-        func decodeNil(forKey key: Key) -> Bool { false }
-
-        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-            try self.values(of: key).decode(type)
-        }
-
-        func nestedContainer<Nested: CodingKey>(
-            keyedBy type: Nested.Type,
-            forKey key: Key
-        ) throws -> KeyedDecodingContainer<Nested> {
-            try self.values(of: key).container(keyedBy: type)
-        }
-
-        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-            try self.values(of: key).unkeyedContainer()
-        }
-
-        func superDecoder() throws -> any Decoder { self.decoder }
-
-        func superDecoder(forKey key: Key) throws -> any Decoder { try self.values(of: key) }
-
-        private func values(of key: Key) throws -> JSONValueDecoder {
-            guard self.contains(key) else {
-                throw DecodingError.keyNotFound(
-                    key,
-                    DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
-                )
-            }
-            let path = self.codingPath + [JSONCase.Key.data]
-            return self.decoder.inner(self.data, at: path, isPayload: true)
-        }
-    }
-
-    private struct Unkeyed: UnkeyedDecodingContainer {
-        let decoder: JSONValueDecoder
-        let elements: [JSONValue]
-        var currentIndex = 0
-        var codingPath: [any CodingKey] { self.decoder.codingPath }
-
-        init(decoder: JSONValueDecoder, elements: [JSONValue]) {
-            self.decoder = decoder
-            self.elements = elements
-        }
-
-        var count: Int? { self.elements.count }
-        var isAtEnd: Bool { self.currentIndex == self.elements.count }
-
-        mutating func decodeNil() throws -> Bool {
-            guard !self.isAtEnd, self.elements[self.currentIndex] == .null else { return false }
-            self.currentIndex += 1
-            return true
-        }
-
-        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try self.next().decode(type)
-        }
-
-        mutating func nestedContainer<Nested: CodingKey>(
-            keyedBy type: Nested.Type
-        ) throws -> KeyedDecodingContainer<Nested> {
-            try self.next().container(keyedBy: type)
-        }
-
-        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-            try self.next().unkeyedContainer()
-        }
-
-        mutating func superDecoder() throws -> any Decoder { try self.next() }
-
-        private mutating func next() throws -> JSONValueDecoder {
-            guard !self.isAtEnd else {
-                throw DecodingError.valueNotFound(
-                    JSONMember.self,
-                    DecodingError.Context(codingPath: self.codingPath, debugDescription: "missing")
-                )
-            }
-            defer { self.currentIndex += 1 }
-            return self.decoder.inner(self.elements[self.currentIndex], at: self.codingPath)
-        }
-    }
-
-    private struct SingleValue: SingleValueDecodingContainer {
-        let decoder: JSONValueDecoder
-        var codingPath: [any CodingKey] { self.decoder.codingPath }
-
-        func decodeNil() -> Bool { self.decoder.value == .null }
-
-        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try self.decoder.decode(type)
+            return self.outer.inner(value, at: self.codingPath + [key], isPart: isPart)
         }
     }
 }

@@ -2,9 +2,14 @@
 final class JSONInquiry {
     private var members: [JSONMember] = []
     private var path: [any CodingKey] = []
+    /// Up to how many names are told as known.
+    ///
+    /// 24: two lines of a terminal. A dictionary asks for as many as a client gives it.
+    private static let told = NearestName.listed
+
     /// One for each kind of keys that the object was read by.
     private var knows: [(String) -> Bool] = []
-    /// The names that were asked for, each once.
+    /// The first names that were asked for, each once.
     private var asked: [String] = []
     private var insides: [JSONInquiry] = []
 
@@ -20,7 +25,9 @@ final class JSONInquiry {
     }
 
     func ask(for name: String) {
-        if !self.asked.contains(name) { self.asked.append(name) }
+        guard self.asked.count < Self.told, !self.asked.contains(where: { $0.isSpelled(name) })
+        else { return }
+        self.asked.append(name)
     }
 
     /// The same of something inside that is read as a part of this.
