@@ -20,13 +20,13 @@ struct StatectlReadingTests {
             let one = try await daemon.statectl("history", "--until", "\(epoch):3", "--limit", "1")
             #expect(one.output.contains("  #2 "))
             #expect(!one.output.contains("  #3 "))
-            #expect(one.output.hasSuffix("— there are more: -n all, or --until \(epoch):2\n"))
+            #expect(one.errors.hasSuffix("— there are more: -n all, or --until \(epoch):2\n"))
             let words = ["history", "--since", "\(epoch):1", "-n", "1", "--oldest-first"]
             let next = try await BuiltProduct.statectl.run(
                 ["--runtime-directory", daemon.directory] + words
             )
             #expect(next.output.contains("  #2 "))
-            #expect(next.output.hasSuffix("— there are more: --oldest-first --since \(epoch):2\n"))
+            #expect(next.errors.hasSuffix("— there are more: --oldest-first --since \(epoch):2\n"))
 
             let json = try await daemon.statectl("history", "ready:value=false", "--json")
             let rows = try json.output.split(separator: "\n").map { try JSONLine(String($0)) }
