@@ -10,18 +10,17 @@ extension HistoryDatabase {
             SELECT name, uid, pid, since, missing, request, \(program) FROM required ORDER BY name
             """
         return try Row.fetchAll(db, sql: sql).map { row in
-            let missing: Int64? = row["missing"]
-            return Requirement(
-                name: row["name"],
+            Requirement(
+                name: try row.presentText(0),
                 peer: Peer(
-                    uid: row["uid"],
-                    pid: row["pid"],
-                    comm: row["comm"],
-                    unit: row["unit"]
+                    uid: try row.present(1),
+                    pid: try row.present(2),
+                    comm: try row.text(6),
+                    unit: try row.text(7)
                 ),
-                request: Array((row["request"] as String).utf8),
-                since: WallTime(microseconds: row["since"]),
-                missing: missing.map { WallTime(microseconds: $0) }
+                request: Array(try row.presentText(5).utf8),
+                since: WallTime(microseconds: try row.present(3)),
+                missing: try row.value(4).map { WallTime(microseconds: $0) }
             )
         }
     }

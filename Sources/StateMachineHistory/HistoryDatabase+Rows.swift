@@ -94,29 +94,31 @@ extension RecordedTransition {
 }
 
 extension Row {
-    fileprivate func value<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value? {
+    func value<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value? {
         let stored: DatabaseValue = self[column]
         guard !stored.isNull else { return nil }
         guard let value = Value.fromDatabaseValue(stored) else {
             let name = Array(self.columnNames)[column]
-            let seq: DatabaseValue = self[0]
-            throw HistoryError("the row of change \(seq) has \(stored) in column \(name)")
+            let first = Array(self.columnNames)[0]
+            let key: DatabaseValue = self[0]
+            let row = first == "seq" ? "the row of change \(key)" : "the row of \(first) \(key)"
+            throw HistoryError("\(row) has \(stored) in column \(name)")
         }
         return value
     }
 
-    fileprivate func present<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value {
+    func present<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value {
         try self.present(try self.value(column), column)
     }
 
     /// All of it: a text may have U+0000 in it, where GRDB's strings end.
-    fileprivate func text(_ column: Int) throws -> String? {
+    func text(_ column: Int) throws -> String? {
         try self.withUnsafeData(atIndex: column) { bytes in
             bytes.map { String(decoding: $0, as: UTF8.self) }
         }
     }
 
-    fileprivate func presentText(_ column: Int) throws -> String {
+    func presentText(_ column: Int) throws -> String {
         try self.present(try self.text(column), column)
     }
 

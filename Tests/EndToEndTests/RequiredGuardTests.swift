@@ -252,6 +252,49 @@ struct RequiredGuardTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func itFollowsAStateThatIsRenamedAndIsKeptSo(isMissing: Bool) async throws {
+        let text = "start: a\nstates: {a: {}, b: {}}\n"
+        try await withReloadedMachine(text, isDurable: true) { machine, daemon in
+            let guardian = try daemon.connect(\.control)
+            _ = try await guardian.guard("g", "b", Self.required)
+            if isMissing { guardian.vanish() }
+            try await machine.reload(daemon, "start: a\nstates: {a: {}, d: {was: b}}\n")
+            try await machine.reload(daemon, "start: a\nstates: {a: {}, d: {}}\n")
+            if !isMissing { guardian.vanish() }
+            #expect(try await daemon.connect(\.control).ask("set d").error == "denied")
+            #expect(try await machine.end(daemon) == 0)
+            let next = try await machine.start()
+            #expect(try await next.connect(\.control).ask("set d").error == "denied")
+            #expect(try await machine.end(next) == 0)
+        }
+    }
+
+    /// One connection has one of what is kept under way, whatever it sends at once.
+    @Test
+    func whatIsAskedForInOneGoIsKeptOneAfterTheOther() async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = ["--state-directory", "\(directory)/state"]
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let client = try daemon.connect(\.control)
+                let both =
+                    #"{"op":"guard","before":"ready","required":"x"}"# + "\n"
+                    + #"{"op":"release","required":"x"}"#
+                for _ in 1...50 { try client.send(both) }
+                // Behind what was sent before, and not behind all of it.
+                let start = try await daemon.ask(\.control, "set authentication phase=active")
+                #expect(start.bool("changed") == true)
+                var last: Int?
+                for _ in 1...50 {
+                    let number = try await client.next().int("guard")
+                    #expect((number ?? 0) > (last ?? 0))
+                    last = number
+                    #expect(try await client.next().ok == true)
+                }
+            }
+        }
+    }
+
     @Test
     func aReleaseIsAnsweredThoughItsClientSendsNoMore() async throws {
         try await withTemporaryDirectory { directory in

@@ -51,6 +51,14 @@ struct StatusTests {
         throw TestFailure("there was never \(key): \(machine.said)")
     }
 
+    private static func status(_ machine: RunningMachine, lacking key: String) async throws {
+        for _ in 0..<600 {
+            if try await Self.status(machine).item("runner")?.has(key) == false { return }
+            _ = try await blocking { usleep(50_000) }
+        }
+        throw TestFailure("there was always \(key): \(machine.said)")
+    }
+
     @Test func whatWaitsAndWhyIsShown() async throws {
         let text = """
             start: idle
@@ -85,11 +93,7 @@ struct StatusTests {
                     )
             )
             daemon.send(SIGHUP)
-            for _ in 0..<600
-            where try await Self.status(machine).item("runner")?.has("blocked") == true {
-                _ = try await blocking { usleep(50_000) }
-            }
-            #expect(try await Self.status(machine).item("runner")?.has("blocked") == false)
+            try await Self.status(machine, lacking: "blocked")
             try await machine.end(runner, daemon)
         }
     }

@@ -80,6 +80,18 @@ public struct Pattern: Hashable, Sendable {
         self.data = fields.members(readBy: [], areAll: false)
     }
 
+    /// The same, as it is written with the name and the values that it has by now.
+    package var rewritten: Pattern {
+        guard !self.data.isEmpty else {
+            return Pattern(writing: .string(self.isException ? "!" + self.name : self.name))
+        }
+        var members = [
+            JSONMember("state", .string(self.name)), JSONMember("data", .object(self.data)),
+        ]
+        if self.isException { members.append(JSONMember("not", true)) }
+        return Pattern(writing: .object(members))
+    }
+
     /// Whether both are written the same.
     public static func == (left: Pattern, right: Pattern) -> Bool {
         left.name.isSpelled(right.name) && left.fields == right.fields

@@ -26,7 +26,7 @@ public struct Request: Hashable, Sendable {
         case help
     }
 
-    init(id: RequestID? = nil, _ call: Call) {
+    package init(id: RequestID? = nil, _ call: Call) {
         self.id = id
         self.call = call
     }

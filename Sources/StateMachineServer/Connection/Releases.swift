@@ -41,7 +41,8 @@ struct Releases {
         guard self.peer.uid == 0 || self.peer.uid == requirement.peer.uid else {
             throw WireError(
                 .forbidden,
-                "the guard that is required as \(name) is of another user"
+                "the guard that is required as \(name) is of user \(requirement.peer.uid); only that user and root "
+                    + "may release it"
             )
         }
         let place = self.late.begin(ServerLine.reply(id: id))

@@ -18,9 +18,12 @@ struct Requests {
 
     /// Whether the client has few enough answers to come: such that it has not read, and such that
     /// wait for votes or for the disk.
+    ///
+    /// Of what is kept apart from the changes one at a time is under way: each is a commit of its own, and sets wait
+    /// for it.
     var mayGoOn: Bool {
         (!self.parts.reader.hasDeferred || !self.sets.hasOrdered) && self.outbox.mayTakeMore
-            && self.sets.mayTakeMore
+            && self.sets.mayTakeMore && self.parts.late.isEmpty
     }
 
     /// Whether a set would have readers lose changes that they have had no time for.

@@ -75,6 +75,7 @@ final class Requirements {
         self.history = history
         for requirement in left where self.all[requirement.name] == nil {
             var present = requirement
+            present.request = self.followed(requirement.request)
             let missing = requirement.missing ?? .now
             present.missing = missing
             guard let voter = self.absence(of: present, since: missing, number()) else {
@@ -86,6 +87,7 @@ final class Requirements {
                 written: history == nil ? nil : requirement,
                 presence: .missing(voter)
             )
+            if present.request != requirement.request { self.write(present) }
         }
     }
 
@@ -145,7 +147,7 @@ final class Requirements {
         let requirement = Requirement(
             name: name,
             peer: voter.peer,
-            request: voter.request,
+            request: self.followed(voter.request),
             since: before?.requirement.since ?? voter.since
         )
         self.all[name] = Standing(
@@ -158,9 +160,13 @@ final class Requirements {
             self.machine.voterWent()
         }
         self.write(requirement) { failure in
-            // What nobody was promised does not stay.
-            if failure != nil, self.all[name]?.written == nil, self.history != nil {
-                self.all[name] = nil
+            // What nobody was promised does not stay, unless a newer one has taken its place.
+            if failure != nil, self.all[name]?.requirement == requirement {
+                if let before {
+                    self.all[name]?.requirement = before.requirement
+                } else {
+                    self.all[name] = nil
+                }
             }
             done(failure)
         }
@@ -242,6 +248,19 @@ final class Requirements {
 
     // MARK: - What denies in a guard's place
 
+    /// A request under the names of the declaration that is in force: the next may not know those of before.
+    private func followed(_ request: [UInt8]) -> [UInt8] {
+        guard let read = Request(again: request), case .guard(let call) = read.call,
+            case .guard(var present) = self.machine.schema.resolvedAgain(read.call)
+        else { return request }
+        let isSame = zip(call.before.patterns, present.before.patterns).allSatisfy { old, new in
+            old.name == new.name
+        }
+        guard !isSame else { return request }
+        present.before = PatternList(present.before.patterns.map(\.rewritten))
+        return Array(Request(.guard(present)).line.dropLast())
+    }
+
     /// Puts it among the voters; nil if the request cannot be read any more.
     private func absence(
         of requirement: Requirement,
@@ -304,12 +323,23 @@ final class Requirements {
     /// The states are about to be declared anew; with nil they are, or are not after all.
     func expect(_ next: StateSchema?) {
         self.next = next
+        if next == nil { self.follow() }
         for absence in self.missing {
             if let next {
                 absence.patterns.expect(next)
             } else {
                 absence.patterns.settle(on: self.machine.schema)
             }
+        }
+    }
+
+    /// Those that name a state that has another name by now are kept under that.
+    private func follow() {
+        for (name, standing) in self.all {
+            let request = self.followed(standing.requirement.request)
+            guard request != standing.requirement.request else { continue }
+            self.all[name]?.requirement.request = request
+            if let requirement = self.all[name]?.requirement { self.write(requirement) }
         }
     }
 

@@ -113,6 +113,11 @@ struct WatchCommand: AsyncParsableCommand {
         guard self.count.map({ $0 > 0 }) ?? true else {
             throw ValidationError("--count must be at least 1")
         }
+        if let since = self.since, Cursor(since) == nil {
+            throw ValidationError(
+                "--since of a watch takes a cursor, as lines have it; for times there is statectl history --since"
+            )
+        }
         guard self.cursorFile != "" else {
             throw ValidationError("--cursor-file is empty; name the file")
         }
