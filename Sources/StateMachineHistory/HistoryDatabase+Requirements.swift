@@ -5,9 +5,8 @@ import StateMachineCore
 extension HistoryDatabase {
     func requirements(_ db: Database) throws -> [Requirement] {
         guard try db.tableExists("required") else { return [] }
-        let program = try Schema.Extent.of(db) >= .all ? "comm, unit" : "NULL AS comm, NULL AS unit"
         let sql = """
-            SELECT name, uid, pid, since, missing, request, \(program) FROM required ORDER BY name
+            SELECT name, uid, pid, since, missing, request, comm, unit FROM required ORDER BY name
             """
         return try Row.fetchAll(db, sql: sql).map { row in
             Requirement(

@@ -94,7 +94,8 @@ enum Schema {
                     """
             )
         }
-        // Guards that are required, by what they are known by; the request is the line that asked for one.
+        // Guards that are required, by what they are known by; the request is the line that asked for one. And what
+        // ran where a change came from.
         migrator.registerMigration("4") { db in
             try db.execute(
                 sql: """
@@ -102,21 +103,14 @@ enum Schema {
                         name TEXT PRIMARY KEY,
                         uid INTEGER NOT NULL,
                         pid INTEGER NOT NULL,
+                        comm TEXT,
+                        unit TEXT,
                         since INTEGER NOT NULL,
                         missing INTEGER,
                         request TEXT NOT NULL
                     ) STRICT;
-                    """
-            )
-        }
-        // What ran where a change came from.
-        migrator.registerMigration("5") { db in
-            try db.execute(
-                sql: """
                     ALTER TABLE change ADD COLUMN comm TEXT;
                     ALTER TABLE change ADD COLUMN unit TEXT;
-                    ALTER TABLE required ADD COLUMN comm TEXT;
-                    ALTER TABLE required ADD COLUMN unit TEXT;
                     DROP VIEW history;
                     CREATE VIEW history AS
                         SELECT

@@ -55,9 +55,7 @@ struct StatectlFormatTests {
     func aCommandHasOnItsInputWhatIsAskedFor(words: [String]) async throws {
         try await DaemonProcess.run { daemon in
             _ = try await daemon.statectl("set", "authentication", "phase=active", "--cause", "x y")
-            let first = try await daemon.statectl("history", "--json", "--oldest-first", "-n", "1")
-            let epoch = try #require(first.output.split(separator: "\"cursor\":\"").last)
-                .prefix { $0 != ":" }
+            let epoch = try await daemon.epoch()
             let begin = words.map { $0 == "start" ? "\(epoch):0" : $0 }
             let shown = try await BuiltProduct.statectl.run(
                 ["--runtime-directory", daemon.directory, "watch", "--count", "1"] + begin

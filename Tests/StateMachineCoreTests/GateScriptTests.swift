@@ -9,7 +9,7 @@ struct GateScriptTests {
     private let start = Snapshot(seq: 7, state: AppState.ready(false), at: .now)
 
     private func pending(_ new: AppState, asking question: Question? = Question()) -> Pending {
-        Pending(Move(to: new), asking: question) { _ in }
+        Pending(Move(to: new), asking: question, completion: .answer { _ in })
     }
 
     private func entry(

@@ -38,25 +38,18 @@ struct StatusTests {
         return try JSONLine(String(text.dropLast()))
     }
 
-    /// The status once it says that; the runner says it as soon as it can.
+    /// The status once the runner says that, or does not any more; it does as soon as it can.
     private static func status(
         _ machine: RunningMachine,
-        having key: String
+        having key: String,
+        _ isThere: Bool = true
     ) async throws -> JSONLine {
         for _ in 0..<600 {
             let status = try await Self.status(machine)
-            if status.item("runner")?.has(key) == true { return status }
+            if status.item("runner")?.has(key) == isThere { return status }
             _ = try await blocking { usleep(50_000) }
         }
-        throw TestFailure("there was never \(key): \(machine.said)")
-    }
-
-    private static func status(_ machine: RunningMachine, lacking key: String) async throws {
-        for _ in 0..<600 {
-            if try await Self.status(machine).item("runner")?.has(key) == false { return }
-            _ = try await blocking { usleep(50_000) }
-        }
-        throw TestFailure("there was always \(key): \(machine.said)")
+        throw TestFailure("there was \(isThere ? "never" : "always") \(key): \(machine.said)")
     }
 
     @Test func whatWaitsAndWhyIsShown() async throws {
@@ -93,7 +86,7 @@ struct StatusTests {
                     )
             )
             daemon.send(SIGHUP)
-            try await Self.status(machine, lacking: "blocked")
+            _ = try await Self.status(machine, having: "blocked", false)
             try await machine.end(runner, daemon)
         }
     }

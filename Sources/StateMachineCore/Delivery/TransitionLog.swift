@@ -76,19 +76,6 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
     @usableFromInline let new: State
 
     @inlinable
-    init(_ transition: Transition<State>, deliveryCount: DeliveryCount? = nil) {
-        self.seq = transition.seq
-        self.at = transition.at
-        self.cause = transition.cause
-        self.by = transition.by
-        self.stay = transition.stay
-        self.old = transition.old
-        self.new = transition.new
-        super.init(.transition, deliveryCount: deliveryCount)
-    }
-
-    /// That of a transition that need not be put together, for which nobody waits.
-    @inlinable
     init(
         seq: UInt64,
         old: State,
@@ -96,7 +83,8 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         at: WallTime,
         cause: String?,
         by: Peer?,
-        stay: UInt64
+        stay: UInt64,
+        deliveryCount: DeliveryCount? = nil
     ) {
         self.seq = seq
         self.at = at
@@ -105,7 +93,21 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         self.stay = stay
         self.old = old
         self.new = new
-        super.init(.transition)
+        super.init(.transition, deliveryCount: deliveryCount)
+    }
+
+    @inlinable
+    convenience init(_ transition: Transition<State>, deliveryCount: DeliveryCount? = nil) {
+        self.init(
+            seq: transition.seq,
+            old: transition.old,
+            new: transition.new,
+            at: transition.at,
+            cause: transition.cause,
+            by: transition.by,
+            stay: transition.stay,
+            deliveryCount: deliveryCount
+        )
     }
 
     @inlinable var transition: Transition<State> {

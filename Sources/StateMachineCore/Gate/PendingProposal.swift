@@ -44,22 +44,6 @@ final class PendingProposal<State: MachineState>: Sendable {
         self.completion = completion
     }
 
-    convenience init(
-        _ move: Move<State>,
-        asking question: Question?,
-        waited: (@Sendable () -> Duration)? = nil,
-        place: (any CompletionPlace)? = nil,
-        completion: @escaping @Sendable (Gate<State>.Answer) -> Void
-    ) {
-        self.init(
-            move,
-            asking: question,
-            waited: waited,
-            place: place,
-            completion: .answer(completion)
-        )
-    }
-
     /// Tells the proposer what became of it; under no lock.
     fileprivate func complete(_ fate: JudgedProposal<State>.Fate) {
         switch (fate, self.completion) {

@@ -52,7 +52,7 @@ final class PendingRecast<State: MachineState>: Sendable {
             Move(to: .made { _ in entry.new }, as: .update, cause: self.cause),
             asking: nil,
             place: self.place,
-            completion: { answer in
+            completion: .answer { answer in
                 switch answer {
                 case .success(.committed(let transition)): self.completion(.changed(transition))
                 case .success(.unchanged(let snapshot)): self.completion(.same(snapshot))

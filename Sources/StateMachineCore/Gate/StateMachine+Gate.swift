@@ -100,7 +100,7 @@ extension StateMachine {
             move,
             asking: question,
             waited: stopwatch(on: self.options.clock),
-            completion: completion
+            completion: .answer(completion)
         )
         self.enqueue(pending)
         return pending

@@ -61,7 +61,7 @@ extension StateMachine {
             !self.holder.withLock({ $0.gate.isPumpedHere })
         else { throw .wouldWait(current: self.snapshot) }
         let mailbox = Mailbox<Gate<State>.Answer>()
-        self.enqueue(PendingProposal(move, asking: nil) { mailbox.put($0) })
+        self.enqueue(PendingProposal(move, asking: nil, completion: .answer { mailbox.put($0) }))
         return try mailbox.wait().get()
     }
 
@@ -72,9 +72,13 @@ extension StateMachine {
             _ = try self.assignThroughLog(move)
         } catch .wouldWait {
             self.enqueue(
-                PendingProposal(move, asking: nil) { answer in
-                    if case .failure(let error) = answer { self.trapOrReport(new, error) }
-                }
+                PendingProposal(
+                    move,
+                    asking: nil,
+                    completion: .answer { answer in
+                        if case .failure(let error) = answer { self.trapOrReport(new, error) }
+                    }
+                )
             )
         } catch {
             self.trapOrReport(new, error)

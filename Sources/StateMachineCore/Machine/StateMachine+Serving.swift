@@ -12,7 +12,7 @@ extension StateMachine {
             PendingProposal(
                 Move(to: self.state, if: .holds { _ in false }),
                 asking: nil,
-                completion: { _ in done() }
+                completion: .outcome { _ in done() }
             ),
             isLimited: false
         )

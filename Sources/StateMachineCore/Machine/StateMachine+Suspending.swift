@@ -73,7 +73,7 @@ extension StateMachine {
             return try self.enter(move)
         }
         return try await self.outcome { completion in
-            let pending = PendingProposal(move, asking: nil, completion: completion)
+            let pending = PendingProposal(move, asking: nil, completion: .answer(completion))
             self.enqueue(pending)
             return pending
         }

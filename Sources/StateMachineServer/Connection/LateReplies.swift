@@ -1,7 +1,7 @@
 import StateMachineProtocol
 
-/// Answers to requests that are kept somewhere first, which takes the disk's time; those to other requests do not
-/// wait for them.
+/// Answers to requests that are kept somewhere first, which takes the disk's time; until they are given no other
+/// request of the connection is read.
 ///
 /// Belongs to the event loop.
 final class LateReplies {

@@ -248,12 +248,19 @@ final class Requirements {
 
     // MARK: - What denies in a guard's place
 
+    /// What a request asked for, and what that is as the states are declared now; nil if it cannot be read any more.
+    private func calls(in request: [UInt8]) -> (asked: GuardCall, present: GuardCall)? {
+        guard let read = Request(again: request), case .guard(let asked) = read.call,
+            case .guard(let present) = self.machine.schema.resolvedAgain(read.call)
+        else { return nil }
+        return (asked, present)
+    }
+
     /// A request under the names of the declaration that is in force: the next may not know those of before.
     private func followed(_ request: [UInt8]) -> [UInt8] {
-        guard let read = Request(again: request), case .guard(let call) = read.call,
-            case .guard(var present) = self.machine.schema.resolvedAgain(read.call)
-        else { return request }
-        let isSame = zip(call.before.patterns, present.before.patterns).allSatisfy { old, new in
+        guard let (asked, now) = self.calls(in: request) else { return request }
+        var present = now
+        let isSame = zip(asked.before.patterns, present.before.patterns).allSatisfy { old, new in
             old.name == new.name
         }
         guard !isSame else { return request }
@@ -267,9 +274,7 @@ final class Requirements {
         since: WallTime,
         _ number: UInt64
     ) -> SocketVoter? {
-        guard let request = Request(again: requirement.request),
-            case .guard(let call) = self.machine.schema.resolvedAgain(request.call)
-        else { return nil }
+        guard let call = self.calls(in: requirement.request)?.present else { return nil }
         let voter = SocketVoter(
             number: number,
             requestID: nil,
@@ -336,10 +341,11 @@ final class Requirements {
     /// Those that name a state that has another name by now are kept under that.
     private func follow() {
         for (name, standing) in self.all {
-            let request = self.followed(standing.requirement.request)
-            guard request != standing.requirement.request else { continue }
-            self.all[name]?.requirement.request = request
-            if let requirement = self.all[name]?.requirement { self.write(requirement) }
+            var requirement = standing.requirement
+            requirement.request = self.followed(requirement.request)
+            guard requirement != standing.requirement else { continue }
+            self.all[name]?.requirement = requirement
+            self.write(requirement)
         }
     }
 
