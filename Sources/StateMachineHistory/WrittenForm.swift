@@ -52,6 +52,8 @@ struct WrittenForm<State: MachineState> {
         var writer = LineWriter()
         // Where the last stay began that the group begins, and whether time ends it.
         var begun: (transition: TransitionMark, isTimed: Bool)?
+        // One setter's many changes are one look-up.
+        var last: (setter: CompactPeer?, by: Peer?) = (nil, nil)
         // By index: an iterator copies each.
         for index in group.indices {
             let transition = group[index].mark
@@ -68,6 +70,9 @@ struct WrittenForm<State: MachineState> {
             let due = self.start(of: transition, if: entered.deadline != nil).flatMap {
                 entered.deadline?.due(since: $0)
             }
+            if group[index].setter != last.setter {
+                last = (group[index].setter, group[index].by)
+            }
             if transition.stay == seq { begun = (transition, due != nil) }
             rows.append(
                 HistoryDatabase.NewRow(
@@ -76,7 +81,7 @@ struct WrittenForm<State: MachineState> {
                     new: text,
                     at: transition.at,
                     cause: group[index].cause,
-                    by: group[index].by,
+                    by: last.by,
                     stay: transition.stay == seq ? nil : transition.stay,
                     due: due?.text(by: &writer)
                 )

@@ -70,7 +70,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
     @usableFromInline let seq: UInt64
     @usableFromInline let at: WallTime
     @usableFromInline let cause: String?
-    @usableFromInline let by: Peer?
+    @usableFromInline let setter: CompactPeer?
     @usableFromInline let stay: UInt64
     @usableFromInline let old: State
     @usableFromInline let new: State
@@ -82,14 +82,14 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         new: State,
         at: WallTime,
         cause: String?,
-        by: Peer?,
+        setter: CompactPeer?,
         stay: UInt64,
         deliveryCount: DeliveryCount? = nil
     ) {
         self.seq = seq
         self.at = at
         self.cause = cause
-        self.by = by
+        self.setter = setter
         self.stay = stay
         self.old = old
         self.new = new
@@ -104,7 +104,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
             new: transition.new,
             at: transition.at,
             cause: transition.cause,
-            by: transition.by,
+            setter: transition.setter,
             stay: transition.stay,
             deliveryCount: deliveryCount
         )
@@ -117,7 +117,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
             new: self.new,
             at: self.at,
             cause: self.cause,
-            by: self.by,
+            setter: self.setter,
             stay: self.stay
         )
     }

@@ -38,7 +38,7 @@ extension StateMachine {
                 if: Move.Condition(isExpected),
                 reenter: reenter,
                 cause: cause,
-                by: by
+                by: by.map { CompactPeer($0) }
             ),
             under: nil
         )
@@ -78,7 +78,7 @@ extension StateMachine {
             if: Move.Condition(isExpected),
             reenter: reenter,
             cause: cause,
-            by: by
+            by: by.map { CompactPeer($0) }
         )
         _ = self.begin(move, asking: question, completion: completion)
     }

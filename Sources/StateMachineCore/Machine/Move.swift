@@ -55,7 +55,7 @@ package struct Move<State: MachineState>: Sendable {
     /// Why, carried by the transition.
     @usableFromInline let cause: String?
     /// Who, if not the process itself.
-    @usableFromInline let by: Peer?
+    @usableFromInline let setter: CompactPeer?
 
     @inlinable
     package init(
@@ -63,13 +63,13 @@ package struct Move<State: MachineState>: Sendable {
         if condition: Condition = .none,
         as kind: Kind = .set,
         cause: String? = nil,
-        by: Peer? = nil
+        by setter: CompactPeer? = nil
     ) {
         self.target = target
         self.condition = condition
         self.kind = kind
         self.cause = cause
-        self.by = by
+        self.setter = setter
     }
 
     @inlinable
@@ -78,14 +78,14 @@ package struct Move<State: MachineState>: Sendable {
         if condition: Condition = .none,
         reenter: Bool = false,
         cause: String? = nil,
-        by: Peer? = nil
+        by setter: CompactPeer? = nil
     ) {
         self.init(
             to: .state(new),
             if: condition,
             as: reenter ? .enter : .set,
             cause: cause,
-            by: by
+            by: setter
         )
     }
 
@@ -146,7 +146,7 @@ package struct Move<State: MachineState>: Sendable {
             new: new,
             at: mark.at,
             cause: self.cause,
-            by: self.by,
+            setter: self.setter,
             stay: mark.stay
         )
     }
@@ -162,6 +162,6 @@ package struct Move<State: MachineState>: Sendable {
 
     /// As voters are asked about it.
     func proposal(of new: State, at base: Snapshot<State>) -> Proposal<State> {
-        Proposal(current: base, proposed: new, cause: self.cause, by: self.by)
+        Proposal(current: base, proposed: new, cause: self.cause, by: self.setter?.peer)
     }
 }

@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// What runs in a process on the other end of a local socket, for people to look at: a process names itself.
 ///
 /// One for each connection, and shared by all that it brings about.
@@ -15,6 +17,9 @@ package final class Program: Hashable, Codable, @unchecked Sendable {
     /// The texts where they can be read for as long as this lives; nil for what there is not.
     package let commText: UnsafeBufferPointer<CChar>?
     package let unitText: UnsafeBufferPointer<CChar>?
+
+    /// What ``RecentPrograms`` know it by; 0 while they do not.
+    let number = Atomic<UInt64>(0)
 
     package init(comm: String?, unit: String?, written: [UInt8] = []) {
         self.comm = comm

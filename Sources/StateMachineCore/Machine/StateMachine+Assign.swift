@@ -34,7 +34,7 @@ extension StateMachine {
             if: .init(seq: seq),
             reenter: reenter,
             cause: cause,
-            by: by
+            by: by.map { CompactPeer($0) }
         )
         guard self.options.log == nil else { return try self.assignThroughLog(move) }
         return try self.enter(move)

@@ -108,7 +108,7 @@ extension StateMachine {
             new: new,
             at: .now,
             cause: move.cause,
-            by: move.by,
+            setter: move.setter,
             stay: move.stay(from: base)
         )
     }

@@ -32,7 +32,7 @@ extension StateMachine {
             if: Move.Condition(isExpected),
             reenter: reenter,
             cause: cause,
-            by: by
+            by: by.map { CompactPeer($0) }
         )
         return try await self.outcome { completion in
             self.begin(move, asking: question, completion: completion)
@@ -66,7 +66,7 @@ extension StateMachine {
             if: .init(seq: seq),
             reenter: reenter,
             cause: cause,
-            by: by
+            by: by.map { CompactPeer($0) }
         )
         guard self.options.log != nil else {
             guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }

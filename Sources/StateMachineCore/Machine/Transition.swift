@@ -13,7 +13,11 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
     /// Why, in the words of whoever set it.
     public let cause: String?
     /// Who set it from outside the process; nil for the process itself.
-    public let by: Peer?
+    ///
+    /// What runs there is known while the change is told and written down, and until some thousands of other
+    /// programs have set something.
+    public var by: Peer? { self.setter?.peer }
+    @usableFromInline package let setter: CompactPeer?
     /// The seq of the transition that began the stay in the state: its own, unless it only changed what the
     /// state carries.
     public let stay: UInt64
@@ -29,13 +33,34 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
         by: Peer? = nil,
         stay: UInt64? = nil
     ) {
+        self.init(
+            seq: seq,
+            old: old,
+            new: new,
+            at: at,
+            cause: cause,
+            setter: by.map { CompactPeer($0) },
+            stay: stay ?? seq
+        )
+    }
+
+    @inlinable
+    package init(
+        seq: UInt64,
+        old: State,
+        new: State,
+        at: WallTime,
+        cause: String?,
+        setter: CompactPeer?,
+        stay: UInt64
+    ) {
         self.seq = seq
         self.old = old
         self.new = new
         self.at = at
         self.cause = cause
-        self.by = by
-        self.stay = stay ?? seq
+        self.setter = setter
+        self.stay = stay
     }
 
     /// Where the machine was when it had been made.
@@ -85,7 +110,14 @@ extension Transition {
     package var mark: TransitionMark { TransitionMark(seq: self.seq, at: self.at, stay: self.stay) }
 }
 
-extension Transition: Codable where State: Codable {}
+extension Transition: Codable where State: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case seq, old, new, at, cause
+        case setter = "by"
+        case stay
+    }
+}
+
 extension Snapshot: Codable where State: Codable {}
 
 /// A process on the other end of a local socket, as the kernel knows it.

@@ -71,7 +71,7 @@ protocol ServedMachine: AnyObject, Sendable {
         _ state: EncodedState,
         _ call: SetCall?,
         cause: String?,
-        by: Peer
+        by: CompactPeer
     ) -> SetOutcome?
 
     /// Proposes a state, which is answered once, on the event loop; lists it with the others first.
@@ -88,7 +88,7 @@ protocol ServedMachine: AnyObject, Sendable {
         _ call: SetCall?,
         cause: String?,
         id: RequestID?,
-        by: Peer,
+        by: CompactPeer,
         of sets: Sets
     )
 
@@ -117,7 +117,7 @@ protocol ServedMachine: AnyObject, Sendable {
     func propose(
         _ call: EventCall,
         id: RequestID?,
-        by peer: Peer,
+        by peer: CompactPeer,
         of sets: Sets
     ) throws(WireError)
 

@@ -144,7 +144,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ state: EncodedState,
         _ call: SetCall?,
         cause: String?,
-        by: Peer
+        by: CompactPeer
     ) -> SetOutcome? {
         self.hasLog ? nil : self.outcome(of: state, call, cause, by)
     }
@@ -156,7 +156,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         of state: EncodedState,
         _ call: SetCall?,
         _ cause: String?,
-        _ by: Peer
+        _ by: CompactPeer
     ) -> SetOutcome? {
         self.stays?.moves.lift()
         let typed = self.typed(state)
@@ -195,7 +195,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ call: SetCall?,
         cause: String?,
         id: RequestID?,
-        by: Peer,
+        by: CompactPeer,
         of sets: Sets
     ) {
         self.lineUp(state, call, cause, id, by, sets)
@@ -208,7 +208,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ call: SetCall?,
         _ cause: String?,
         _ id: RequestID?,
-        _ by: Peer,
+        _ by: CompactPeer,
         _ sets: Sets
     ) {
         self.stays?.moves.lift()
@@ -234,7 +234,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         _ kind: Move<State>.Kind,
         cause: String?,
         id: RequestID?,
-        by peer: Peer?,
+        by peer: CompactPeer?,
         of sets: Sets
     ) {
         self.holdGroups()
@@ -316,7 +316,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     func propose(
         _ call: EventCall,
         id: RequestID?,
-        by peer: Peer,
+        by peer: CompactPeer,
         of sets: Sets
     ) throws(WireError) {
         guard self.coding.behaviour != nil else { throw call.foreign }
@@ -422,7 +422,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.handedOver = transition.seq
         self.server?.append(
             self.takeEntered(transition.seq) ?? self.encoded(transition),
-            by: transition.by,
+            by: transition.setter,
             cause: transition.cause
         )
         self.stays?.passed(transition.snapshot)

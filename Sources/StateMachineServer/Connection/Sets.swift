@@ -43,7 +43,7 @@ final class Sets {
         guard !self.server.isClosing else { throw .shuttingDown }
         self.hasSet = true
         self.server.turns.setCame(from: self.user)
-        try self.server.machine.propose(call, id: id, by: self.peer, of: self)
+        try self.server.machine.propose(call, id: id, by: CompactPeer(self.peer), of: self)
     }
 
     /// The state that a `set` asks for, if the request is right.
@@ -68,10 +68,11 @@ final class Sets {
         let machine = self.server.machine
         self.hasSet = true
         self.server.turns.setCame(from: self.user)
-        if let outcome = machine.decide(state, call, cause: cause, by: self.peer) {
+        let setter = CompactPeer(self.peer)
+        if let outcome = machine.decide(state, call, cause: cause, by: setter) {
             self.answer(outcome, to: .state(state, call), id: id)
         } else {
-            machine.propose(state, call, cause: cause, id: id, by: self.peer, of: self)
+            machine.propose(state, call, cause: cause, id: id, by: setter, of: self)
         }
     }
 

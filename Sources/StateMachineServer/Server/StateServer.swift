@@ -52,7 +52,7 @@ final class StateServer: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var snapshot: EncodedSnapshot
 
     /// Who brought it there, and why, as far as that is known.
-    @exclusivity(unchecked) private var origin: (by: Peer?, cause: String?) = (nil, nil)
+    @exclusivity(unchecked) private var origin = Origin()
 
     /// What has declared the machine since this process has served it, in order; none of states that the
     /// program has in it.
@@ -146,7 +146,7 @@ final class StateServer: @unchecked Sendable {
             guard let (by, cause) = finding.following(seq - 1), self.snapshot.seq == seq else {
                 return
             }
-            self.origin = (by, cause)
+            self.origin = Origin(by: by, cause: cause)
         }
     }
 
@@ -163,20 +163,20 @@ final class StateServer: @unchecked Sendable {
     func catchUp() { self.machine.catchUp() }
 
     /// A state was entered: the ring has it from now on.
-    func append(_ entered: EncodedSnapshot, by: Peer?, cause: String?) {
+    func append(_ entered: EncodedSnapshot, by: CompactPeer?, cause: String?) {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders { self.writeToReaders() }
         let left = exchange(&self.snapshot, with: entered)
+        self.origin.note(by, cause: cause)
         ServerLine.writeChange(
             to: &self.line,
             self.report(of: entered),
             from: left.state.fragment,
-            by: by,
+            by: self.origin.by,
             cause: cause
         )
         self.line.withBytes { self.ring.append(entered, line: $0) }
-        self.origin = (by, cause)
         self.counters.changes.add()
         guard !self.waits.isEmpty else { return }
         for wait in self.waits.take(endedBy: entered.state) {
