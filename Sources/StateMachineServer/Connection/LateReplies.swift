@@ -8,9 +8,9 @@ final class LateReplies {
     private let outbox: Outbox
     private let turn: Turn
 
-    private var last: UInt64 = 0
+    @exclusivity(unchecked) private var last: UInt64 = 0
     /// What is said if all goes well, by the place among them.
-    private var pending: [(place: UInt64, reply: [UInt8])] = []
+    @exclusivity(unchecked) private var pending: [(place: UInt64, reply: [UInt8])] = []
 
     init(outbox: Outbox, turn: Turn) {
         self.outbox = outbox
