@@ -95,7 +95,7 @@ static void subscribe(int fd) {
 
 static size_t publish(char *bytes, uint64_t number) {
     char text[PAYLOAD + 1];
-    snprintf(text, sizeof text, "%020llu%176s", (unsigned long long)number, "");
+    snprintf(text, sizeof text, "%020llu%*s", (unsigned long long)number, PAYLOAD - 20, "");
     return message(bytes, SIGNAL, "/s", "a.State", "Changed", NULL, text);
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 // Bytes of a delivery by Redis.
-#define REDIS_DELIVERY (sizeof "*3\r\n$7\r\nmessage\r\n$1\r\ns\r\n$196\r\n\r\n" - 1 + PAYLOAD)
+#define REDIS_DELIVERY (sizeof "*3\r\n$7\r\nmessage\r\n$1\r\ns\r\n$213\r\n\r\n" - 1 + PAYLOAD)
 
 int connectTo(const char *path) {
     struct sockaddr_un address = addressOf(path);
