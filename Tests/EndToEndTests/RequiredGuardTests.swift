@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Subprocess
 import TestSupport
 import Testing
@@ -156,6 +157,63 @@ struct RequiredGuardTests {
             }
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
                 let set = try await daemon.ask(\.control, "set ready value=true")
+                #expect(set.ok == true)
+            }
+        }
+    }
+
+    @Test
+    func sinceWhenItIsMissingIsKeptOverTwoCrashes() async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = ["--state-directory", "\(directory)/state"]
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let voter = try daemon.connect(\.control)
+                _ = try await voter.guard("g", Self.on, Self.required)
+                try daemon.send(.kill)
+                #expect(try await voter.nextLine() == nil)
+            }
+            let times = Recorder<String?>()
+            for _ in 1...2 {
+                _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                    // Once a set is answered, what was kept before it is on the disk.
+                    #expect(try await daemon.ask(\.control, "set ready value=false").ok == true)
+                    let stats = try await daemon.ask(\.control, "stats")
+                    times.record(stats.items("guards")?.first?.string("missing"))
+                    try daemon.send(.kill)
+                }
+            }
+            let told = times.heard
+            #expect(told.count == 2 && told[0] != nil && told[0] == told[1])
+        }
+    }
+
+    @Test
+    func whatCannotBeReadAnyMoreDeniesEverythingUntilItIsReleased() async throws {
+        try await withTemporaryDirectory { directory in
+            let durable = ["--state-directory", "\(directory)/state"]
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                try await Self.leave(daemon)
+                _ = try await Self.denied(daemon)
+            }
+            let history = try DatabaseQueue(path: "\(directory)/state/statemachine.sqlite")
+            try await history.write { db in
+                try db.execute(sql: "UPDATE required SET request = '{\"op\":\"guard\",\"befo'")
+                try #require(db.changesCount == 1)
+            }
+            try history.close()
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                for set in ["set ready value=true", "set authentication phase=active"] {
+                    let denied = try await daemon.ask(\.control, set)
+                    #expect(denied.error == "denied")
+                    #expect(denied.items("by")?.first?.string("required") == "display")
+                }
+                let release = #"{"op":"release","required":"display"}"#
+                #expect(try await daemon.ask(\.control, release).ok == true)
+                #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
+            }
+            // Nor is anything of it left.
+            _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
+                let set = try await daemon.ask(\.control, "set ready value=false")
                 #expect(set.ok == true)
             }
         }

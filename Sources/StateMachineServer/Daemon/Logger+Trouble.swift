@@ -43,7 +43,10 @@ extension Logger {
         case .connected: self.notice("a required guard is connected again", metadata: facts)
         case .released: self.notice("a guard is required no more", metadata: facts)
         case .unreadable:
-            self.error("what is kept of a required guard cannot be read", metadata: facts)
+            self.error(
+                "what is kept of a required guard cannot be read, denying all states",
+                metadata: facts
+            )
         }
     }
 

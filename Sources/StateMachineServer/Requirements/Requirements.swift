@@ -17,7 +17,7 @@ final class Requirements {
         case connected
         /// It is required no more.
         case released
-        /// What is kept of it says nothing that could be denied.
+        /// What is kept of it cannot be read, so that all states are denied.
         case unreadable
     }
 
@@ -44,7 +44,7 @@ final class Requirements {
     private var all: [String: Standing] = [:]
     /// What declares the states next, perhaps.
     private var next: StateSchema?
-    /// What was left of it says nothing that could be denied.
+    /// What was left of them cannot be read.
     private var unreadable: [Requirement] = []
     /// Told what becomes of one.
     private var tell: (News, Requirement) -> Void = { _, _ in }
@@ -78,16 +78,13 @@ final class Requirements {
             present.request = self.followed(requirement.request)
             let missing = requirement.missing ?? .now
             present.missing = missing
-            guard let voter = self.absence(of: present, since: missing, number()) else {
-                self.unreadable.append(requirement)
-                continue
-            }
+            if self.calls(in: present.request) == nil { self.unreadable.append(present) }
             self.all[requirement.name] = Standing(
                 requirement: present,
                 written: history == nil ? nil : requirement,
-                presence: .missing(voter)
+                presence: .missing(self.absence(of: present, since: missing, number()))
             )
-            if present.request != requirement.request { self.write(present) }
+            if present != requirement { self.write(present) }
         }
     }
 
@@ -189,16 +186,12 @@ final class Requirements {
         guard numbers.isEmpty else { return nil }
         let now = WallTime.now
         standing.requirement.missing = now
-        guard !isClosing,
-            let absence = self.absence(of: standing.requirement, since: now, voter.number)
-        else {
-            self.write(standing.requirement)
-            return nil
-        }
+        // Since when is for people to know; it denies in any case.
+        defer { self.write(standing.requirement) }
+        guard !isClosing else { return nil }
+        let absence = self.absence(of: standing.requirement, since: now, voter.number)
         standing.presence = .missing(absence)
         self.tell(.missing, standing.requirement)
-        // Since when is for people to know; it denies in any case.
-        self.write(standing.requirement)
         return absence.blockingWhy
     }
 
@@ -268,19 +261,20 @@ final class Requirements {
         return Array(Request(.guard(present)).line.dropLast())
     }
 
-    /// Puts it among the voters; nil if the request cannot be read any more.
+    /// Puts it among the voters; before all states that there are, if its request cannot be read any more.
     private func absence(
         of requirement: Requirement,
         since: WallTime,
         _ number: UInt64
-    ) -> SocketVoter? {
-        guard let call = self.calls(in: requirement.request)?.present else { return nil }
+    ) -> SocketVoter {
+        let call = self.calls(in: requirement.request)?.present
+        let states = self.machine.schema.names.map { Pattern(typed: $0) }
         let voter = SocketVoter(
             number: number,
             requestID: nil,
             peer: requirement.peer,
-            why: call.why,
-            before: call.before,
+            why: call?.why,
+            before: call?.before ?? PatternList(states),
             terms: .missing(since: since),
             required: requirement.name,
             since: requirement.since,
