@@ -64,8 +64,8 @@ extension ClientError: CustomStringConvertible {
                 + "is the service running? systemctl status statemachine"
         case .noInstance(let name, let nearest):
             "there is no machine \(name.quoted)"
-                + (nearest.map { "; did you mean \($0)?" } ?? "; statectl machines lists them")
-                + "; is it running? systemctl status statemachine@\(name)"
+                + (nearest.map { "; did you mean \($0)?" }
+                    ?? "; statectl machines lists those that run; systemctl status statemachine@\(name)")
         case .unreachable(let path, let reason):
             "no daemon answers on \(path) (\(reason)); "
                 + "is the service running? systemctl status statemachine"

@@ -26,16 +26,20 @@ package enum NearestName {
         guard letters.count > 1 else { return nil }
         // A third of the letters wrong, and it is another word.
         var allowed = min(max(1, letters.count / 3), Self.mostEdits)
-        var nearest: String?
+        var (nearest, isNearestAsLong) = (String?.none, false)
         for candidate in candidates {
             let others = Self.letters(candidate)
             guard abs(others.count - letters.count) <= allowed,
                 let edits = Self.edits(from: letters, to: others, atMost: allowed)
             else { continue }
-            nearest = candidate
+            // Of two that are as near the one that is as long: letters change places more often than one is missing.
+            let isAsLong = others.count == letters.count
+            guard nearest == nil || edits < allowed || isAsLong && !isNearestAsLong else {
+                continue
+            }
+            (nearest, isNearestAsLong) = (candidate, isAsLong)
             guard edits > 0 else { break }
-            // Only what is nearer counts from here on.
-            allowed = edits - 1
+            allowed = edits
         }
         return nearest
     }

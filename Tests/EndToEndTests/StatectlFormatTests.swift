@@ -25,6 +25,44 @@ struct StatectlFormatTests {
         }
     }
 
+    @Test(arguments: [
+        ("{nosuch}", "there is no {nosuch}; known: state, seq"),
+        ("{state} {phse}", "there is no {phse}; did you mean phase?"),
+        ("{by.usr}", "there is no {by.usr}; known: uid, pid, comm, unit"),
+    ])
+    func aNameThatNothingHasIsAnError(format: String, sentence: String) async throws {
+        try await DaemonProcess.run { daemon in
+            for words in [["get"], ["wait", "ready"], ["history"], ["watch"]] {
+                let shown = try await BuiltProduct.statectl.run(
+                    ["--runtime-directory", daemon.directory] + words + ["--format", format]
+                )
+                #expect(shown.status == .exited(2), "\(words)")
+                #expect(shown.errors.contains(sentence), "\(shown.errors)")
+                #expect(shown.output.isEmpty)
+            }
+        }
+    }
+
+    @Test
+    func aFieldThatTheStateDoesNotHaveIsNothing() async throws {
+        try await DaemonProcess.run { daemon in
+            let shown = try await daemon.statectl("get", "--format", "[{phase}]")
+            #expect(shown.output == "[]\n" && shown.status == .exited(0))
+        }
+    }
+
+    @Test
+    func whoeverDidNothingIsSaidToHaveDoneNothing() async throws {
+        try await DaemonProcess.run { daemon in
+            _ = try await daemon.statectl("set", "ready", "value=true")
+            let none = try await daemon.statectl("history", "--by", "nosuch")
+            #expect(none.output.isEmpty && none.status == .exited(0))
+            #expect(none.errors.contains("no user is called \"nosuch\", and no command or unit"))
+            let some = try await daemon.statectl("history", "--by", "statectl")
+            #expect(!some.output.isEmpty && some.errors.isEmpty)
+        }
+    }
+
     @Test
     func aWatchThatIsShownAsAskedForIsEmptyWhileTheDaemonIsGone() async throws {
         try await withTemporaryDirectory { directory in

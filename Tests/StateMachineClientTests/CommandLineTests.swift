@@ -83,12 +83,18 @@ import Testing
         (["wiat", "a"], "there is no command \"wiat\"; did you mean wait?"),
         (["--json", "-m", "left", "GET"], "there is no command \"GET\"; did you mean get?"),
         (["frobnicate"], "there is no command \"frobnicate\"; statectl --help lists them"),
+        (["stauts"], "there is no command \"stauts\"; did you mean status?"),
+        (["set", "a", "--cuase", "x"], "set has no option --cuase; did you mean --cause?"),
+        (
+            ["watch", "ready", "--exec"],
+            "--exec takes the command to run for each line: statectl watch --exec COMMAND …"
+        ),
         (["help", "wacth"], "there is no command \"wacth\"; did you mean watch?"),
         (["wait", "a", "--timeout", "-3"], "--timeout takes no negative number, and -3 was given"),
         (["wait", "a", "--timeout=-3"], "--timeout takes no negative number, and -3 was given"),
         (
             ["wait", "a", "--timeout=-inf"],
-            "The value '-inf' is invalid for '--timeout <time>'; write 200ms, 30s, 1m, 1h30m, 2d or seconds"
+            "The value '-inf' is invalid for '--timeout <time>'; write 200ms, 30s, 2min, 1h30min, 2d or seconds"
         ),
         (
             ["watch", "--every=-1e300"],
@@ -154,7 +160,8 @@ import Testing
             ("1min", .seconds(60)), ("1h30m", .seconds(5400)), ("2d", .seconds(172_800)),
             ("1w", .seconds(604_800)), ("0.25", .milliseconds(250)), ("1.5h", .seconds(5400)),
             ("0", .zero), ("90", .seconds(90)), ("", nil), ("s", nil), ("1h30", nil), ("1y", nil),
-            ("-1", nil), ("1m1min", nil), ("1 s", nil), ("nan", nil), ("1e10", nil),
+            ("-1", nil), ("1m1min", nil), ("1 min", .seconds(60)), ("5 minutes", .seconds(300)),
+            ("1 m 1 min", nil), ("nan", nil), ("1e10", nil),
             ("99999w", nil),
             ("1..5s", nil),
         ] as [(String, Duration?)]

@@ -215,6 +215,29 @@ import Testing
         )
     }
 
+    @Test(arguments: [
+        (
+            100,
+            [
+                "21:55:04.000  #42     ready(true)           was authentication(phase…  by root (4711)",
+                "                      a cause that has more words than there is room for beside the rest",
+            ]
+        ),
+        (
+            60,
+            [
+                "21:55:04.000  #42     ready(true)   by root (4711)",
+                "                      a cause that has more words than there",
+                "                      is room for beside the rest",
+            ]
+        ),
+    ])
+    func whatHasNoRoomInARowStandsBelowTheState(width: Int, lines: [String]) throws {
+        let cause = "a cause that has more words than there is room for beside the rest"
+        let rows = try self.rows([Self.change.replacing("login", with: cause)], on: width)
+        #expect(rows == [lines.joined(separator: "\n")])
+    }
+
     @Test func aNarrowTerminalShowsWhatAndWhy() throws {
         let rows = try self.rows([Self.change], on: 40)
         #expect(rows == ["21:55:04  #42  ready(true)  login\n          by root (4711)"])

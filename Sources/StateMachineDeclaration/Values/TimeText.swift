@@ -22,6 +22,13 @@ package enum TimeText {
         Unit(name: "ms", milliseconds: 1),
     ]
 
+    /// What people write for them.
+    private static let longNames = [
+        "sec": "s", "secs": "s", "second": "s", "seconds": "s", "mins": "min", "minute": "min",
+        "minutes": "min",
+        "hr": "h", "hour": "h", "hours": "h", "day": "d", "days": "d", "week": "w", "weeks": "w",
+    ]
+
     private static let range: ClosedRange<Int64> = 10...(400 * 86_400_000)
 
     /// The time that a text says: from 10 ms to 400 d, the greatest unit first.
@@ -76,7 +83,9 @@ package enum TimeText {
             case "m":
                 "\(written): \"m\" may be minutes or months; write \(number.excerpt())min"
             default:
-                "\(written): there is no unit \(name.quoted); known: ms, s, min, h, d, w"
+                "\(written): there is no unit \(name.quoted)"
+                    + (self.longNames[name].map { "; write \(number.excerpt())\($0)" }
+                        ?? "; known: ms, s, min, h, d, w")
             }
         throw Objection(sentence: sentence)
     }

@@ -17,7 +17,9 @@ struct GetCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.machines.targets(self.options).each { target in
-            let reply = try await target.options.client.reply(to: .get)
+            let client = try target.options.client
+            try await self.format.check(client)
+            let reply = try await client.reply(to: .get)
             guard reply.isOK == true else { try target.options.refuse(reply) }
             try self.format.print(reply, target) { $0.report(reply) }
         }

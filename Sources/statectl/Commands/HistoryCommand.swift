@@ -88,8 +88,10 @@ struct HistoryCommand: AsyncParsableCommand {
                 mark: target.mark,
                 format: try self.format.parsed
             )
+            let client = try target.options.client
+            try await self.format.check(client)
             let run = HistoryRun(
-                client: try target.options.client,
+                client: client,
                 search: search,
                 options: target.options,
                 printer: printer

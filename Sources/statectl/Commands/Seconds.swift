@@ -1,13 +1,17 @@
 import ArgumentParser
 
-/// A span of time as it is typed: `200ms`, `30s`, `1m`, `1h30m`, `2d`, or plain seconds.
+/// A span of time as it is typed: `200ms`, `30s`, `2min`, `1h30min`, `2 days`, or plain seconds.
 struct Seconds: ExpressibleByArgument {
     let duration: Duration
 
     /// How long each unit is; several names are the same.
     private static let units: [String: Duration] = [
-        "ms": .milliseconds(1), "s": .seconds(1), "m": .seconds(60), "min": .seconds(60),
-        "h": .seconds(3600), "d": .seconds(86_400), "w": .seconds(604_800),
+        "ms": .milliseconds(1), "s": .seconds(1), "sec": .seconds(1), "second": .seconds(1),
+        "seconds": .seconds(1),
+        "m": .seconds(60), "min": .seconds(60), "minute": .seconds(60), "minutes": .seconds(60),
+        "h": .seconds(3600), "hour": .seconds(3600), "hours": .seconds(3600), "d": .seconds(86_400),
+        "day": .seconds(86_400), "days": .seconds(86_400), "w": .seconds(604_800),
+        "week": .seconds(604_800), "weeks": .seconds(604_800),
     ]
 
     /// 10^9 s: 31 years.
@@ -22,7 +26,7 @@ struct Seconds: ExpressibleByArgument {
     }
 
     private static func sum(of text: String) -> Duration? {
-        var rest = Substring(text)
+        var rest = text.filter { $0 != " " }[...]
         var sum = Duration.zero
         var used: Set<Duration> = []
         while !rest.isEmpty {

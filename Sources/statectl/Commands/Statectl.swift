@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import NIOCore
+import StateMachineClient
 import StateMachineCore
 
 /// Shows and sets the state that a statemachine daemon holds.
@@ -15,7 +16,7 @@ struct Statectl: AsyncParsableCommand {
             is that of the one field that has to be given. !PATTERN is every state but these; of several patterns, \
             which may be given wherever one may, it takes away from what the others select.
 
-            A TIME is 200ms, 30s, 1m, 1h30m, 2d, or seconds.
+            A TIME is 200ms, 30s, 2min, 1h30min, 2d, or seconds.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
@@ -96,6 +97,7 @@ struct Statectl: AsyncParsableCommand {
                 ?? WordCheck.objectionToTime(self.message(for: error))
             throw objection.map { ValidationError($0) } ?? error
         }
+        if let objection = WordCheck.objectionToExec(words) { throw ValidationError(objection) }
         if let objection = check.objectionToRepetition { throw ValidationError(objection) }
         return command
     }
@@ -114,7 +116,9 @@ struct Statectl: AsyncParsableCommand {
                 guard self.message(for: error).contains("Unknown option '\(option)'") else {
                     continue
                 }
+                let known = WordCheck(words).options(of: words[index])
                 return "\(words[index]) has no option \(option)"
+                    + (NearestName.of(option, among: known).map { "; did you mean \($0)?" } ?? "")
             }
         }
         return nil

@@ -34,6 +34,7 @@ struct TypedPlace {
         default: break
         }
         if let time = WallTime(reading: text) { return time }
+        let text = text.hasSuffix(" ago") ? String(text.dropLast(4)) : text
         if let ago = Seconds(argument: text), text.utf8.last.map({ $0 > 0x39 }) ?? false {
             let (seconds, attoseconds) = ago.duration.components
             let microseconds = seconds * 1_000_000 + attoseconds / 1_000_000_000_000

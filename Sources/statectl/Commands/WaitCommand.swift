@@ -72,6 +72,7 @@ struct WaitCommand: AsyncParsableCommand {
         let isPatient = !self.noWait && self.timeout?.duration != .zero
         var left = self.timeout?.duration
         let client = try await self.options.client(isPatient: isPatient, within: &left)
+        try await self.format.check(client)
         if let span = self.span?.duration {
             let wait = LastingWait(
                 client: client,

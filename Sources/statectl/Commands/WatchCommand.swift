@@ -151,6 +151,7 @@ struct WatchCommand: AsyncParsableCommand {
         let file = self.cursorFile.map { CursorFile(path: $0) }
         let since = try file?.read() ?? self.since
         let client = try await self.client(targets[0].options)
+        try await self.format.check(client)
         command?.directory = client.directory
         do {
             if self.each, let command {
@@ -183,6 +184,7 @@ struct WatchCommand: AsyncParsableCommand {
             for target in targets {
                 group.addTask {
                     let client = try await self.client(target.options)
+                    try await self.format.check(client)
                     var command = command
                     command?.directory = client.directory
                     try await self.run(target, client, nil, command, nil)

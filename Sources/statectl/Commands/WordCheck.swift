@@ -46,23 +46,42 @@ struct WordCheck {
             + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
     }
 
+    /// What is wrong where a command is asked for and none is there, of all words of the command line; nil if
+    /// nothing is.
+    static func objectionToExec(_ words: [String]) -> String? {
+        guard words.last == "--exec" else { return nil }
+        return "--exec takes the command to run for each line: statectl watch --exec COMMAND …"
+    }
+
     /// What is wrong with the first option that is given twice and takes one value; nil if there is none.
     var objectionToRepetition: String? {
         let given = self.words.filter { $0.hasPrefix("-") }.map { String($0.prefix { $0 != "=" }) }
         guard Set(given).count < given.count || given.contains("-m") else { return nil }
-        let name = self.head.command
-        let command = self.commands.first { $0["commandName"]?.string == name }
-        for argument in command?["arguments"]?.elements ?? [] {
+        for argument in self.head.command.map(self.arguments) ?? [] {
             guard argument["kind"]?.string == "option", argument["isRepeating"]?.bool == false
             else { continue }
-            let names = (argument["names"]?.elements ?? []).compactMap { name in
-                name["name"]?.string.map { name["kind"]?.string == "short" ? "-\($0)" : "--\($0)" }
-            }
+            let names = Self.names(of: argument)
             let places = given.filter(names.contains)
             guard places.count > 1 else { continue }
             return "\(places[1]) is given twice, and takes one value"
         }
         return nil
+    }
+
+    /// The options that a command has, with their hyphens.
+    func options(of command: String) -> [String] {
+        self.arguments(of: command).flatMap(Self.names)
+    }
+
+    private func arguments(of name: String) -> [JSONValue] {
+        let command = self.commands.first { $0["commandName"]?.string == name }
+        return command?["arguments"]?.elements ?? []
+    }
+
+    private static func names(of argument: JSONValue) -> [String] {
+        (argument["names"]?.elements ?? []).compactMap { name in
+            name["name"]?.string.map { name["kind"]?.string == "short" ? "-\($0)" : "--\($0)" }
+        }
     }
 
     /// What is wrong with the first negative number, which is taken for an option; nil if there is none.
@@ -91,7 +110,7 @@ struct WordCheck {
         guard complaint.contains("' is invalid for '"), complaint.hasSuffix("<time>'") else {
             return nil
         }
-        return complaint + "; write 200ms, 30s, 1m, 1h30m, 2d or seconds"
+        return complaint + "; write 200ms, 30s, 2min, 1h30min, 2d or seconds"
     }
 
     /// Options that may be given anything.

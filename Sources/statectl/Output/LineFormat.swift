@@ -30,7 +30,11 @@ struct LineFormat: Sendable, Equatable {
                     )
                 }
                 if !literal.isEmpty { parts.append(.text(literal)) }
-                parts.append(.name(rest[..<end].split(separator: ".").map(String.init)))
+                let path = rest[..<end].split(separator: ".").map(String.init)
+                guard !path.isEmpty else {
+                    throw ValidationError("--format: there is no name in {\(rest[..<end])}")
+                }
+                parts.append(.name(path))
                 (literal, rest) = ("", rest[rest.index(after: end)...])
             case ("}", _):
                 throw ValidationError("--format: there is a } without a {; }} is a brace")
@@ -38,6 +42,40 @@ struct LineFormat: Sendable, Equatable {
             }
         }
         self.parts = literal.isEmpty ? parts : parts + [.text(literal)]
+    }
+
+    /// What a line has a name for, beside the fields of its state.
+    private static let known = [
+        "state", "seq", "at", "age", "cause", "by", "from", "cursor", "event", "instance", "data",
+        "type", "stay",
+        "due", "missed", "resync", "skipped", "changed", "declaration", "version",
+    ]
+    /// What there is of who it was by.
+    private static let actor = ["uid", "pid", "comm", "unit"]
+
+    /// The names that have to be those of a field of the state.
+    var fields: [String] {
+        self.parts.compactMap { part in
+            guard case .name(let path) = part, let name = path.first else { return nil }
+            return Self.known.contains(name) ? nil : name
+        }
+    }
+
+    /// What is wrong with the first name that no line has anything for, where states have these fields; nil if there
+    /// is none.
+    func objection(toNamesBeside fields: [String]) -> String? {
+        for case .name(let path) in self.parts {
+            let name = path[0]
+            if !Self.known.contains(name), !fields.contains(name) {
+                return "--format: there is no {\(name)}"
+                    + NearestName.remark(on: name, among: Self.known + fields)
+            }
+            if name == "by", path.count > 1, !Self.actor.contains(path[1]) {
+                return "--format: there is no {\(path.joined(separator: "."))}"
+                    + NearestName.remark(on: path[1], among: Self.actor)
+            }
+        }
+        return nil
     }
 
     /// What is shown of a line; a name that it has nothing for is nothing.
@@ -92,8 +130,8 @@ struct FormatOption: ParsableArguments {
             "Show this of each line, with what stands for names in braces.",
             discussion: """
                 {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
-                field of the state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A name that there \
-                is nothing for is nothing. \\n and \\t are a line's end and a tab, {{ and }} are braces.
+                field of a state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A field that the \
+                state does not have is nothing. \\n and \\t are a line's end and a tab, {{ and }} are braces.
                 """,
             valueName: "text"
         )
@@ -111,6 +149,25 @@ struct FormatOption: ParsableArguments {
     func check(beside options: SharedOptions) throws {
         guard self.format == nil || !options.json else {
             throw ValidationError("--format and --json exclude each other; give one")
+        }
+    }
+
+    /// Complains of a name that no line has, nor a state of the machine, if that can be asked.
+    func check(_ client: Client) async throws {
+        guard let format = try self.parsed else { return }
+        var fields: [String] = []
+        if !format.fields.isEmpty {
+            guard let reply = try? await client.reply(to: .describe), reply.isOK == true else {
+                return
+            }
+            for state in reply["states"]?.elements ?? [] {
+                fields += (state["fields"]?.members ?? []).map(\.key).filter {
+                    !fields.contains($0)
+                }
+            }
+        }
+        if let objection = format.objection(toNamesBeside: fields) {
+            throw ValidationError(objection)
         }
     }
 

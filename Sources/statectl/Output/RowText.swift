@@ -3,12 +3,22 @@ import StateMachineCore
 
 /// A line of a watch or a history as a row among others: the time, the number, the state, and what there is to say.
 ///
-/// On a terminal no line is longer than that is wide: what was before is cut first, and at last the row.
+/// On a terminal no line is longer than that is wide: what was before is cut first, or left out, and what has no room
+/// then stands below the state.
 struct RowText {
     /// Columns below which a terminal is narrow, and a row has no columns.
     ///
     /// 60: the time, a number and two states.
     private static let narrow = 60
+
+    /// Columns that are kept for who asked for a change, before what was before it gets any.
+    ///
+    /// 24: `by root (deploy.service)`.
+    private static let actor = 24
+    /// Columns below which what was before says nothing any more.
+    ///
+    /// 8: `was off` and an ellipsis.
+    private static let leastFrom = 8
 
     let text: LineText
     let columns: Columns
@@ -30,13 +40,20 @@ struct RowText {
         }
         let start = [time, number.padded(to: self.columns.seq(number.columns))]
             .joined(separator: "  ")
-        let rest = self.rest(of: line)
-        let limit = self.text.width.map { ($0 - start.columns - 2) / 2 }
+        let limit = self.text.width.map { width in
+            let room = width - start.columns - 2
+            return max(room / 2, room - 2 - Self.actor)
+        }
         let width = self.columns.state(state.columns, limit: limit)
+        let rest = self.rest(of: line, after: start.columns + 2 + width)
         let cell = limit.map { state.cut(to: $0) } ?? state
-        let row = ([start, rest.isEmpty ? cell : cell.padded(to: width)] + rest)
-            .joined(separator: "  ")
-        return (self.text.width.map { row.cut(to: $0) } ?? row).text(self.text.style)
+        let row = [start, rest.isEmpty ? cell : cell.padded(to: width)] + rest
+        guard let columns = self.text.width else {
+            return row.joined(separator: "  ").text(self.text.style)
+        }
+        return row.wrapped(separator: "  ", to: columns, indent: start.columns + 2)
+            .map { $0.cut(to: columns).text(self.text.style) }
+            .joined(separator: "\n")
     }
 
     /// The time; to the second, and without a date, where there is no room.
@@ -49,10 +66,10 @@ struct RowText {
         return time.text(today: self.text.localTime(self.text.now))
     }
 
-    /// What was before, who asked for it and why, and what is out of the common.
-    private func rest(of line: Line) -> [StyledText] {
-        let origin = self.text.origin(line, isShort: true)
-        return self.from(line, isLast: origin.isEmpty) + origin + self.notes(of: line)
+    /// What was before, who asked for it and why, and what is out of the common, where so many columns are taken.
+    private func rest(of line: Line, after taken: Int) -> [StyledText] {
+        let others = self.text.origin(line, isShort: true) + self.notes(of: line)
+        return self.from(line, after: taken, isLast: others.isEmpty) + others
     }
 
     private func notes(of line: Line) -> [StyledText] {
@@ -67,10 +84,11 @@ struct RowText {
         return notes
     }
 
-    private func from(_ line: Line, isLast: Bool) -> [StyledText] {
+    private func from(_ line: Line, after taken: Int, isLast: Bool) -> [StyledText] {
         guard let from = line.from else { return [] }
         let was = StyledText("was \(from.text)", as: .aside)
-        let limit = self.text.width.map { $0 / 4 }
+        let limit = self.text.width.map { min($0 / 4, $0 - taken - Self.actor - 4) }
+        guard limit.map({ $0 >= Self.leastFrom }) ?? true else { return [] }
         let width = self.columns.from(was.columns, limit: limit)
         let cell = limit.map { was.cut(to: $0) } ?? was
         return [isLast ? cell : cell.padded(to: width)]

@@ -18,6 +18,11 @@ struct HistoryRun {
             last = line.cursor
             try self.print(line)
         }
+        if last == nil, let name = self.search.by?.program {
+            StandardError.write(
+                "statectl: no user is called \(name.quoted), and no command or unit of that name has made such a change"
+            )
+        }
         let end = self.options.text.end(ofHistory: reply, at: last, order: order)
         try self.printer.end(reply, as: end)
     }
