@@ -271,6 +271,7 @@ let package = Package(
             dependencies: [
                 "StateMachineClient",
                 "StateMachineCore",
+                "StateMachineDeclaration",
                 "StateMachineProtocol",
                 "statectl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -319,6 +320,7 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
+            exclude: ["Golden"],
             swiftSettings: strict
         ),
     ]

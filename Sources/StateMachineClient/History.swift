@@ -1,4 +1,5 @@
 import NIOCore
+public import StateMachineCore
 public import StateMachineProtocol
 
 extension Client {
@@ -37,17 +38,92 @@ extension Client {
         _ body: (Line) throws -> Void
     ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: true)
-        let deadline = dialogue.connection.expectAnswer(within: Self.answerLimit)
-        defer { deadline.cancel() }
-        try await dialogue.send(request)
+        let reply = try await dialogue.changes(request, body)
+        await dialogue.connection.close()
+        return reply
+    }
+
+    /// The changes that several requests for history ask for, one request after the other.
+    ///
+    /// - Parameters:
+    ///   - requests: some like those of ``changes(_:_:)``.
+    ///   - body: called with each change as it comes.
+    /// - Returns: the reply that ends the last list, or the first refusal; nil if nothing was asked.
+    /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
+    public func changes(
+        _ requests: [Request],
+        _ body: (Line) throws -> Void
+    ) async throws -> Line? {
+        let dialogue = try await self.dialogue(isReading: true)
+        var reply: Line?
+        for request in requests where reply?.isOK ?? true {
+            reply = try await dialogue.changes(request, body)
+        }
+        await dialogue.connection.close()
+        return reply
+    }
+
+    /// An outline of the changes between two places, the oldest first: which states were entered, and when.
+    ///
+    /// - Parameters:
+    ///   - after: only the changes after this one, or made at this time or later.
+    ///   - before: only the changes before this one, or made before this time.
+    ///   - body: called with a few thousand changes at a time.
+    /// - Returns: the daemon's last word: a refusal, or a reply that has no more. A daemon that knows no outlines
+    ///   refuses them as ``ErrorCode/badRequest``.
+    /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
+    public func outline(
+        after: HistoryPlace? = nil,
+        before: HistoryPlace? = nil,
+        _ body: (TransitionOutline) throws -> Void
+    ) async throws -> Line {
+        let dialogue = try await self.dialogue(isReading: true)
+        var after = after
         while true {
-            let line = try await dialogue.next()
-            deadline.cancel()
-            guard line.kind != .reply else {
-                await dialogue.connection.close()
-                return line
+            var last: String?
+            let request = Request.outline(
+                after: after,
+                before: before,
+                limit: RequestLimits.historyChanges
+            )
+            let reply = try await dialogue.answer(to: request) { line in
+                guard let outline = TransitionOutline(line) else { return }
+                last = line.cursor
+                try body(outline)
             }
+            guard reply.isOK == true, reply.hasMore, let last else {
+                await dialogue.connection.close()
+                return reply
+            }
+            after = .cursor(last)
+        }
+    }
+}
+
+extension Dialogue {
+    /// Asks for changes, and has `body` called with each.
+    fileprivate func changes(
+        _ request: Request,
+        _ body: (Line) throws -> Void
+    ) async throws -> Line {
+        try await self.answer(to: request) { line in
             if line.kind == .change { try body(line) }
+        }
+    }
+
+    /// Sends a request, and has `body` called with each line that comes before the reply.
+    fileprivate func answer(
+        to request: Request,
+        _ body: (Line) throws -> Void
+    ) async throws -> Line {
+        let deadline = self.connection.expectAnswer(within: Client.answerLimit)
+        defer { deadline.cancel() }
+        try await self.send(request)
+        while true {
+            let line = try await self.next()
+            deadline.cancel()
+            guard line.kind != .reply else { return line }
+            try body(line)
         }
     }
 }

@@ -342,6 +342,15 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         self.read(done) { try $0.find(query) }
     }
 
+    /// Reads an outline of the first few transitions between a query's ends; see `TransitionHistory`.
+    public func outline(
+        _ query: TransitionQuery,
+        limit: Int,
+        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
+    ) {
+        self.read(done) { try $0.outline(after: query.after, before: query.before, limit: limit) }
+    }
+
     /// Finds the first transition from a time on; see `TransitionHistory`.
     public func locate(
         _ time: WallTime,

@@ -12,4 +12,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case requiredGuards
     /// `comm` and `unit` of who asked for a change, which `by` of `history` may name.
     case programs
+    /// `outline` of `history`.
+    case historyOutline
 }

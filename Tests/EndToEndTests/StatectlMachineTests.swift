@@ -33,8 +33,10 @@ struct StatectlMachineTests {
             #expect(
                 odd
                     == (format == "dot"
-                        ? [#"s1 [label="dim", penwidth=3];"#]
-                        : ["classDef present stroke-width:4px", "class s1 present"])
+                        ? [
+                            ##"s1 [label="dim", penwidth=3, style="rounded,filled", fillcolor="#FFE9A8"];"##
+                        ]
+                        : ["classDef present stroke-width:4px,fill:#FFE9A8", "class s1 present"])
             )
         }
     }
@@ -44,7 +46,9 @@ struct StatectlMachineTests {
             let drawn = try await daemon.statectl("graph")
             #expect(drawn.status == .exited(0), "\(drawn.errors)")
             #expect(
-                drawn.output.hasPrefix("ready  (present; start)\n  value: boolean\n  set → any\n")
+                drawn.output.hasPrefix(
+                    "● ready (present; start)\n    value: boolean\n    set → any\n"
+                )
             )
         }
     }

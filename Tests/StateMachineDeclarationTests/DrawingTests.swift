@@ -34,7 +34,7 @@ import Testing
                   note: string?
                   enter: /bin/light {level}
                   look: stay
-                  press, after 1h, set → off-now
+                  press, ◷ after 1h, set → off-now
 
                 broken  (final)
                   set → any
@@ -53,9 +53,9 @@ import Testing
                     [*] --> s0
                     s0 --> s1 : press
                     s0 --> s0 : set
-                    s1 --> s0 : press, after 1h, set
+                    s1 --> s0 : press, ◷ after 1h, set
                     s2 --> [*]
-                    classDef present stroke-width:4px
+                    classDef present stroke-width:4px,fill:#FFE9A8
                     class s1 present
                 """
         )
@@ -75,8 +75,8 @@ import Testing
                     s1 [label="burning"];
                     s2 [label="broken", peripheries=2];
                     s0 -> s1 [label="press"];
-                    s0 -> s0 [label="set", style=dashed];
-                    s1 -> s0 [label="press\nafter 1h\nset"];
+                    s0 -> s0 [label="set", color=gray50];
+                    s1 -> s0 [label="press\n◷ after 1h\nset"];
                 }
                 """#
         )
@@ -106,12 +106,16 @@ import Testing
                   p: x|y
                   runs a command
                   look: stay
-                  go, after 1min30s, done → idle
+                  go, ◷ after 1min30s, done → idle
                   back → a"b
                   set → any
                 """#
         )
-        #expect(drawing.text(as: .dot).contains(#"s1 [label="a\"b", peripheries=2, penwidth=3];"#))
+        #expect(
+            drawing.text(as: .dot).contains(
+                ##"s1 [label="a\"b", peripheries=2, penwidth=3, style="rounded,filled", fillcolor="#FFE9A8"];"##
+            )
+        )
         #expect(drawing.text(as: .mermaid).contains(#"state "a_b" as s1"#))
         #expect(Drawing(description: ["states": []]) == nil)
     }
@@ -138,6 +142,55 @@ import Testing
             ]
         )
         #expect(described?.text(as: .dot) == Drawing(machine).text(as: .dot))
+    }
+
+    @Test func asADiagram() throws {
+        var drawing = Drawing(try declaration(Self.text), present: "burning")
+        drawing.note(["off-now": .held, "burning": .guarded])
+        drawing.note([
+            DrawingWay(from: "off-now", to: "burning"): (12, "3 min"),
+            DrawingWay(from: "broken", to: "burning"): (1, nil),
+            DrawingWay(from: "off-now", to: "gone"): (7, "1 s"),
+        ])
+        func text(_ width: Int?) -> String? {
+            Diagram(drawing, width: width)?.rows.map { row in
+                row.map(\.text).joined().replacing(#/ +$/#, with: "")
+            }
+            .joined(separator: "\n")
+        }
+        #expect(
+            text(nil) == """
+                ○ off-now (start; held; in all) ◀─────────────┐
+                    look: ignore                              │
+                    press → burning  12 ×, 3 min ─────────────┼─┐
+                    set ↺  never                              │ │
+                ● burning (present; guarded; in all) ◀────────┼─┤
+                    level: low|high = low                     │ │
+                    note: string?                             │ │
+                    enter: /bin/light {level}                 │ │
+                    look: stay                                │ │
+                    press, ◷ after 1h, set → off-now  never ╌╌┘ │
+                ○ broken (final)                                │
+                    set → burning  1 × ─────────────────────────┘
+                    set → any
+                """
+        )
+        // Where there is less room the lanes alone say where it leads.
+        #expect(text(48)?.contains("    press  12 ×, 3 min ───") == true)
+        // No row is wider than the terminal.
+        let rows = try #require(text(40)).split(separator: "\n")
+        #expect(rows.allSatisfy { $0.count <= 40 }, "\(rows)")
+        #expect(text(18) == nil)
+        #expect(drawing.text(as: .dot).contains(#"[label="press\n12 ×, 3 min", penwidth=2]"#))
+        #expect(
+            drawing.text(as: .dot).contains(#"[label="set\nnever", color=gray50, style=dashed]"#)
+        )
+        #expect(
+            drawing.text(as: .dot).contains(##"s0 [label="off-now\n⊘ held", color="#D55E00"]"##)
+        )
+        #expect(drawing.text(as: .mermaid).contains("s0 --> s1 : press (12 ×, 3 min)"))
+        #expect(drawing.text(as: .mermaid).contains("class s0 held"))
+        #expect(drawing.text(as: .text).contains("press → burning  (12 ×, 3 min)"))
     }
 
     @Test func theSchemaKnowsEveryKey() throws {

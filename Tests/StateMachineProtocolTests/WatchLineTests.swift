@@ -8,7 +8,9 @@ struct WatchLineTests {
 
     @Test("is what the examples show, byte for byte")
     func isWhatTheExamplesShow() throws {
-        try Fixture.watches.expect(self.states() + self.changes() + self.signs() + self.farewells())
+        try Fixture.watches.expect(
+            self.states() + self.changes() + self.signs() + self.outlines() + self.farewells()
+        )
     }
 
     @Test("about a change is the same for all watches between its head and its tail")
@@ -34,6 +36,45 @@ struct WatchLineTests {
         #expect(replayed == bytes(ChangeLine.replayTail))
         let newest = ChangeLine.tail(skipped: .max, isReplayed: true)
         #expect(newest == Array(",\"skipped\":18446744073709551615,\"replay\":true}\n".utf8))
+    }
+
+    @Test("about an outline is read as it was written")
+    func readsOutlines() throws {
+        for bytes in try self.outlines() {
+            let outline = try #require(Line(bytes.dropLast()).flatMap { TransitionOutline($0) })
+            #expect(
+                ServerLine.outline(
+                    id: Line(bytes.dropLast())?.id,
+                    outline,
+                    in: try #require(Epoch("7f3a9c"))
+                ) == bytes
+            )
+        }
+        let wrong =
+            #"{"type":"outline","seq":1,"at":"2026-11-20T21:55:45.120007Z","states":["a"],"changes":"#
+        for changes in ["[1,0]", "[0]", "[0,true]", "{}"] {
+            let line = try #require(Line(Array("\(wrong)\(changes)}".utf8)))
+            #expect(TransitionOutline(line) == nil)
+        }
+    }
+
+    private func outlines() throws -> [[UInt8]] {
+        let at = try #require(WallTime(rfc3339: "2026-11-20T21:55:45.120007Z"))
+        func later(_ microseconds: Int64) -> WallTime {
+            WallTime(microseconds: at.microseconds + microseconds)
+        }
+        var one = TransitionOutline(from: 42)
+        one.append("ready", at: at, isSameStay: false)
+        one.append("dataRetrieval", at: later(1_000_000), isSameStay: false)
+        var other = TransitionOutline(from: 7)
+        other.append("a \"b\"", at: at, isSameStay: true)
+        other.append("a \"b\"", at: later(250), isSameStay: false)
+        other.append("a \"b\"", at: later(245), isSameStay: true)
+        let epoch = try #require(Epoch("7f3a9c"))
+        return [
+            ServerLine.outline(id: .integer(12), one, in: epoch),
+            ServerLine.outline(id: nil, other, in: epoch),
+        ]
     }
 
     private func states() throws -> [[UInt8]] {

@@ -167,6 +167,7 @@ package struct JSONLine: @unchecked Sendable, CustomStringConvertible {
     package func string(_ key: String) -> String? { self.object[key] as? String }
     package func int(_ key: String) -> Int? { self.object[key] as? Int }
     package func bool(_ key: String) -> Bool? { self.object[key] as? Bool }
+    package func integers(_ key: String) -> [Int]? { self.object[key] as? [Int] }
     package func strings(_ key: String) -> [String]? { self.object[key] as? [String] }
     package func item(_ key: String) -> JSONLine? {
         (self.object[key] as? [String: Any]).map { JSONLine($0) }

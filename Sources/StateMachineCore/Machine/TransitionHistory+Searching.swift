@@ -15,6 +15,20 @@ extension TransitionHistory {
         }
     }
 
+    /// Reads an outline of the first few transitions between a query's ends: of what ``find(_:done:)`` brings.
+    public func outline(
+        _ query: TransitionQuery,
+        limit: Int,
+        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
+    ) {
+        let span = query.before - query.after > UInt64(limit) ? UInt64(limit) + 1 : .max
+        let before = span == .max ? query.before : query.after + span
+        let plain = TransitionQuery(after: query.after, before: before)
+        self.find(plain) { result in
+            done(result.map { TransitionOutline($0, of: plain) })
+        }
+    }
+
     /// Reads what follows `seq`: once, or up to a transition.
     private func collect(
         _ earlier: [RecordedTransition],

@@ -54,6 +54,22 @@ public protocol TransitionHistory<State>: WriteAheadLog {
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     )
 
+    /// Reads an outline of the first few transitions between a query's ends, the oldest first and without a gap among
+    /// them.
+    ///
+    /// What else the query says is of no account. A history that need not read whole transitions for that has this;
+    /// else ``find(_:done:)`` is asked.
+    ///
+    /// - Parameters:
+    ///   - query: its `before` is at most one past the newest transition.
+    ///   - limit: how many at most.
+    ///   - done: called once, from anywhere, and may take its time.
+    func outline(
+        _ query: TransitionQuery,
+        limit: Int,
+        done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
+    )
+
     /// Makes all that was committed as safe as can be, and notes that nothing is under way: the
     /// daemon is going down.
     ///

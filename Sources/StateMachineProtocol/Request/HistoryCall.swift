@@ -16,6 +16,8 @@ package struct HistoryCall: Hashable, Sendable {
     package var by: Actor?
     /// Only changes in whose cause this text is.
     package var cause: String?
+    /// Whether an outline of the changes is wanted, and not they themselves.
+    package var isOutline = false
 
     /// Who asked for a change.
     package enum Actor: Hashable, Sendable {
@@ -31,7 +33,7 @@ package struct HistoryCall: Hashable, Sendable {
     /// Whether it asks for more than what follows a cursor.
     package var isSearch: Bool {
         self.order == .newest || self.after != nil || self.before != nil || self.by != nil
-            || self.cause != nil
+            || self.cause != nil || self.isOutline
     }
 }
 
@@ -59,7 +61,22 @@ extension HistoryCall {
             after: after,
             before: try keys.place(.before),
             by: try keys.actor(.by),
-            cause: try keys.text(.cause)
+            cause: try keys.text(.cause),
+            isOutline: try keys.bool(.outline) ?? false
+        )
+        try self.checkOutline()
+    }
+
+    /// An outline has all changes in it, in their order.
+    private func checkOutline() throws(WireError) {
+        let others: [(RequestKey, Bool)] = [
+            (.only, self.only != nil), (.order, self.order == .newest), (.by, self.by != nil),
+            (.cause, self.cause != nil),
+        ]
+        guard self.isOutline, let other = others.first(where: \.1)?.0 else { return }
+        throw WireError(
+            .badRequest,
+            "an outline is of all changes, the oldest first; leave \(other.rawValue) out"
         )
     }
 
@@ -76,5 +93,6 @@ extension HistoryCall {
         case nil: break
         }
         members.add(.cause, self.cause)
+        if self.isOutline { members.add(.outline, .bool(true)) }
     }
 }

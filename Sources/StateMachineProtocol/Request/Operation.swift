@@ -31,7 +31,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         case .release: [.hold, .required]
         case .guard: [.before, .timeoutMs, .onTimeout, .why, .required]
         case .vote: [.ask, .allow, .why]
-        case .history: [.since, .limit, .only, .order, .after, .before, .by, .cause]
+        case .history: [.since, .limit, .only, .order, .after, .before, .by, .cause, .outline]
         }
     }
 
@@ -65,6 +65,6 @@ package enum RequestKey: String, Sendable {
     case until, fail, timeoutMs
     case before, maxMs, onTimeout, why
     case hold, ask, allow, limit
-    case order, after, by
+    case order, after, by, outline
     case required
 }

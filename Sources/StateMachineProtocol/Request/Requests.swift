@@ -195,6 +195,23 @@ extension Request {
         )
     }
 
+    /// Asks for an outline of the changes that the daemon still has: which states were entered, and when.
+    ///
+    /// - Parameters:
+    ///   - after: only those after this change, or made at this time or later.
+    ///   - before: only those before this change, or made before this time.
+    ///   - limit: at most so many; the daemon has a limit of its own.
+    /// - Returns: the request.
+    public static func outline(
+        after: HistoryPlace? = nil,
+        before: HistoryPlace? = nil,
+        limit: UInt64? = nil
+    ) -> Request {
+        Request(
+            .history(HistoryCall(limit: limit, after: after, before: before, isOutline: true))
+        )
+    }
+
     /// What a hold does with a set that it matches.
     public enum HoldMode: String, CaseIterable, Hashable, Sendable {
         /// Refuses it.

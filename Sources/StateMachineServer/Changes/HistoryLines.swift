@@ -11,6 +11,8 @@ struct HistoryLines: Sendable {
     private(set) var hasGap = false
     /// Whether a change that is wanted follows that was not asked for.
     private(set) var hasMore = false
+    /// How many changes the lines tell of.
+    private(set) var changes = 0
 
     /// What a reader wants of old changes.
     struct Wish: Sendable {
@@ -60,6 +62,16 @@ struct HistoryLines: Sendable {
         }
     }
 
+    /// An outline, all of it in one line.
+    init(_ outline: TransitionOutline, id: RequestID?, in epoch: Epoch) {
+        self.examined = outline.examined
+        self.hasGap = outline.hasGap
+        guard !outline.entries.isEmpty else { return }
+        self.bytes = ServerLine.outline(id: id, outline, in: epoch)
+        self.lines = [(outline.examined, self.bytes.count)]
+        self.changes = outline.entries.count
+    }
+
     /// None yet; `seq` was looked at before.
     init(upTo seq: UInt64) { self.examined = seq }
 
@@ -71,6 +83,7 @@ struct HistoryLines: Sendable {
             .dropLast(ChangeLine.tail.utf8CodeUnitCount)
         self.bytes += ChangeLine.tail(skipped: skipped, isReplayed: true)
         self.lines.append((seq, self.bytes.count - start))
+        self.changes += 1
     }
 
     mutating func looked(at seq: UInt64) { self.examined = seq }

@@ -83,6 +83,24 @@ final class Past: @unchecked Sendable {
         )
     }
 
+    /// Reads an outline of the first few changes between a query's ends, as ``read(after:for:making:done:)`` reads.
+    func outline<Wanted: Sendable>(
+        _ query: TransitionQuery,
+        limit: Int,
+        for uid: UInt32,
+        making make: @escaping @Sendable (TransitionOutline) -> Wanted,
+        done: @escaping @Sendable (HistoryChunk<Wanted>) -> Void
+    ) {
+        self.ask(
+            at: query.after,
+            for: uid,
+            { [history] done in history.outline(query, limit: limit, done: done) },
+            making: { .found(make($0), first: $0.first) },
+            failing: { .unreadable($0) },
+            done: done
+        )
+    }
+
     /// Looks up the first change that was made at a time or later, one past `newest` if none was.
     func locate(
         _ time: WallTime,

@@ -157,6 +157,24 @@ struct ChangeWriter {
         )
     }
 
+    /// Has an outline of the next few changes between a query's ends made, and has `arrived` told of it and whether it
+    /// can be written now.
+    func outline(
+        _ past: Past,
+        _ query: TransitionQuery,
+        limit: Int,
+        id: RequestID?,
+        arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
+    ) {
+        past.outline(
+            query,
+            limit: limit,
+            for: self.peer.uid,
+            making: { HistoryLines($0, id: id, in: past.epoch) },
+            done: self.handing(to: arrived)
+        )
+    }
+
     /// Has a time looked up, and has `arrived` told which change is the first from then on.
     func locate(
         _ past: Past,

@@ -47,6 +47,8 @@ final class HistoryRun {
         let isNeeded: Bool
         /// Whether the newest comes first: what is to be shown ends at `end` then, and that moves.
         let isNewestFirst: Bool
+        /// Whether an outline is wanted.
+        let isOutline: Bool
         let filter: ChangeFilter
         /// The times between which it looks, until it is known which changes these are.
         fileprivate var times: (after: WallTime?, before: WallTime?)
@@ -56,6 +58,7 @@ final class HistoryRun {
         init(_ call: HistoryCall) {
             self.isNeeded = call.isSearch
             self.isNewestFirst = call.order == .newest
+            self.isOutline = call.isOutline
             self.filter = ChangeFilter(call)
             self.times = (call.after?.time, call.before?.time)
         }
@@ -142,6 +145,16 @@ final class HistoryRun {
             return false
         case .none: return false
         }
+    }
+
+    /// The same of a piece, of which one line may tell of several changes.
+    func sent(_ sent: ChangeWriter.Sent, _ piece: HistoryLines) -> Bool {
+        guard self.search.isOutline, case .some = sent else {
+            return self.sent(sent, upTo: piece.examined, count: piece.changes)
+        }
+        // What the socket did not take of the one line follows by itself.
+        _ = self.sent(.all, upTo: piece.examined, count: piece.changes)
+        return false
     }
 
     private func looked(at seq: UInt64) {

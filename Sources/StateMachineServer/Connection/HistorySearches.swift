@@ -6,6 +6,11 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 struct HistorySearches {
+    /// Changes in one line of an outline.
+    ///
+    /// 4096: a few milliseconds of reading, for which the next reader waits, and some 40 KiB.
+    private static let outlined: UInt64 = 4096
+
     private let changes: ChangeWriter
     private let server: StateServer
     private let turn: Turn
@@ -49,6 +54,12 @@ struct HistorySearches {
         }
         switch run.past.next() {
         case .wait: return false
+        case .ask where run.search.isOutline:
+            let limit = Int(min(run.left, Self.outlined))
+            self.changes.outline(past, run.query, limit: limit, id: run.id) { finding, canWrite in
+                run.past.arrived(finding, canWrite: canWrite)
+            }
+            return false
         case .ask:
             let wish = HistoryLines.Wish(
                 head: Array(run.head.bytes),
@@ -68,7 +79,7 @@ struct HistorySearches {
 
     private func write(_ piece: HistoryLines, of run: HistoryRun) -> Bool {
         if piece.hasGap { run.misses() }
-        return run.sent(self.changes.write(piece), upTo: piece.examined, count: piece.lines.count)
+        return run.sent(self.changes.write(piece), piece)
     }
 
     // MARK: - From the ring
@@ -90,7 +101,11 @@ struct HistorySearches {
                 return true
             }
         }
-        return self.write(self.piece(for: run), of: run)
+        let piece =
+            run.search.isOutline
+            ? HistoryLines(self.outline(for: run), id: run.id, in: self.server.epoch)
+            : self.piece(for: run)
+        return self.write(piece, of: run)
     }
 
     /// The first change that was made at a time or later; one past `end` if none was.
@@ -105,6 +120,23 @@ struct HistorySearches {
             }
         }
         return first
+    }
+
+    /// An outline of the next few changes.
+    private func outline(for run: HistoryRun) -> TransitionOutline {
+        let first = run.cursor + 1
+        var outline = TransitionOutline(from: first)
+        // 256, as everywhere.
+        let end = min(run.end, run.cursor + min(run.left, 256))
+        for seq in first...end {
+            let entered = self.server.ring[seq].entered
+            outline.append(
+                entered.state.name,
+                at: entered.at,
+                isSameStay: entered.stay.map { $0.seq != seq } ?? false
+            )
+        }
+        return outline
     }
 
     /// The next few changes that are looked at.

@@ -17,8 +17,13 @@ struct GraphCommand: AsyncParsableCommand {
             "Draw the daemon's machine, with the present state marked, or one that a file declares.",
         discussion: """
             As text, for Mermaid (which many pages show as a picture), for Graphviz, or as a picture \
-            by Graphviz (svg, for which dot of the package graphviz is run). Exit codes: 0 drawn, 1 not, \
-            78 the file has errors.
+            by Graphviz (svg, for which dot of the package graphviz is run). Text is a drawing where a machine has at \
+            most twelve states and the terminal has room, else a list; ● is the present state, ◷ what time does, ↺ what \
+            leads back. Of a daemon's machine it is told which states are held or guarded.
+
+            With --counts each arrow says how often that way was taken, of the changes that are kept, and the median of the \
+            stays that ended so; a way that was never taken is dashed. A state that a file has renamed since then has its \
+            old changes under its old name, and they are not counted. Exit codes: 0 drawn, 1 not, 78 the file has errors.
             """
     )
 
@@ -33,7 +38,25 @@ struct GraphCommand: AsyncParsableCommand {
     @Option(help: "How it is drawn.")
     var format = Format.text
 
+    @Flag(help: "Say how often each way was taken, and how long the stay before it was.")
+    var counts = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --counts only the changes from then on, as of history.",
+            valueName: "when"
+        )
+    )
+    var since: String?
+
     func validate() throws {
+        guard self.file == nil || !self.counts else {
+            throw ValidationError("--counts is about a daemon's past; leave the file out")
+        }
+        guard self.since == nil || self.counts else {
+            throw ValidationError("--since goes with --counts")
+        }
+        _ = try TypedPlace.place("--since", self.since, isUTC: self.options.utc)
         guard !self.options.json else {
             throw ValidationError("graph draws; the lines themselves: statectl --json describe")
         }
@@ -43,7 +66,9 @@ struct GraphCommand: AsyncParsableCommand {
         let drawing = try await self.drawing()
         let text =
             switch self.format {
-            case .text: drawing.text(as: .text)
+            case .text:
+                DiagramText(style: self.options.text.style, width: StandardOutput.columns)
+                    .text(drawing)
             case .mermaid: drawing.text(as: .mermaid)
             case .dot: drawing.text(as: .dot)
             case .svg: try await Graphviz.picture(of: drawing.text(as: .dot))
@@ -58,10 +83,18 @@ struct GraphCommand: AsyncParsableCommand {
         guard description.isOK == true else { try self.options.refuse(description) }
         let present = try await client.reply(to: .get)
         guard present.isOK == true else { try self.options.refuse(present) }
-        guard let drawing = Drawing(description: description.value, present: present.state?.name)
+        guard var drawing = Drawing(description: description.value, present: present.state?.name)
         else {
             StandardError.write("statectl: the daemon tells nothing of its states")
             throw ExitStatus.no
+        }
+        let stats = try await client.reply(to: .stats)
+        guard stats.isOK == true else { try self.options.refuse(stats) }
+        drawing.note(MachineBars.bars(stats, description))
+        if self.counts {
+            let place = try TypedPlace.place("--since", self.since, isUTC: self.options.utc)
+            let reading = PastReading(client: client, options: self.options, since: place)
+            drawing.note(try await reading.span().ways())
         }
         return drawing
     }

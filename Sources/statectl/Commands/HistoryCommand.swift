@@ -115,14 +115,7 @@ struct HistoryCommand: AsyncParsableCommand {
     }
 
     private func place(_ option: String, _ text: String?) throws -> HistoryPlace? {
-        guard let text else { return nil }
-        let reader = TypedPlace(now: .now, isUTC: self.options.utc)
-        guard let place = reader.place(text) else {
-            throw ValidationError(
-                "\(option) is no time and no change: \(text.quoted); write \(TypedPlace.example)"
-            )
-        }
-        return place
+        try TypedPlace.place(option, text, isUTC: self.options.utc)
     }
 }
 

@@ -28,14 +28,19 @@ struct ReplayCommand: ParsableCommand {
         let declaration = try DeclaredMachine.declaration(self.file)
         var count = 0
         var refused = 0
+        let progress = Progress("looking through")
+        defer { progress.end() }
         do {
             let recorded = try RecordedChanges(self.database)
+            let whole = try recorded.count()
             while case let changes = try recorded.next(), !changes.isEmpty {
                 // What all began with is no change.
                 for change in changes where change.old != nil {
                     count += 1
+                    progress.show(UInt64(count), of: whole)
                     guard let objection = declaration.objection(to: change) else { continue }
                     refused += 1
+                    progress.end()
                     try StandardOutput.write("\(Self.text(change)): \(objection.printable)")
                 }
             }
@@ -43,6 +48,7 @@ struct ReplayCommand: ParsableCommand {
             StandardError.write("statectl: \(error.sentence.printable)")
             throw ExitStatus.usage
         }
+        progress.end()
         let changes = "\(count) \(count == 1 ? "change" : "changes")"
         try StandardOutput.offer(
             refused == 0

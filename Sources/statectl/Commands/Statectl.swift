@@ -34,6 +34,7 @@ struct Statectl: AsyncParsableCommand {
             DescribeCommand.self,
             PingCommand.self,
             HistoryCommand.self,
+            TimelineCommand.self,
             StatsCommand.self,
             StatusCommand.self,
             MachinesCommand.self,
@@ -55,7 +56,7 @@ struct Statectl: AsyncParsableCommand {
         if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "stats, status, machines, hold, release, guard, check, try, graph, replay or schema"
+                + "timeline, stats, status, machines, hold, release, guard, check, try, graph, replay or schema"
         )
     }
 

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Glibc
 import StateMachineClient
 import StateMachineCore
@@ -13,6 +14,17 @@ struct TypedPlace {
     init(now: WallTime, isUTC: Bool) {
         self.now = now
         self.isUTC = isUTC
+    }
+
+    /// The place that an option names; nil if it was not given.
+    static func place(_ option: String, _ text: String?, isUTC: Bool) throws -> HistoryPlace? {
+        guard let text else { return nil }
+        guard let place = TypedPlace(now: .now, isUTC: isUTC).place(text) else {
+            throw ValidationError(
+                "\(option) is no time and no change: \(text.quoted); write \(self.example)"
+            )
+        }
+        return place
     }
 
     /// The place that a text names; nil if it names none.

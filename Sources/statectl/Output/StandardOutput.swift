@@ -22,6 +22,12 @@ enum StandardOutput {
         }
     }
 
+    /// Writes a text as it is, with all of it handed to the system on return.
+    static func pass(_ text: String) throws(OutputError) {
+        let code = Array(text.utf8).withUnsafeBytes { $0.write(to: STDOUT_FILENO) }
+        guard code == 0 else { throw code == EPIPE ? .readerGone : .failed(code) }
+    }
+
     /// Writes a line for whoever still reads; with nobody there it is not missed.
     static func offer(_ line: String) throws(OutputError) {
         do {
@@ -34,18 +40,22 @@ enum StandardOutput {
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// Columns of the terminal; nil if it is none, or does not say.
-    static var columns: Int? {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
-            return nil
-        }
-        return Int(size.ws_col)
-    }
+    static var columns: Int? { columnsOfTerminal(STDOUT_FILENO) }
+}
+
+/// Columns of the terminal behind a descriptor; nil if it is none, or does not say.
+private func columnsOfTerminal(_ descriptor: CInt) -> Int? {
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+    return Int(size.ws_col)
 }
 
 /// Standard error, for everything that is not what was asked for.
 enum StandardError {
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// Columns of the terminal; nil if it is none, or does not say.
+    static var columns: Int? { columnsOfTerminal(STDERR_FILENO) }
 
     static func write(_ line: String) {
         var bytes = Array(line.utf8)

@@ -9,6 +9,8 @@ enum Style {
         case label
         case aside
         case notice
+        /// What is looked for first.
+        case lit
     }
 
     func text(_ text: String, as role: Role) -> String {
@@ -25,6 +27,7 @@ enum Style {
         case .label: "36"
         case .aside: "2"
         case .notice: "33"
+        case .lit: "1;7"
         }
     }
 }

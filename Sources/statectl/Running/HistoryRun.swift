@@ -14,10 +14,21 @@ struct HistoryRun {
     /// Shows the changes, as many as wanted, and says what is missing.
     func show(_ count: ChangeCount, order: Request.HistoryOrder) async throws {
         var last: String?
+        var shown: UInt64 = 0
+        // On a terminal the changes themselves show how far it has come.
+        let progress = Progress(
+            "writing",
+            isShown: StandardError.isTerminal && !StandardOutput.isTerminal
+        )
+        defer { progress.end() }
+        let whole: UInt64? = if case .atMost(let most) = count { most } else { nil }
         let reply = try await self.changes(count, order: order) { line in
             last = line.cursor
             try self.print(line)
+            shown += 1
+            progress.show(shown, of: whole)
         }
+        progress.end()
         if last == nil, let name = self.search.by?.program {
             StandardError.write(
                 "statectl: no user is called \(name.quoted), and no command or unit of that name has made such a change"

@@ -75,6 +75,20 @@ final class RecordedChanges {
         }
     }
 
+    /// About how many there are: the numbers from the first to the last.
+    func count() throws(Unreadable) -> UInt64 {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        let sql =
+            "SELECT (SELECT min(seq) FROM change WHERE seq > 0), (SELECT max(seq) FROM change)"
+        // Each end is found by itself in the order of the rows.
+        guard sqlite3_prepare_v2(self.connection, sql, -1, &statement, nil) == SQLITE_OK,
+            sqlite3_step(statement) == SQLITE_ROW
+        else { throw self.unreadable }
+        let (first, last) = (sqlite3_column_int64(statement, 0), sqlite3_column_int64(statement, 1))
+        return UInt64(clamping: last - first + 1)
+    }
+
     private var unreadable: Unreadable {
         let reason = String(cString: sqlite3_errmsg(self.connection))
         return Unreadable(sentence: "\(self.path) is no history that can be read: \(reason)")

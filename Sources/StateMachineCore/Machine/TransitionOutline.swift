@@ -1,0 +1,98 @@
+/// Transitions that follow each other, as far as an outline has them: which states were entered, and when.
+public struct TransitionOutline: Hashable, Sendable {
+    /// One of them.
+    public struct Entry: Hashable, Sendable {
+        /// Which of ``TransitionOutline/names`` was entered; nil if the stay went on, as by an update.
+        public let state: Int?
+        /// When.
+        public let at: WallTime
+
+        /// A transition to the state of that place among the names.
+        public init(state: Int?, at: WallTime) {
+            self.state = state
+            self.at = at
+        }
+    }
+
+    /// The seq of the first; the others are one above the one before.
+    public let first: UInt64
+    /// The names of the states, each once.
+    public private(set) var names: [String] = []
+    /// The transitions in their order.
+    public private(set) var entries: [Entry] = []
+    /// The last transition that was looked at: the last of the entries, or, if nothing is left, the last that was
+    /// asked for.
+    public var examined: UInt64
+    /// Whether some are missing before the first.
+    public var hasGap = false
+
+    /// The names as their bytes are.
+    private var spellings: [[UInt8]] = []
+
+    /// None yet; the first to be added is `first`.
+    public init(from first: UInt64) {
+        self.first = first
+        self.examined = first == 0 ? 0 : first - 1
+    }
+
+    /// The same of states with those names.
+    package init(from first: UInt64, names: [String]) {
+        self.init(from: first)
+        self.names = names
+        self.spellings = names.map { Array($0.utf8) }
+    }
+
+    /// Adds the next one.
+    package mutating func append(_ entry: Entry) {
+        self.examined = self.first + UInt64(self.entries.count)
+        self.entries.append(entry)
+    }
+
+    /// Adds the next one.
+    ///
+    /// - Parameters:
+    ///   - name: the state that it led to.
+    ///   - at: when.
+    ///   - isSameStay: whether the state was not entered by it.
+    public mutating func append(_ name: String, at: WallTime, isSameStay: Bool) {
+        var name = name
+        name.withUTF8 { self.append($0, at: at, isSameStay: isSameStay) }
+    }
+
+    /// The same of a name in UTF-8.
+    public mutating func append(
+        _ name: UnsafeBufferPointer<UInt8>,
+        at: WallTime,
+        isSameStay: Bool
+    ) {
+        self.append(Entry(state: isSameStay ? nil : self.place(of: name), at: at))
+    }
+
+    /// Where a name stands; machines have few states, so that looking through them is fast.
+    private mutating func place(of name: UnsafeBufferPointer<UInt8>) -> Int {
+        for (place, spelling) in self.spellings.enumerated()
+        where spelling.count == name.count && spelling.elementsEqual(name) {
+            return place
+        }
+        self.spellings.append(Array(name))
+        self.names.append(String(decoding: name, as: UTF8.self))
+        return self.names.count - 1
+    }
+}
+
+extension TransitionOutline {
+    /// What a finding has of transitions that follow each other, from its first one on.
+    init(_ finding: TransitionFinding, of query: TransitionQuery) {
+        let first = finding.transitions.first?.seq ?? query.before
+        self.init(from: first)
+        for (transition, seq) in zip(finding.transitions, first...) where transition.seq == seq {
+            self.append(
+                transition.new.name,
+                at: transition.at,
+                isSameStay: transition.stay.map { $0 != seq } ?? false
+            )
+        }
+        if self.entries.isEmpty { self.examined = finding.examined }
+        self.hasGap = first > query.after + 1
+    }
+}

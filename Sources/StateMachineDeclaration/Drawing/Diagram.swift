@@ -1,0 +1,140 @@
+/// A machine as a drawing of lines and letters: the states below each other, and to the right of them a lane for each
+/// state that is led to, with an arrowhead at the state and a branch at everything that leads there.
+package struct Diagram: Sendable {
+    /// What a piece of a row is.
+    package enum Kind: Sendable {
+        case state
+        case present
+        case remark
+        case label
+        case lane
+    }
+
+    package typealias Piece = (text: String, kind: Kind)
+
+    /// Columns for text, without which a drawing is no use.
+    private static let leastText = 16
+    /// States beyond which lines are a thicket.
+    ///
+    /// 12: lanes of two columns each, beside names and events, are what a terminal of 80 has.
+    private static let mostStates = 12
+
+    /// The rows, each of pieces that follow each other.
+    package private(set) var rows: [[Piece]] = []
+
+    /// A row of text before lanes are drawn beside it.
+    private struct Entry {
+        var pieces: [Piece]
+        /// The state that is led to from here, and whether that has ever been done.
+        var target: (state: Int, isTaken: Bool)?
+        /// The state whose own row it is.
+        var state: Int?
+
+        var columns: Int { self.pieces.reduce(0) { $0 + $1.text.count } }
+    }
+
+    /// Nil if there are too many states, or too few columns.
+    ///
+    /// - Parameters:
+    ///   - drawing: the machine.
+    ///   - width: columns of the terminal; nil where a line has no end.
+    package init?(_ drawing: Drawing, width: Int?) {
+        guard drawing.states.count <= Self.mostStates else { return nil }
+        let named = Self.entries(drawing, namingTargets: true)
+        let lanes = Self.lanes(named)
+        let room = 2 * ((lanes.map(\.place).max() ?? -1) + 1) + 3
+        let isWide = named.allSatisfy { $0.columns + room <= width ?? .max }
+        var entries = isWide ? named : Self.entries(drawing, namingTargets: false)
+        let text = entries.map(\.columns).max() ?? 0
+        let limit = min(text, (width ?? .max) - room)
+        guard limit >= min(text, Self.leastText) else { return nil }
+        for index in entries.indices { entries[index].pieces.cut(to: limit) }
+        var canvas = DiagramCanvas(rows: entries.count, columns: room)
+        for lane in lanes { canvas.draw(lane) }
+        for (row, entry) in entries.enumerated() {
+            let filler = limit - entry.columns
+            let isReached = lanes.contains { $0.head == row }
+            let isLeaving = entry.target.map { $0.state != entry.state } ?? false
+            let start = canvas.start(
+                of: row,
+                filler: filler,
+                arrow: isReached ? "◀" : nil,
+                dash: isLeaving && canvas.hasBranch(row)
+                    ? (entry.target?.isTaken ?? true ? "─" : "╌") : nil
+            )
+            self.rows.append(entry.pieces + [(start + canvas.text(of: row), .lane)])
+        }
+    }
+
+    // MARK: - Rows
+
+    /// The rows of text; where there is room each way is told where it leads, beside the lane that shows it.
+    private static func entries(_ drawing: Drawing, namingTargets isNaming: Bool) -> [Entry] {
+        var entries: [Entry] = []
+        for (number, state) in drawing.states.enumerated() {
+            let isPresent = number == drawing.present
+            let remarks = drawing.remarks(number).joined(separator: "; ")
+            var pieces: [Piece] = [
+                (isPresent ? "● " : "○ ", isPresent ? .present : .lane),
+                (state.name, isPresent ? .present : .state),
+            ]
+            if !remarks.isEmpty { pieces.append((" (\(remarks))", .remark)) }
+            entries.append(Entry(pieces: pieces, state: number))
+            entries += state.lines.map { Entry(pieces: [("    \($0)", .remark)]) }
+            for arrow in state.arrows {
+                let isBack = arrow.to == number
+                let target = isNaming ? " → \(drawing.states[arrow.to].name)" : ""
+                let label = "    \(arrow.labels.joined(separator: ", "))\(isBack ? " ↺" : target)"
+                var pieces: [Piece] = [(label, .label)]
+                if let past = arrow.past { pieces.append(("  \(past.text)", .remark)) }
+                entries.append(
+                    Entry(
+                        pieces: pieces,
+                        target: isBack ? nil : (arrow.to, arrow.past?.count != 0)
+                    )
+                )
+            }
+            if state.isOpen { entries.append(Entry(pieces: [("    set → any", .label)])) }
+        }
+        return entries
+    }
+
+    // MARK: - Lanes
+
+    /// Those of all states that are led to; what is short is near to the text.
+    private static func lanes(_ entries: [Entry]) -> [DiagramLane] {
+        var branches: [Int: [DiagramLane.Branch]] = [:]
+        var heads: [Int: Int] = [:]
+        for (row, entry) in entries.enumerated() {
+            if let state = entry.state { heads[state] = row }
+            guard let target = entry.target else { continue }
+            branches[target.state, default: []].append((row, target.isTaken))
+        }
+        let lanes = branches.compactMap { state, branches in
+            heads[state].map { DiagramLane(head: $0, branches: branches) }
+        }
+        .sorted { ($0.rows.count, $0.head) < ($1.rows.count, $1.head) }
+        var placed: [DiagramLane] = []
+        for var lane in lanes {
+            let taken = Set(placed.filter { $0.rows.overlaps(lane.rows) }.map(\.place))
+            lane.place = (0...taken.count).first { !taken.contains($0) } ?? taken.count
+            placed.append(lane)
+        }
+        return placed
+    }
+}
+
+extension [Diagram.Piece] {
+    /// As much as so many columns take, with an ellipsis for the rest.
+    fileprivate mutating func cut(to width: Int) {
+        guard self.reduce(0, { $0 + $1.text.count }) > width else { return }
+        var room = width - 1
+        var cut: [Diagram.Piece] = []
+        for piece in self where room > 0 {
+            cut.append((String(piece.text.prefix(room)), piece.kind))
+            room -= piece.text.count
+        }
+        if let last = cut.popLast() { cut.append((last.text + "…", last.kind)) }
+        self = cut
+    }
+}

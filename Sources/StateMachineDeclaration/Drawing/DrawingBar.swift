@@ -1,0 +1,15 @@
+/// What keeps a state from being entered, or has a say before it is.
+package enum DrawingBar: String, Sendable {
+    /// Somebody holds it, and whoever enters it is denied, or waits.
+    case held
+    /// Somebody is asked first.
+    case guarded
+
+    /// Beside a name: one sign each.
+    var sign: String {
+        switch self {
+        case .held: "⊘"
+        case .guarded: "?"
+        }
+    }
+}

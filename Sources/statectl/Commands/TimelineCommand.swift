@@ -1,0 +1,142 @@
+import ArgumentParser
+import StateMachineClient
+import StateMachineCore
+import SystemPackage
+
+struct TimelineCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "timeline",
+        abstract: "Draw which states the machine was in, and for how long.",
+        usage: "statectl timeline [--since WHEN] [--until WHEN] [--svg FILE]",
+        discussion: """
+            A band for each state: the higher a block, the more of the time of its column was the state's. Below them \
+            the clock, and for each state its share of the time, how often it was entered, the median of its stays that are \
+            over and the longest; a stay that began before the span counts with its whole length. An update of fields begins \
+            no stay.
+
+            With --svg a picture, in which each band says who set the state and why where it is pointed at; FILE may be - \
+            for standard output. WHEN is as of history. With --json one object: from, until, changes, and in states for \
+            each state, ms, share, entered, medianMs and longestMs.
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @OptionGroup var machines: SeveralMachines
+
+    @Option(
+        help: ArgumentHelp(
+            "Begin then (default: with the oldest change that is kept).",
+            valueName: "when"
+        )
+    )
+    var since: String?
+
+    @Option(help: ArgumentHelp("End then (default: now).", valueName: "when"))
+    var until: String?
+
+    @Option(
+        help: ArgumentHelp("Write a picture there.", valueName: "file"),
+        completion: .file(extensions: ["svg"])
+    )
+    var svg: String?
+
+    func validate() throws {
+        guard self.svg == nil || !self.options.json else {
+            throw ValidationError("--svg and --json exclude each other; give one")
+        }
+        guard self.svg != "" else { throw ValidationError("--svg is empty; name the file") }
+        _ = try self.place("--since", self.since)
+        _ = try self.place("--until", self.until)
+    }
+
+    func run() async throws {
+        let targets = try self.machines.targets(self.options)
+        guard targets.count == 1 || self.svg == nil else {
+            throw ValidationError("--svg is about one machine; give --machine once")
+        }
+        try await targets.each { target in
+            let reading = PastReading(
+                client: try target.options.client,
+                options: target.options,
+                since: try self.place("--since", self.since),
+                until: try self.place("--until", self.until)
+            )
+            let span = try await reading.span()
+            if let file = self.svg {
+                try await self.draw(span, reading, to: file)
+            } else if self.options.json {
+                let object = span.object.description
+                try StandardOutput.offer(target.mark?.marked(json: object) ?? object)
+            } else {
+                try StandardOutput.offer(self.text(span, target))
+            }
+        }
+    }
+
+    private func text(_ span: PastSpan, _ target: MachineTarget) -> String {
+        var text = target.options.text
+        text.width = text.width.map { $0 - (target.mark?.columns ?? 0) }
+        let shown = TimelineText(text: text, isUTC: self.options.utc).text(span)
+        return target.mark.map { $0.marked(text: shown, text) + "\n" } ?? shown
+    }
+
+    private func draw(_ span: PastSpan, _ reading: PastReading, to file: String) async throws {
+        let marks = PictureMarks(span, columns: TimelinePicture.columns)
+        let description = try await reading.client.accepted(.describe)
+        let picture = TimelinePicture(
+            text: self.options.text,
+            isUTC: self.options.utc,
+            title: description["machine"]?.string,
+            changes: try await reading.changes(marks.stays.map { span.stays.seq(of: $0) })
+        )
+        let text = picture.text(span, marks)
+        guard file != "-" else { return try StandardOutput.offer(text) }
+        do {
+            let descriptor = try FileDescriptor.open(
+                FilePath(file),
+                .writeOnly,
+                options: [.create, .truncate, .closeOnExec],
+                permissions: [.ownerReadWrite, .groupRead, .otherRead]
+            )
+            _ = try descriptor.closeAfter { try descriptor.writeAll((text + "\n").utf8) }
+        } catch {
+            StandardError.write("statectl: cannot write \(file.printable): \(error)")
+            throw ExitStatus.no
+        }
+    }
+
+    private func place(_ option: String, _ text: String?) throws -> HistoryPlace? {
+        try TypedPlace.place(option, text, isUTC: self.options.utc)
+    }
+}
+
+extension PastSpan {
+    /// What the commands that show it as JSON show.
+    fileprivate var object: JSONValue {
+        func ms(_ microseconds: Int64) -> JSONValue { .integer(microseconds / 1000) }
+        return .object([
+            JSONMember("from", .string(WallTime(microseconds: self.start).rfc3339)),
+            JSONMember("until", .string(WallTime(microseconds: self.end).rfc3339)),
+            JSONMember("changes", .integer(self.stays.changes)),
+            JSONMember(
+                "states",
+                .array(
+                    self.summaries().map { row in
+                        .object([
+                            JSONMember("state", .string(row.name)),
+                            JSONMember("ms", ms(row.time)),
+                            JSONMember(
+                                "share",
+                                .number("\((row.share * 10_000).rounded() / 10_000)")
+                            ),
+                            JSONMember("entered", .integer(row.entered)),
+                            JSONMember("medianMs", row.median.map(ms) ?? .null),
+                            JSONMember("longestMs", ms(row.longest)),
+                        ])
+                    }
+                )
+            ),
+        ])
+    }
+}

@@ -1,0 +1,47 @@
+import StateMachineCore
+
+/// A line on a terminal that tells how far something has come that takes longer than a second.
+///
+/// It stands on standard error, where nothing is to be read by a program, and goes when the work is done. Belongs to
+/// one task.
+final class Progress {
+    /// How long nothing is said, and how often it is said anew after that.
+    private static let pause = (first: Duration.seconds(1), next: Duration.milliseconds(100))
+    /// Changes between two looks at the clock, which costs more than many changes.
+    private static let look: UInt64 = 256
+
+    private let what: String
+    private let isShown: Bool
+    private var next: ContinuousClock.Instant
+    private var looked: UInt64 = 0
+    private var isWritten = false
+
+    /// - Parameters:
+    ///   - what: what is done: `reading the past`.
+    ///   - isShown: whether anybody sees it.
+    init(_ what: String, isShown: Bool = StandardError.isTerminal) {
+        self.what = what
+        self.isShown = isShown
+        self.next = .now.advanced(by: Self.pause.first)
+    }
+
+    /// Says how many changes have been dealt with, of how many if that is known.
+    func show(_ count: UInt64, of whole: UInt64? = nil) {
+        guard self.isShown, count >= self.looked + Self.look else { return }
+        self.looked = count
+        guard ContinuousClock.now >= self.next else { return }
+        self.next = .now.advanced(by: Self.pause.next)
+        var text = "\(self.what): \(count) changes"
+        if let whole, whole > 0 { text += ", \(min(100, count * 100 / whole)) %" }
+        let room = StandardError.columns.map { $0 - 1 } ?? 79
+        StandardError.pass(Array("\r\u{1B}[K\(StyledText(text).cut(to: room).text(.plain))".utf8))
+        self.isWritten = true
+    }
+
+    /// Takes the line away.
+    func end() {
+        guard self.isWritten else { return }
+        self.isWritten = false
+        StandardError.pass(Array("\r\u{1B}[K".utf8))
+    }
+}

@@ -1,0 +1,168 @@
+import StateMachineClient
+import StateMachineCore
+
+/// Asks a daemon for the stays of a span of the past.
+struct PastReading {
+    let client: Client
+    let options: SharedOptions
+    /// Where the span begins; nil: with the oldest change that is kept.
+    var since: HistoryPlace?
+    /// Where it ends; nil: now.
+    var until: HistoryPlace?
+
+    /// The span.
+    ///
+    /// - Throws: a refusal, or ``ClientError``.
+    func span() async throws -> PastSpan {
+        let present = try await self.client.accepted(.get)
+        var stays = PastStays()
+        let start = try await self.start()
+        let end = try await self.until.asyncMap { try await self.moment(of: $0) }
+        if let earlier = start.earlier, let state = earlier.state?.name {
+            let place = stays.place(of: state)
+            let began = try await self.beginning(of: earlier)
+            stays.enter(place, at: began.at, seq: began.seq)
+        }
+        let hasEarlier = !stays.isEmpty
+        let oldest = hasEarlier ? nil : try await self.oldest()
+        try await self.read(into: &stays, upTo: present.seq ?? 0)
+        if stays.isEmpty, let state = present.state?.name, let at = present.at,
+            at.microseconds < end ?? .max
+        {
+            // Nothing has changed yet.
+            let place = stays.place(of: state)
+            stays.enter(place, at: at.microseconds, seq: present.seq ?? 0)
+        }
+        // Of a clock that was set back the last change may be in the future.
+        let last = end ?? max(WallTime.now.microseconds, stays.starts.last ?? .min)
+        let first = start.at ?? stays.starts.first ?? last
+        return PastSpan(
+            start: min(first, last),
+            end: last,
+            stays: stays,
+            hasEarlier: hasEarlier,
+            origin: oldest.flatMap { $0.stay == nil ? $0.from : $0.state }?.name
+        )
+    }
+
+    /// When the span begins, if that is said, and the last change before it.
+    private func start() async throws -> (at: Int64?, earlier: Line?) {
+        guard let since = self.since else { return (nil, nil) }
+        switch since {
+        case .time(let time):
+            return (time.microseconds, try await self.newest(before: since))
+        case .seq, .cursor:
+            // That change itself is what the span begins with.
+            let change = try await self.change(at: since)
+            return (change?.at?.microseconds, change)
+        }
+    }
+
+    /// When the stay began that a change has led to, or gone on with.
+    private func beginning(of change: Line) async throws -> (at: Int64, seq: UInt64) {
+        let seq = change.seq ?? 0
+        let own = (change.at?.microseconds ?? 0, seq)
+        guard let stay = change.stay, stay < seq else { return own }
+        let first = try await self.change(at: .seq(stay))
+        return first.flatMap { line in line.at.map { ($0.microseconds, stay) } } ?? own
+    }
+
+    private func read(into stays: inout PastStays, upTo newest: UInt64) async throws {
+        let progress = Progress("reading the past")
+        defer { progress.end() }
+        var first: UInt64?
+        let reply = try await self.client.outline(after: self.since, before: self.until) {
+            outline in
+            if first == nil {
+                first = outline.first
+                stays.reserve(Int(clamping: max(newest, outline.first) - outline.first + 1))
+            }
+            stays.take(outline)
+            let whole = max(newest, outline.examined) - (first ?? 0) + 1
+            progress.show(stays.changes, of: whole)
+        }
+        guard reply.isOK == true else {
+            if reply.error == .badRequest, !reply.known.isEmpty, !reply.known.contains("outline") {
+                StandardError.write(
+                    "statectl: the daemon is older than this statectl, and knows no outlines; restart it"
+                )
+                throw ExitStatus.no
+            }
+            try self.options.refuse(reply)
+        }
+    }
+
+    // MARK: - Single changes
+
+    /// Changes that are between those that are wanted, and read with them: less than what another request costs.
+    private static let between: UInt64 = 32
+
+    /// The changes of those numbers, which ascend, as far as they are kept.
+    func changes(_ seqs: [UInt64]) async throws -> [UInt64: Line] {
+        let wanted = Set(seqs)
+        var ranges: [ClosedRange<UInt64>] = []
+        for seq in seqs {
+            if let last = ranges.last, seq <= last.upperBound + Self.between,
+                seq - last.lowerBound < RequestLimits.historyChanges
+            {
+                ranges[ranges.count - 1] = last.lowerBound...max(seq, last.upperBound)
+            } else {
+                ranges.append(seq...seq)
+            }
+        }
+        let requests = ranges.map { range in
+            Request.history(
+                limit: RequestLimits.historyChanges,
+                after: .seq(max(range.lowerBound, 1) - 1),
+                before: .seq(range.upperBound + 1)
+            )
+        }
+        var found: [UInt64: Line] = [:]
+        let reply = try await self.client.changes(requests) { line in
+            if let seq = line.seq, wanted.contains(seq) { found[seq] = line }
+        }
+        if let reply, reply.isOK != true { try self.options.refuse(reply) }
+        return found
+    }
+
+    /// When a change was made, or a time.
+    private func moment(of place: HistoryPlace) async throws -> Int64? {
+        if case .time(let time) = place { return time.microseconds }
+        return try await self.change(at: place)?.at?.microseconds
+    }
+
+    private func oldest() async throws -> Line? {
+        try await self.first(.history(limit: 1, after: self.since, before: self.until))
+    }
+
+    private func newest(before place: HistoryPlace) async throws -> Line? {
+        try await self.first(.history(limit: 1, order: .newest, before: place))
+    }
+
+    /// The change of that number; nil if it is not kept.
+    private func change(at place: HistoryPlace) async throws -> Line? {
+        switch place {
+        case .time: nil
+        case .seq(let seq):
+            try await self.newest(before: .seq(seq + 1)).flatMap { $0.seq == seq ? $0 : nil }
+        case .cursor(let text):
+            try await self.change(at: .seq(Cursor(text)?.seq ?? 0))
+        }
+    }
+
+    private func first(_ request: Request) async throws -> Line? {
+        var found: Line?
+        let reply = try await self.client.changes(request) { found = $0 }
+        guard reply.isOK == true else { try self.options.refuse(reply) }
+        return found
+    }
+}
+
+extension Optional {
+    fileprivate func asyncMap<Mapped>(
+        _ transform: (Wrapped) async throws -> Mapped?
+    ) async rethrows -> Mapped? {
+        guard let self else { return nil }
+        return try await transform(self)
+    }
+}

@@ -1,0 +1,107 @@
+import StateMachineClient
+import StateMachineCore
+
+/// A span of the past with the stays that reach into it.
+struct PastSpan {
+    /// Its ends, in microseconds.
+    let start: Int64
+    let end: Int64
+    let stays: PastStays
+    /// Whether the first stay began before the span.
+    let hasEarlier: Bool
+    /// The state that the first change has left, if that is known and its stay is not among these.
+    let origin: String?
+
+    /// The part of a stay that lies in the span; empty if none does.
+    func part(of stay: Int) -> Range<Int64> {
+        let from = min(max(self.stays.starts[stay], self.start), self.end)
+        return from..<max(from, min(self.end(of: stay), self.end))
+    }
+
+    /// The whole length of a stay, as far as it is over.
+    func length(of stay: Int) -> Int64 {
+        max(0, self.end(of: stay) - self.stays.starts[stay])
+    }
+
+    /// When a stay ended; for the last one the span's end.
+    private func end(of stay: Int) -> Int64 {
+        stay + 1 < self.stays.count ? self.stays.starts[stay + 1] : self.end
+    }
+
+    /// What there is to say of each state, in the order of the names.
+    func summaries() -> [StateSummary] {
+        let span = max(1, self.end - self.start)
+        var time = [Int64](repeating: 0, count: self.stays.names.count)
+        var entered = [Int](repeating: 0, count: self.stays.names.count)
+        var longest = [Int64](repeating: 0, count: self.stays.names.count)
+        for stay in 0..<self.stays.count {
+            let state = Int(self.stays.states[stay])
+            time[state] += Int64(self.part(of: stay).count)
+            longest[state] = max(longest[state], self.length(of: stay))
+            if stay > 0 || !self.hasEarlier { entered[state] += 1 }
+        }
+        // One state's lengths at a time, so that those of a million stays are not all there twice.
+        return self.stays.names.indices.map { state in
+            StateSummary(
+                name: self.stays.names[state],
+                time: time[state],
+                share: Double(time[state]) / Double(span),
+                entered: entered[state],
+                median: self.lengths(of: UInt16(state)).median,
+                longest: longest[state]
+            )
+        }
+    }
+
+    /// How long the stays in a state were that are over.
+    private func lengths(of state: UInt16) -> [Int64] {
+        // The last one goes on beyond the span.
+        (0..<max(0, self.stays.count - 1)).lazy.filter { self.stays.states[$0] == state }
+            .map { self.length(of: $0) }
+    }
+
+    /// The share that each state has of each of so many equal parts of the span: a row for each state.
+    func shares(columns: Int) -> [[Double]] {
+        let width = Double(max(1, self.end - self.start)) / Double(columns)
+        var rows = [[Double]](
+            repeating: [Double](repeating: 0, count: columns),
+            count: self.stays.names.count
+        )
+        for stay in 0..<self.stays.count {
+            let part = self.part(of: stay)
+            guard !part.isEmpty else { continue }
+            let state = Int(self.stays.states[stay])
+            let from = Double(part.lowerBound - self.start) / width
+            let to = Double(part.upperBound - self.start) / width
+            let last = min(Int(to), columns - 1)
+            for column in min(Int(from), last)...last {
+                let covered = min(to, Double(column + 1)) - max(from, Double(column))
+                rows[state][column] += max(0, covered)
+            }
+        }
+        return rows
+    }
+}
+
+/// What there is to say of a state in a span.
+struct StateSummary {
+    let name: String
+    /// How long the machine was in it, in microseconds.
+    let time: Int64
+    /// Of the span, from 0 to 1.
+    let share: Double
+    /// How often it was entered.
+    let entered: Int
+    /// Of the stays that are over, in microseconds; nil if none is.
+    let median: Int64?
+    /// In microseconds; one that goes on counts with what it has lasted.
+    let longest: Int64
+}
+
+extension [Int64] {
+    /// The one in the middle, of an even number the lesser of two; nil of none.
+    var median: Int64? {
+        guard !self.isEmpty else { return nil }
+        return self.sorted()[(self.count - 1) / 2]
+    }
+}

@@ -1,0 +1,47 @@
+import StateMachineClient
+import StateMachineDeclaration
+
+/// Which states are held or guarded, of the answers to `stats` and `describe`.
+enum MachineBars {
+    static func bars(_ stats: Line, _ description: Line) -> [String: DrawingBar] {
+        let names = (description["states"]?.elements ?? []).compactMap { $0["state"]?.string }
+        let groups = description["groups"]
+        var bars: [String: DrawingBar] = [:]
+        // What is held is told even where it is guarded too.
+        for (rows, bar) in [(stats["guards"], DrawingBar.guarded), (stats["holds"], .held)] {
+            for row in rows?.elements ?? [] {
+                for name in self.selected(row["before"]?.elements ?? [], of: names, groups) {
+                    bars[name] = bar
+                }
+            }
+        }
+        return bars
+    }
+
+    /// The states that patterns are about, whatever their fields.
+    private static func selected(
+        _ patterns: [JSONValue],
+        of names: [String],
+        _ groups: JSONValue?
+    ) -> [String] {
+        var wanted: Set<String> = []
+        var unwanted: Set<String> = []
+        var isPositive = false
+        for pattern in patterns {
+            let text = pattern.string ?? pattern["state"]?.string ?? ""
+            let isNegative = text.hasPrefix("!") || pattern["not"]?.bool == true
+            let bare = text.hasPrefix("!") ? text.dropFirst() : text[...]
+            let name = String(bare.prefix { $0 != ":" })
+            let states = groups?[name]?.elements?.compactMap(\.string) ?? [name]
+            // With a value it is about some of a state, and the others stay in question.
+            let isWhole = !bare.contains(":") && (pattern["data"]?.members ?? []).isEmpty
+            if !isNegative {
+                isPositive = true
+                wanted.formUnion(states)
+            } else if isWhole {
+                unwanted.formUnion(states)
+            }
+        }
+        return names.filter { (wanted.contains($0) || !isPositive) && !unwanted.contains($0) }
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import FoundationXML
+import Subprocess
+import TestSupport
+import Testing
+
+/// statectl timeline, against a past that is always the same.
+@Suite(.timeLimit(.minutes(5)))
+struct TimelineTests {
+    private static let whole = ["--since", "2026-03-01 11:50", "--until", "2026-03-01 15:00"]
+
+    private func run(
+        _ daemon: DaemonProcess,
+        _ words: [String]
+    ) async throws -> (output: String, errors: String, status: TerminationStatus) {
+        try await BuiltProduct.statectl.run(["--runtime-directory", daemon.directory] + words)
+    }
+
+    private func timeline(_ daemon: DaemonProcess, _ words: [String]) async throws -> String {
+        let run = try await self.run(daemon, ["--utc", "timeline"] + words)
+        #expect(run.status == .exited(0) && run.errors.isEmpty, "\(run.errors)")
+        return run.output
+    }
+
+    @Test func aPastIsShownAsText() async throws {
+        try await FixedPast.run { daemon in
+            try expectGolden(try await self.timeline(daemon, Self.whole), "timeline.txt")
+            // From a change on, which the span begins with, up to another.
+            try expectGolden(
+                try await self.timeline(daemon, ["--since", "2", "--until", "7"]),
+                "timeline-part.txt"
+            )
+        }
+    }
+
+    @Test func aPastIsDrawn() async throws {
+        try await FixedPast.run { daemon in
+            let picture = try await self.timeline(daemon, Self.whole + ["--svg", "-"])
+            try expectGolden(picture, "timeline.svg")
+            // What is hostile is text in it.
+            #expect(!picture.contains("<script") && !picture.contains("\u{1B}"))
+            #expect(picture.contains("&lt;script&gt;") && picture.contains("\\u{202e}"))
+            #expect(XMLParser(data: Data(picture.utf8)).parse())
+        }
+    }
+
+    @Test(arguments: ["text", "mermaid", "dot"])
+    func waysAreCounted(format: String) async throws {
+        try await FixedPast.run { daemon in
+            let client = try daemon.connect(\.control)
+            _ = try await client.ask(#"{"op":"hold","before":"bright","why":"x"}"#)
+            _ = try await client.ask(#"{"op":"guard","before":["!dim","!bright"]}"#)
+            let run = try await self.run(daemon, ["graph", "--counts", "--format", format])
+            #expect(run.status == .exited(0) && run.errors.isEmpty, "\(run.errors)")
+            try expectGolden(run.output, "graph.\(format)")
+            // Of the last minutes there is nothing but the state that it was in.
+            let recent = try await self.run(
+                daemon,
+                ["graph", "--counts", "--since", "1h", "--format", format]
+            )
+            #expect(recent.output.contains("never") && !recent.output.contains("×"))
+            let file = try await self.run(daemon, ["graph", "--counts", "lamp.yaml"])
+            #expect(file.status == .exited(2))
+        }
+    }
+
+    @Test func theFiguresAreThoseOfTheStays() async throws {
+        try await FixedPast.run { daemon in
+            let run = try await self.run(
+                daemon,
+                [
+                    "timeline", "--json", "--since", "2026-03-01T12:20:00Z", "--until",
+                    "2026-03-01T14:00:00Z",
+                ]
+            )
+            let object = try #require(
+                try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any]
+            )
+            let states = try #require(object["states"] as? [[String: Any]])
+            let rows = states.map { state in
+                [
+                    "\(state["state"] ?? "")", "\(state["ms"] ?? "")", "\(state["entered"] ?? "")",
+                    "\(state["medianMs"] ?? "")", "\(state["longestMs"] ?? "")",
+                ]
+            }
+            // The first stay began before the span, and is 30 minutes long; an update is no stay.
+            #expect(
+                rows == [
+                    ["dim", "600000", "0", "1800000", "1800000"],
+                    ["dark", "1800750", "2", "750", "1800000"],
+                    ["bright", "3599250", "2", "250", "3599000"],
+                ]
+            )
+            #expect(object["changes"] as? Int == 4)
+        }
+    }
+
+    @Test func wrongWordsAreRefused() async throws {
+        try await DaemonProcess.run { daemon in
+            for words in [
+                ["--since", "soon"], ["--svg", ""], ["--svg", "x", "--json"],
+                ["--svg", "x", "-m", "a", "-m", "b"],
+            ] {
+                let run = try await self.run(daemon, ["timeline"] + words)
+                #expect(run.status == .exited(2), "\(words)")
+            }
+            let run = try await self.run(daemon, ["timeline", "--svg", "/nowhere/x.svg"])
+            #expect(run.status == .exited(1))
+            #expect(run.errors.hasPrefix("statectl: cannot write /nowhere/x.svg: "))
+        }
+    }
+
+    /// An outline has what the lines have, from the ring and from the database.
+    @Test(arguments: [true, false])
+    func anOutlineHasEveryChange(isDurable: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let history = isDurable ? ["--state-directory", "\(directory)/state"] : ["--ephemeral"]
+            _ = try await DaemonProcess.run(in: directory, arguments: history) { daemon in
+                let client = try daemon.connect(\.control)
+                for number in 1...600 {
+                    _ = try await client.ask("set ready \(number % 2 == 1)")
+                }
+                let epoch = try await daemon.epoch()
+                try client.send(#"{"op":"history","id":5,"outline":true,"after":99,"limit":400}"#)
+                var (next, count) = (100, 0)
+                var line = try await client.next()
+                while line.type == "outline" {
+                    #expect(line.seq == next && line.int("id") == 5)
+                    let changes = try #require(line.integers("changes"))
+                    #expect(line.strings("states") == ["ready"])
+                    #expect(
+                        stride(from: 0, to: changes.count, by: 2).allSatisfy { changes[$0] == 0 }
+                    )
+                    next += changes.count / 2
+                    count += changes.count / 2
+                    #expect(line.string("cursor") == "\(epoch):\(next - 1)")
+                    line = try await client.next()
+                }
+                #expect(count == 400 && line.int("count") == 400 && line.bool("more") == true)
+                for key in [#""only":"ready""#, #""order":"newest""#, #""by":0"#, #""cause":"x""#] {
+                    let reply = try await client.ask(
+                        "{\"op\":\"history\",\"outline\":true,\(key)}"
+                    )
+                    #expect(reply.string("error") == "bad-request")
+                }
+                let none = try await client.ask(#"{"op":"history","outline":true,"after":600}"#)
+                #expect(none.int("count") == 0 && none.bool("more") == false)
+            }
+        }
+    }
+}
