@@ -56,6 +56,19 @@ final class SocketVoter: @unchecked Sendable {
     /// one that does is never asked an older one instead.
     var dueMs: UInt64?
 
+    /// How it has voted in this process.
+    var votes = Votes()
+
+    /// Votes that were in time.
+    struct Votes {
+        private(set) var allowed: UInt64 = 0
+        private(set) var denied: UInt64 = 0
+
+        mutating func count(allowing isAllowing: Bool) {
+            if isAllowing { self.allowed += 1 } else { self.denied += 1 }
+        }
+    }
+
     /// The states before which it is asked.
     let patterns: VoterPatterns
 

@@ -169,6 +169,7 @@ final class Voters {
         guard question.vote(vote) else {
             throw WireError(.notFound, "question \(call.ask) was decided without this vote")
         }
+        voter?.votes.count(allowing: call.allow)
         self.outbox.reply(ServerLine.reply(id: id))
     }
 

@@ -80,6 +80,9 @@ extension SocketVoter {
         case .ask(let timeoutMs, let allowsOnTimeout):
             writer.number("timeoutMs", timeoutMs)
             writer.string("onTimeout", allowsOnTimeout ? "allow" : "deny")
+            writer.number("allowed", self.votes.allowed)
+            writer.number("denied", self.votes.denied)
+            if self.question != nil { writer.bool("isAsked", true) }
         case .missing(let since): writer.time(.missing, since)
         }
         if let required { writer.string(.required, required) }

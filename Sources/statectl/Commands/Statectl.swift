@@ -37,6 +37,7 @@ struct Statectl: AsyncParsableCommand {
             TimelineCommand.self,
             StatsCommand.self,
             StatusCommand.self,
+            TopCommand.self,
             MachinesCommand.self,
             HoldCommand.self,
             ReleaseCommand.self,
@@ -56,7 +57,7 @@ struct Statectl: AsyncParsableCommand {
         if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "timeline, stats, status, machines, hold, release, guard, check, try, graph, replay or schema"
+                + "timeline, stats, status, top, machines, hold, release, guard, check, try, graph, replay or schema"
         )
     }
 

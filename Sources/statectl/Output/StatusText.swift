@@ -13,6 +13,17 @@ struct StatusText {
 
     /// Several lines, without the last one's newline.
     func text(_ status: MachineStatus) -> String {
+        let rows = self.rows(status)
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { name, parts in
+            let label = StyledText(name.padded(to: width), as: .label)
+            return self.text.wrapped([label] + parts, indent: width + 3)
+        }
+        .joined(separator: "\n")
+    }
+
+    /// What each thing is called, and what there is to say of it.
+    func rows(_ status: MachineStatus) -> [(String, [StyledText])] {
         let runner = status.runner
         var rows = [("state", self.text.parts(of: status.state))]
         let voters = VoterText(text: self.text)
@@ -43,12 +54,7 @@ struct StatusText {
         if runner != nil || status.state.stay != nil {
             rows.append(("runner", [self.runner(runner)]))
         }
-        let width = rows.map(\.0.count).max() ?? 0
-        return rows.map { name, parts in
-            let label = StyledText(name.padded(to: width), as: .label)
-            return self.text.wrapped([label] + parts, indent: width + 3)
-        }
-        .joined(separator: "\n")
+        return rows
     }
 
     /// Who watches, the slowest first.

@@ -25,7 +25,7 @@ struct VoterText {
             words += ", for \(LineText.span(max(0, seconds)))"
         }
         let required = row["required"]?.string.map { ", required as \($0.printable)" } ?? ""
-        return words + required + self.terms(row)
+        return words + required + self.terms(row) + self.votes(row)
     }
 
     /// `denied: guard 7, required as display, has been gone for 3 min; last by kiosk (812)`.
@@ -37,6 +37,17 @@ struct VoterText {
         let gone = span.map { "has been gone for \(LineText.span(max(0, $0)))" } ?? "is gone"
         return
             "denied: guard \(number), required as \(name), \(gone); last by \(self.text.peer(row))"
+    }
+
+    /// How a guard has voted.
+    private func votes(_ row: JSONValue) -> String {
+        let counts = [("allowed", row["allowed"]), ("denied", row["denied"])].compactMap {
+            word,
+            count in
+            count?.integer.flatMap { $0 > 0 ? "\(word) \($0)" : nil }
+        }
+        let isAsked = row["isAsked"]?.bool == true ? ["is asked now"] : []
+        return (counts + isAsked).map { ", \($0)" }.joined()
     }
 
     /// What is not as it mostly is.

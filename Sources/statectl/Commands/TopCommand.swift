@@ -1,0 +1,56 @@
+import ArgumentParser
+import StateMachineClient
+
+struct TopCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "top",
+        abstract: "Show how a machine is, or all of them, on a screen that follows them.",
+        discussion: """
+            The state, for how long and until when, by whom and why; holds, guards and how they have voted; who watches and \
+            how many changes behind; what runs; and the last changes. It is drawn anew with each change and once a \
+            second; q quits. Of several machines each has a line, and what holds or guards it.
+
+            Where there is no terminal, it is a line for each change, as of watch. Exit codes: 0 ended by q, 69 there is no \
+            machine.
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @OptionGroup var machines: SeveralMachines
+
+    func validate() throws {
+        guard !self.options.json else {
+            throw ValidationError("top draws; the lines themselves: statectl --json watch")
+        }
+    }
+
+    func run() async throws {
+        let targets = try self.machines.targets(self.options)
+        let clients = try targets.map { try $0.options.client }
+        guard let screen = TerminalScreen() else { return try await self.print(targets, clients) }
+        if targets.count == 1 {
+            // One that is not there, or refuses, is said in a line and not on a screen.
+            _ = try await clients[0].accepted(.get)
+        }
+        try await TopRun(targets: targets, clients: clients).run(on: screen)
+    }
+
+    /// A line for each change.
+    private func print(_ targets: [MachineTarget], _ clients: [Client]) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (target, client) in zip(targets, clients) {
+                group.addTask {
+                    var run = WatchRun(
+                        watch: client.watch(isPatient: target.mark != nil),
+                        printer: LinePrinter(options: target.options, mark: target.mark)
+                    )
+                    run.heedsSignals = false
+                    try await run.run()
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+}

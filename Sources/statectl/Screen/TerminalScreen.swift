@@ -1,0 +1,70 @@
+import Glibc
+
+/// The whole of a terminal, for as long as something is shown on it that changes.
+///
+/// A frame is written in one go, over the last one, and terminals that know how show it at once: nothing flickers.
+final class TerminalScreen {
+    struct Size: Equatable {
+        var columns: Int
+        var rows: Int
+    }
+
+    private var original = termios()
+    private var isOpen = false
+    private var last: [String] = []
+    private var lastSize: Size?
+
+    /// Nil if standard input and output are not a terminal that can be drawn on.
+    init?() {
+        guard StandardOutput.isTerminal, isatty(STDIN_FILENO) == 1,
+            getenv("TERM").map({ String(cString: $0) }) != "dumb",
+            tcgetattr(STDIN_FILENO, &self.original) == 0
+        else { return nil }
+    }
+
+    /// What the terminal has; 80 by 24 if it does not say.
+    var size: Size {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
+        else { return Size(columns: 80, rows: 24) }
+        return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
+    }
+
+    /// Takes the terminal: keys come one by one and are not shown, and what was there comes back afterwards.
+    func open() throws {
+        guard !self.isOpen else { return }
+        var mode = self.original
+        mode.c_lflag &= ~tcflag_t(ECHO | ICANON)
+        tcsetattr(STDIN_FILENO, TCSANOW, &mode)
+        self.isOpen = true
+        self.lastSize = nil
+        // The other screen, without the cursor, and without lines that go on in the next.
+        try StandardOutput.pass("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
+    }
+
+    /// Gives the terminal back.
+    func close() {
+        guard self.isOpen else { return }
+        self.isOpen = false
+        // There is nobody to tell if it has gone.
+        try? StandardOutput.pass("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
+        tcsetattr(STDIN_FILENO, TCSANOW, &self.original)
+    }
+
+    /// Shows these lines, of which none may be wider than the terminal; what has not changed is not written.
+    func show(_ lines: [String]) throws {
+        let size = self.size
+        let isWhole = size != self.lastSize
+        var text = isWhole ? "\u{1B}[2J" : ""
+        for row in 0..<size.rows {
+            let line = row < lines.count ? lines[row] : ""
+            guard isWhole || row >= self.last.count || self.last[row] != line else { continue }
+            // Cleared first: behind a line that is as wide as the screen it would take the last letter.
+            text += "\u{1B}[\(row + 1);1H\u{1B}[K\(line)"
+        }
+        self.lastSize = size
+        self.last = (0..<size.rows).map { $0 < lines.count ? lines[$0] : "" }
+        guard !text.isEmpty else { return }
+        try StandardOutput.pass("\u{1B}[?2026h\(text)\u{1B}[?2026l")
+    }
+}

@@ -1,0 +1,155 @@
+import StateMachineClient
+import StateMachineCore
+
+/// What is shown of machines on a screen of a size: how they are, and what has happened last.
+struct TopFrame {
+    /// Lines that one thing may take, as a state with a long text.
+    private static let linesShown = 3
+    /// Lines that the last changes have at least, with their title.
+    private static let changesShown = 4
+
+    /// Columns from which a change has columns.
+    private static let wide = 60
+
+    let text: LineText
+    let size: TerminalScreen.Size
+
+    private var width: Int { self.size.columns }
+
+    /// The lines, at most as many as the screen has and none wider.
+    func lines(_ views: [MachineView]) -> [String] {
+        let body = views.count == 1 ? self.one(views[0]) : self.several(views)
+        let changes = self.changes(views)
+        let room = self.size.rows - 1
+        let reserved = min(Self.changesShown, changes.count + 1)
+        var shown = body
+        if body.count > room - reserved, room > reserved {
+            let hidden = body.count - (room - reserved) + 1
+            let more = hidden == 1 ? "… and 1 more line" : "… and \(hidden) more lines"
+            shown = body.prefix(room - reserved - 1) + [StyledText(more, as: .aside)]
+        }
+        if room - shown.count > 1 {
+            shown.append(StyledText("last changes", as: .label))
+            shown += changes.prefix(room - shown.count)
+        }
+        return ([self.header(views)] + shown.prefix(max(0, room))).map {
+            $0.cut(to: self.width).text(self.text.style)
+        }
+    }
+
+    private func header(_ views: [MachineView]) -> StyledText {
+        let what =
+            views.count == 1
+            ? views[0].name?.printable ?? "statemachine" : "\(views.count) machines"
+        let place = views.count == 1 ? views[0].directory.map { "   \($0.printable)" } ?? "" : ""
+        let clock = self.text.localTime(self.text.now).map { String($0.time.prefix(8)) } ?? ""
+        let right = "  \(clock)  q quits"
+        let left = StyledText("\(what)\(place)").cut(to: max(0, self.width - right.columns))
+        let line = left.padded(to: max(0, self.width - right.columns)) + StyledText(right)
+        return StyledText(line.text(.plain), as: .lit)
+    }
+
+    // MARK: - How they are
+
+    private func one(_ view: MachineView) -> [StyledText] {
+        var lines: [StyledText] = []
+        if let error = view.error {
+            lines += self.wrapped([StyledText("gone: \(error.printable)", as: .notice)], indent: 2)
+        }
+        guard let status = view.status else {
+            return lines.isEmpty ? [StyledText("…", as: .aside)] : lines
+        }
+        let rows = StatusText(text: self.text).rows(status)
+        let label = rows.map(\.0.count).max() ?? 0
+        for (name, parts) in rows {
+            let title = StyledText(name.padded(to: label), as: .label)
+            lines += self.wrapped([title] + parts, indent: label + 3)
+        }
+        return lines
+    }
+
+    private func several(_ views: [MachineView]) -> [StyledText] {
+        views.flatMap { view in
+            let name = StyledText(
+                (view.target.mark?.name ?? "-").padded(to: (view.target.mark?.columns ?? 3) - 2),
+                as: .label
+            )
+            let indent = name.columns + 3
+            if let error = view.error {
+                let notice = StyledText("gone: \(error.printable)", as: .notice)
+                return self.wrapped([name, notice], indent: indent)
+            }
+            guard let status = view.status else { return [name + StyledText("   …", as: .aside)] }
+            var lines = self.wrapped([name] + self.text.parts(of: status.state), indent: indent)
+            let voters = VoterText(text: self.text)
+            let margin = StyledText(String(repeating: " ", count: indent - 3))
+            for (word, rows) in [("held", status.holds), ("guarded", status.guards)] {
+                for row in rows {
+                    let parts = [margin, StyledText(word, as: .notice)] + voters.parts(row)
+                    lines += self.wrapped(parts, indent: indent + 3, keepsMargin: true)
+                }
+            }
+            let behind = status.watching.filter { ($0["lag"]?.integer ?? 0) > 0 }.count
+            if behind > 0 {
+                let text = "\(status.watching.count) watch, \(behind) behind"
+                lines.append(margin + StyledText("   \(text)", as: .aside))
+            }
+            return lines
+        }
+    }
+
+    /// On as many lines as it takes, but not on more than a few.
+    private func wrapped(
+        _ parts: [StyledText],
+        indent: Int,
+        keepsMargin: Bool = false
+    ) -> [StyledText] {
+        // What is longer than a line stands on one: a state may have 64 KiB.
+        let short = parts.map { $0.cut(to: max(8, self.width - indent)) }
+        let lines =
+            keepsMargin
+            ? [short.joined(separator: "   ")]
+            : short.wrapped(separator: "   ", to: self.width, indent: min(indent, self.width / 2))
+        return lines.prefix(Self.linesShown).map { $0.cut(to: self.width) }
+    }
+
+    // MARK: - What has happened
+
+    /// The newest first.
+    private func changes(_ views: [MachineView]) -> [StyledText] {
+        let all = views.flatMap { view in view.changes.map { (view, $0) } }
+        let newest = all.sorted { ($0.1.at?.microseconds ?? 0) > ($1.1.at?.microseconds ?? 0) }
+            .prefix(self.size.rows)
+        let columns = Columns(width: self.width)
+        for (_, line) in newest { _ = self.cells(line, in: columns) }
+        return newest.map { view, line in
+            let mark = view.target.mark.map {
+                StyledText($0.name.padded(to: $0.columns - 2), as: .label)
+            }
+            var parts = [mark ?? StyledText()] + self.cells(line, in: columns)
+            if let from = line.from, self.width >= Self.wide {
+                let was = StyledText("was \(from.text)", as: .aside).cut(to: self.width / 4)
+                parts.append(was.padded(to: columns.from(was.columns, limit: self.width / 4)))
+            }
+            parts += self.text.origin(line, isShort: true)
+            if let skipped = line.skipped {
+                parts.append(StyledText("\(skipped) before it not shown", as: .aside))
+            }
+            return parts.joined(separator: "  ").cut(to: self.width)
+        }
+    }
+
+    /// The time, the number and the state, as wide as those of the other changes.
+    private func cells(_ line: Line, in columns: Columns) -> [StyledText] {
+        let time = line.at.flatMap { self.text.localTime($0) }.map { String($0.time.prefix(8)) }
+        let number = StyledText("#\(line.seq.map(String.init) ?? "?")", as: .aside)
+        let limit = self.width / 3
+        let state = (line.state.map { self.text.styled($0) } ?? StyledText("?")).cut(to: limit)
+        return [
+            StyledText(time ?? "--:--:--", as: .aside),
+            number.padded(to: columns.seq(number.columns)),
+            self.width < Self.wide
+                ? state : state.padded(to: columns.state(state.columns, limit: limit)),
+        ]
+    }
+}

@@ -1,0 +1,106 @@
+import Glibc
+import StateMachineClient
+
+/// Shows machines on a screen until a key or a signal ends that.
+struct TopRun: Sendable {
+    /// What has the screen shown anew.
+    private enum Event: Sendable {
+        case news(Int, MachineFollowing.News)
+        case key(UInt8)
+        case signal(CInt)
+        case second
+        case keysEnded
+    }
+
+    /// The shortest time between two frames that nothing but news asks for.
+    private static let pause = Duration.milliseconds(50)
+
+    let targets: [MachineTarget]
+    let clients: [Client]
+
+    /// Ends with `q`, or as a signal has it.
+    func run(on screen: TerminalScreen) async throws {
+        let (events, event) = AsyncStream.makeStream(of: Event.self)
+        let tasks = self.sources(event)
+        defer { for task in tasks { task.cancel() } }
+        try screen.open()
+        defer { screen.close() }
+        var views = self.targets.map { MachineView($0) }
+        var shown = ContinuousClock.now.advanced(by: .zero - Self.pause)
+        for await event in events {
+            switch event {
+            case .news(let index, let news):
+                let isPressing = views[index].take(news)
+                // The next second shows it too.
+                guard isPressing || ContinuousClock.now - shown >= Self.pause else { continue }
+            case .key(let key):
+                guard ![UInt8(ascii: "q"), UInt8(ascii: "Q"), 3, 4].contains(key) else { return }
+            case .keysEnded: return
+            case .signal(SIGWINCH), .second: break
+            case .signal(SIGTSTP):
+                screen.close()
+                raise(SIGSTOP)
+                try screen.open()
+            case .signal(SIGCONT): try screen.open()
+            case .signal(let number): throw ProcessEnd.signal(number)
+            }
+            try screen.show(self.frame(screen).lines(views))
+            shown = .now
+        }
+    }
+
+    private func frame(_ screen: TerminalScreen) -> TopFrame {
+        var text = self.targets[0].options.text
+        let size = screen.size
+        text.width = size.columns
+        return TopFrame(text: text, size: size)
+    }
+
+    private func sources(_ event: AsyncStream<Event>.Continuation) -> [Task<Void, any Error>] {
+        let followed = self.clients.enumerated().map { index, client in
+            Task {
+                do {
+                    try await MachineFollowing(client: client).run { event.yield(.news(index, $0)) }
+                } catch let error as ClientError {
+                    event.yield(.news(index, .failure(error.description)))
+                }
+            }
+        }
+        let signals = Signals.ending + [SIGHUP, SIGWINCH, SIGTSTP, SIGCONT]
+        return followed + [
+            Task {
+                for await key in TerminalKeys.stream() { event.yield(.key(key)) }
+                event.yield(.keysEnded)
+            },
+            Task {
+                for await number in Signals.stream(signals) { event.yield(.signal(number)) }
+            },
+            Task {
+                while true {
+                    try await Task.sleep(for: .seconds(1))
+                    event.yield(.second)
+                }
+            },
+        ]
+    }
+}
+
+extension MachineView {
+    /// Takes what was told; returns whether it is to be seen at once.
+    fileprivate mutating func take(_ news: MachineFollowing.News) -> Bool {
+        switch news {
+        case .status(let status):
+            let isFirst = self.status == nil || self.error != nil
+            let isNew = self.status?.state.seq != status.state.seq
+            self.answered(status)
+            return isFirst || isNew
+        case .name(let name): self.name = name
+        case .change(let line): self.take(line)
+        case .anew: self.beganAnew()
+        case .failure(let error):
+            self.failed(error)
+            return true
+        }
+        return false
+    }
+}

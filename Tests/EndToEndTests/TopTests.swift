@@ -1,0 +1,117 @@
+import Foundation
+import Subprocess
+import SystemPackage
+import TestSupport
+import Testing
+
+/// statectl top on a terminal, which script(1) makes, and where there is none.
+@Suite(.timeLimit(.minutes(2)))
+struct TopTests {
+    /// Runs `top` on a terminal of 80 by 24, has `body` see what it writes, with a way to type, and returns how it ended.
+    private func onTerminal(
+        _ daemon: DaemonProcess,
+        _ body: @escaping @Sendable (Screen) async throws -> Void
+    ) async throws -> TerminationStatus {
+        let statectl = try BuiltProduct.statectl.path
+        let (reading, writing) = try FileDescriptor.pipe()
+        let command =
+            "stty cols 80 rows 24; exec \(statectl) --runtime-directory \(daemon.directory) --utc top"
+        let result = try await Subprocess.run(
+            .name("script"),
+            arguments: ["-qec", command, "/dev/null"],
+            environment: .inherit.updating(["TERM": "xterm"]),
+            input: .fileDescriptor(reading, closeAfterSpawningProcess: true),
+            output: .sequence,
+            error: .discarded
+        ) { execution in
+            let screen = Screen(
+                output: execution.standardOutput.makeAsyncIterator(),
+                keyboard: writing
+            )
+            do {
+                try await body(screen)
+                try writing.close()
+                try await screen.finish()
+            } catch {
+                try? execution.send(signal: .kill)
+                throw error
+            }
+        }
+        return result.terminationStatus
+    }
+
+    /// Guarded state: all of it belongs to the one task that looks; that makes `@unchecked Sendable` true.
+    private final class Screen: @unchecked Sendable {
+        private var output: SubprocessOutputSequence.Iterator
+        private let keyboard: FileDescriptor
+        private(set) var text = ""
+
+        init(output: SubprocessOutputSequence.Iterator, keyboard: FileDescriptor) {
+            (self.output, self.keyboard) = (output, keyboard)
+        }
+
+        func see(_ wanted: String) async throws {
+            while !self.text.contains(wanted) {
+                guard try await self.more() else {
+                    throw TestFailure("it ended without \(wanted): \(self.text)")
+                }
+            }
+        }
+
+        func type(_ key: String) throws { _ = try self.keyboard.writeAll(key.utf8) }
+
+        func finish() async throws {
+            while try await self.more() {}
+        }
+
+        private func more() async throws -> Bool {
+            guard let bytes = try await self.output.next() else { return false }
+            self.text += bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+            return true
+        }
+    }
+
+    @Test func itFollowsAMachineUntilQ() async throws {
+        try await DaemonProcess.run { daemon in
+            let ended = try await self.onTerminal(daemon) { screen in
+                // What was there before is kept, and the cursor hidden.
+                try await screen.see("\u{1B}[?1049h\u{1B}[?25l")
+                try await screen.see("ready")
+                _ = try await daemon.ask(
+                    \.control,
+                    #"{"op":"set","state":"authentication","data":{"phase":"active"},"cause":"\u001b[2Jlogin"}"#
+                )
+                try await screen.see("phase: active")
+                try await screen.see("\\u{1b}[2Jlogin")
+                let client = try daemon.connect(\.control)
+                _ = try await client.ask(#"{"op":"hold","before":"ready","why":"the film"}"#)
+                // Nothing tells of a hold; the next second does.
+                try await screen.see("the film")
+                try screen.type("q")
+                try await screen.finish()
+                #expect(screen.text.contains("\u{1B}[?25h\u{1B}[?1049l"))
+            }
+            #expect(ended == .exited(0))
+        }
+    }
+
+    @Test func whereThereIsNoTerminalItIsLines() async throws {
+        try await DaemonProcess.run { daemon in
+            let ended = try await daemon.withStatectl(["top"]) { top in
+                #expect(try await top.next().hasSuffix("ready(false)"))
+                _ = try await daemon.ask(\.control, "set ready true")
+                #expect(try await top.next().contains("ready(true)"))
+                try top.send(.terminate)
+            }
+            #expect(ended == .signaled(15))
+        }
+    }
+
+    @Test func whatIsNotThereIsSaid() async throws {
+        let run = try await BuiltProduct.statectl.run([
+            "--runtime-directory", "/nowhere", "top",
+        ])
+        #expect(run.status == .exited(69))
+        #expect(run.errors.hasPrefix("statectl: "))
+    }
+}
