@@ -1,5 +1,6 @@
 import Foundation
 import FoundationXML
+import GRDB
 import Subprocess
 import TestSupport
 import Testing
@@ -107,6 +108,37 @@ struct TimelineTests {
             let run = try await self.run(daemon, ["timeline", "--svg", "/nowhere/x.svg"])
             #expect(run.status == .exited(1))
             #expect(run.errors.hasPrefix("statectl: cannot write /nowhere/x.svg: "))
+        }
+    }
+
+    /// What the disk has lost is passed over, and told.
+    @Test func aHoleIsPassedOver() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            _ = try await DaemonProcess.run(
+                in: directory,
+                arguments: ["--state-directory", state]
+            ) { daemon in
+                let client = try daemon.connect(\.control)
+                for number in 1...60 {
+                    _ = try await client.ask("set ready \(number % 2 == 1)")
+                }
+                let database = try DatabaseQueue(path: "\(state)/statemachine.sqlite")
+                try await database.write { db in
+                    try db.execute(sql: "DELETE FROM change WHERE seq BETWEEN 20 AND 29")
+                }
+                try database.close()
+                try client.send(#"{"op":"history","outline":true,"after":9,"before":41}"#)
+                let (one, other) = (try await client.next(), try await client.next())
+                #expect(one.seq == 10 && one.integers("changes")?.count == 20)
+                #expect(other.seq == 30 && other.integers("changes")?.count == 22)
+                let reply = try await client.next()
+                #expect(reply.int("count") == 21 && reply.string("resync") == "evicted")
+                let run = try await daemon.statectl("timeline", "--since", "9")
+                #expect(run.status == .exited(0))
+                #expect(run.errors.hasPrefix("statectl: changes are missing among those"))
+                #expect(run.output.contains("41 changes"))
+            }
         }
     }
 

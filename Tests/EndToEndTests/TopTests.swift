@@ -95,6 +95,30 @@ struct TopTests {
         }
     }
 
+    @Test func howAGuardHasVotedIsShown() async throws {
+        try await DaemonProcess.run { daemon in
+            let (guardian, setter) = (try daemon.connect(\.control), try daemon.connect(\.control))
+            _ = try await guardian.ask(#"{"op":"guard","before":"ready","timeoutMs":60000}"#)
+            for isAllowed in [true, false, true] {
+                try setter.send(
+                    #"{"op":"set","state":"ready","data":{"value":true},"reenter":true}"#
+                )
+                let question = try await guardian.next()
+                let row = try #require(
+                    try await daemon.ask(\.control, "stats").items("guards")?.first
+                )
+                #expect(row.bool("isAsked") == true)
+                let number = try #require(question.int("ask"))
+                _ = try await guardian.ask(#"{"op":"vote","ask":\#(number),"allow":\#(isAllowed)}"#)
+                #expect(try await setter.next().ok == isAllowed)
+            }
+            let row = try #require(try await daemon.ask(\.control, "stats").items("guards")?.first)
+            #expect(row.int("allowed") == 2 && row.int("denied") == 1 && !row.has("isAsked"))
+            let status = try await daemon.statectl("status")
+            #expect(status.output.contains(", allowed 2, denied 1"))
+        }
+    }
+
     @Test func whereThereIsNoTerminalItIsLines() async throws {
         try await DaemonProcess.run { daemon in
             let ended = try await daemon.withStatectl(["top"]) { top in

@@ -71,15 +71,26 @@ struct PastReading {
         let progress = Progress("reading the past")
         defer { progress.end() }
         var first: UInt64?
+        var next: UInt64?
+        var hasGap = false
         let reply = try await self.client.outline(after: self.since, before: self.until) {
             outline in
             if first == nil {
                 first = outline.first
                 stays.reserve(Int(clamping: max(newest, outline.first) - outline.first + 1))
             }
+            if let next, outline.first > next { hasGap = true }
+            next = outline.examined + 1
             stays.take(outline)
             let whole = max(newest, outline.examined) - (first ?? 0) + 1
             progress.show(stays.changes, of: whole)
+        }
+        if hasGap {
+            progress.end()
+            StandardError.write(
+                "statectl: changes are missing among those that are kept; the state before them counts as having "
+                    + "lasted until the next that is there"
+            )
         }
         guard reply.isOK == true else {
             if reply.error == .badRequest, !reply.known.isEmpty, !reply.known.contains("outline") {

@@ -94,7 +94,8 @@ struct MachineFollowing: Sendable {
 
     /// What was before a watch began.
     private func look(back line: Line, _ tell: @Sendable (News) -> Void) async throws {
-        tell(.anew)
+        // Who fell behind has seen what was before, and the numbers go on.
+        if line.resync != "lagged", line.resync != "evicted" { tell(.anew) }
         do {
             _ = try await self.client.changes(.history(limit: 40, order: .newest)) {
                 tell(.change($0))
