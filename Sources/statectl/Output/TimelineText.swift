@@ -23,11 +23,11 @@ struct TimelineText {
         let label = min(names.map(\.columns).max() ?? 0, self.width / 4)
         let bands = self.bands(span, names, label)
         let lines =
-            [self.title(span)] + [StyledText()] + bands + [StyledText()] + self.table(rows, label)
+            self.title(span) + [StyledText()] + bands + [StyledText()] + self.table(rows, label)
         return lines.map { $0.cut(to: self.width).text(self.text.style) }.joined(separator: "\n")
     }
 
-    private func title(_ span: PastSpan) -> StyledText {
+    private func title(_ span: PastSpan) -> [StyledText] {
         let changes = span.stays.changes
         let ends = [span.start, span.end].map { self.moment($0) }
         // The second one's date only where it is another.
@@ -42,7 +42,7 @@ struct TimelineText {
             StyledText(SpanText.text(span.end - span.start), as: .aside),
             StyledText(changes == 1 ? "1 change" : "\(changes) changes", as: .aside),
         ]
-        .joined(separator: "   ")
+        .wrapped(separator: "   ", to: self.width, indent: 0)
     }
 
     private func moment(_ microseconds: Int64) -> LocalTime? {
@@ -87,29 +87,33 @@ struct TimelineText {
     // MARK: - The table
 
     private func table(_ rows: [StateSummary], _ label: Int) -> [StyledText] {
-        let titles = ["share", "entered", "median", "longest"]
-        let cells = rows.map { row in
-            [
-                SpanText.percent(row.share), "\(row.entered)",
-                row.median.map { SpanText.text($0) } ?? "–", SpanText.text(row.longest),
-            ]
+        var columns = [
+            ["share"] + rows.map { SpanText.percent($0.share) },
+            ["entered"] + rows.map { "\($0.entered)" },
+            ["median"] + rows.map { row in row.median.map { SpanText.text($0) } ?? "–" },
+            ["longest"] + rows.map { SpanText.text($0.longest) },
+        ]
+        // Where there is no room for all of them the last ones are left out.
+        func widths() -> [Int] { columns.map { column in column.map(\.columns).max() ?? 0 } }
+        while columns.count > 1, widths().reduce(5, { $0 + $1 + 1 }) > self.width {
+            columns.removeLast()
         }
-        let widths = titles.indices.map { column in
-            ([titles] + cells).map { $0[column].columns }.max() ?? 0
-        }
+        let widths = widths()
         // Two spaces between them, or one where there is no room.
         let room = self.width - max(label, 5) - widths.reduce(0, +)
         let gap = room >= 2 * widths.count ? 2 : 1
         let name = min(max(label, 5), max(5, self.width - widths.reduce(0, +) - gap * widths.count))
-        func line(_ first: StyledText, _ cells: [String], as role: Style.Role?) -> StyledText {
-            zip(cells, widths).reduce(first.cut(to: name).padded(to: name)) { line, cell in
-                let space = String(repeating: " ", count: gap + cell.1 - cell.0.columns)
-                return line + StyledText(space + cell.0, as: role)
+        let first =
+            [StyledText("state", as: .label)]
+            + rows.map { StyledText($0.name.printable, as: .state) }
+        return first.indices.map { index in
+            zip(columns, widths).reduce(first[index].cut(to: name).padded(to: name)) {
+                line,
+                column in
+                let (cell, width) = (column.0[index], column.1)
+                let space = String(repeating: " ", count: gap + width - cell.columns)
+                return line + StyledText(space + cell, as: index == 0 ? .label : nil)
             }
         }
-        return [line(StyledText("state", as: .label), titles, as: .label)]
-            + zip(rows, cells).map {
-                line(StyledText($0.name.printable, as: .state), $1, as: nil)
-            }
     }
 }
