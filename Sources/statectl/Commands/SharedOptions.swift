@@ -28,8 +28,8 @@ struct SharedOptions: ParsableArguments {
         help: ArgumentHelp(
             "Which machine, where there are several: the name of its instance.",
             discussion: """
-                Of the system, else of this user; statectl machines lists them. get, watch, history and stats take \
-                it several times.
+                Of the system, else of this user; statectl machines lists them. get, watch, history, timeline, \
+                stats and top take it several times.
                 """,
             valueName: "name"
         ),
