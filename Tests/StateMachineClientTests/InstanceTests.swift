@@ -50,7 +50,12 @@ import Testing
             }
             #expect(error == .noInstance("lefr", nearest: "left"))
             #expect(error?.description.contains("did you mean left?") == true)
-            #expect(error?.description.contains("statemachine@lefr") == true)
+            // Whoever is told what was meant is not sent to a unit that there is not.
+            #expect(error?.description.contains("systemctl") == false)
+            let far = #expect(throws: ClientError.self) {
+                try Instance.directory(of: "elsewhere") { environment[$0] }
+            }
+            #expect(far?.description.contains("systemctl status statemachine@elsewhere") == true)
             for name in ["right", "", "..", "../statemachine/left", "."] {
                 #expect(throws: ClientError.self) {
                     try Instance.directory(of: name) { environment[$0] }
