@@ -1,7 +1,6 @@
 import Dispatch
 import Glibc
 import StateMachineCore
-import Synchronization
 import Systemd
 
 /// Writes the log from a thread of its own: whoever logs never waits for who reads.
@@ -32,7 +31,7 @@ package final class LogOutput: Sendable {
     /// 1024: a few hundred kilobytes, and what a reader takes in a moment. Not tuned.
     private static let limit = 1024
 
-    private let waiting = Mutex(Waiting())
+    private let waiting = Lock(Waiting())
     private let thread = NotificationThread(name: "log")
     private let descriptor: CInt
 

@@ -1,12 +1,12 @@
 public import Logging
-import Synchronization
+import StateMachineCore
 
 /// The least level that is logged, for all loggers that share it; it may change while they are used.
 public final class LogThreshold: Sendable {
-    private let guarded: Mutex<Logger.Level>
+    private let guarded: Lock<Logger.Level>
 
     /// A threshold that begins at `level`.
-    public init(_ level: Logger.Level) { self.guarded = Mutex(level) }
+    public init(_ level: Logger.Level) { self.guarded = Lock(level) }
 
     /// What is below is not logged.
     public var level: Logger.Level {

@@ -53,7 +53,7 @@ final class HistoryDatabase: @unchecked Sendable {
     let boot: String?
     /// Seconds to wait for another program that has the database locked.
     let patience: Double
-    private let opened = Mutex<DatabasePool?>(nil)
+    private let opened = Lock<DatabasePool?>(nil)
     private let found = Atomic(Schema.Extent.changes.rawValue)
     let logLength = LogLength()
     /// SQLite's own size for a new database.

@@ -18,6 +18,8 @@ import Testing
         let last = Listener()
         for listener in [first, middle, last] { machine.addDelegate(listener, on: context) }
         machine.state = .authentication(.active)
+        // What a callback makes comes after what a flush asked for now waits for.
+        for listener in [first, middle, last] { await listener.heard.wait(for: 2) }
         await machine.flush()
         #expect(seen.heard == [.authentication(.success)])
         for listener in [first, middle, last] {
@@ -46,6 +48,7 @@ import Testing
         machine.addDelegate(busy, on: context)
         machine.addDelegate(removed, on: context)
         machine.state = .authentication(.active)
+        await busy.heard.wait(for: 2)
         await machine.flush()
         #expect(busy.seqs == [1, 2])
         #expect(added.seqs == [2])

@@ -2,7 +2,7 @@ public import Glibc
 
 /// A value that one thread at a time may touch.
 ///
-/// Everything in this module that needs a lock takes this one, so that the implementation can be
+/// Everything in this package that needs a lock takes this one, so that the implementation can be
 /// exchanged in one place. Never call a client's code from inside ``withLock(_:)``: a lock taken
 /// twice by one thread hangs.
 ///
@@ -12,11 +12,11 @@ public import Glibc
 ///
 /// `@unchecked Sendable`: `value` is only touched between locking and unlocking `mutex`.
 @usableFromInline
-struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
+package struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
     @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
     @usableFromInline let value: UnsafeMutablePointer<Value>
 
-    init(_ value: consuming Value) {
+    package init(_ value: consuming Value) {
         self.mutex = .allocate(capacity: 1)
         var attributes = pthread_mutexattr_t()
         pthread_mutexattr_init(&attributes)
@@ -36,7 +36,7 @@ struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
     }
 
     @inlinable
-    borrowing func withLock<Result, Failure>(
+    package borrowing func withLock<Result, Failure>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         pthread_mutex_lock(self.mutex)

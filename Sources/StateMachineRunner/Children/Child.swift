@@ -1,7 +1,6 @@
 import StateMachineCore
 import StateMachineDeclaration
 import Subprocess
-import Synchronization
 
 /// One child of this process, from its start to its end.
 ///
@@ -22,7 +21,7 @@ final class Child: Sendable {
     }
 
     private let executor: QueueExecutor
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// - Parameter executor: where it is waited for.
     init(on executor: QueueExecutor) { self.executor = executor }

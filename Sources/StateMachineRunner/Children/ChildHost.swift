@@ -1,5 +1,4 @@
 import StateMachineCore
-import Synchronization
 
 /// Runs commands as children of this process, each in a session of its own.
 ///
@@ -10,7 +9,7 @@ import Synchronization
 package final class ChildHost: CommandHost {
     package let outlivesRunner = false
 
-    private let children = Mutex<[CommandName: Child]>([:])
+    private let children = Lock<[CommandName: Child]>([:])
     private let ledger: ChildLedger?
     private let executor = QueueExecutor(label: "statemachine-runner.children")
 

@@ -1,5 +1,5 @@
+import StateMachineCore
 import StateMachineProtocol
-import Synchronization
 
 /// The states before which a hold or a guard is asked.
 ///
@@ -8,11 +8,11 @@ import Synchronization
 final class VoterPatterns: @unchecked Sendable {
     /// What was asked for, under the names of the declaration that is in force.
     private(set) var patterns: PatternList
-    private let asked: Mutex<[PatternList]>
+    private let asked: Lock<[PatternList]>
 
     init(_ patterns: PatternList) {
         self.patterns = patterns
-        self.asked = Mutex([patterns])
+        self.asked = Lock([patterns])
     }
 
     /// Another declaration may come into force at the gate at any moment: from here on the patterns hold under its

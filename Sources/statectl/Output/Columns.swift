@@ -1,4 +1,5 @@
-import Synchronization
+import StateMachineCore
+
 
 /// Where the parts of rows begin that stand one below the other: wide enough for all that were shown, as far as the
 /// terminal is.
@@ -20,13 +21,13 @@ final class Columns: Sendable {
         var from: Int
     }
 
-    private let widths: Mutex<Widths>
+    private let widths: Lock<Widths>
 
     /// - Parameter width: columns of the terminal; nil where a line has no end.
     init(width: Int?) {
         let state = width.map { Swift.min(Self.state, $0 / 5) } ?? Self.state
         let from = width == nil ? state + 4 : state
-        self.widths = Mutex(Widths(seq: Self.seq, state: state, from: from))
+        self.widths = Lock(Widths(seq: Self.seq, state: state, from: from))
     }
 
     /// The width of the column of a number that takes so many.

@@ -1,5 +1,5 @@
 import StateMachineClient
-import Synchronization
+import StateMachineCore
 
 /// Runs a command for lines, one at a time; of the lines that come meanwhile only the newest counts.
 ///
@@ -20,7 +20,7 @@ final class CommandQueue: Sendable {
     private let printer: LinePrinter
     private let done: @Sendable (Line) -> Void
     private let complain: @Sendable (String) -> Void
-    private let waiting = Mutex(Waiting())
+    private let waiting = Lock(Waiting())
     private let wishes: AsyncStream<Void>
     private let wish: AsyncStream<Void>.Continuation
 

@@ -1,4 +1,5 @@
-import Synchronization
+import StateMachineCore
+
 
 /// Writes the newest cursor into its file: soon, but not for every line.
 ///
@@ -16,7 +17,7 @@ final class CursorKeeper: Sendable {
     }
 
     private let file: CursorFile
-    private let cursors = Mutex(Cursors())
+    private let cursors = Lock(Cursors())
     private let wishes: AsyncStream<Void>
     private let wish: AsyncStream<Void>.Continuation
 

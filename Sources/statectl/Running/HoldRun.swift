@@ -1,7 +1,6 @@
 import Glibc
 import StateMachineClient
 import StateMachineCore
-import Synchronization
 
 /// A hold and what is done while it lasts.
 struct HoldRun: Sendable {
@@ -80,7 +79,7 @@ struct HoldRun: Sendable {
     ///
     /// Guarded state: `value`, behind its lock.
     private final class Force: Sendable {
-        private let value = Mutex(false)
+        private let value = Lock(false)
 
         var isThere: Bool { self.value.withLock { $0 } }
 

@@ -1,6 +1,5 @@
 import StateMachineClient
 import StateMachineCore
-import Synchronization
 
 /// Says once of each stay in a state that it has lasted for so long.
 ///
@@ -18,7 +17,7 @@ final class StuckWatch: Sendable {
     private let client: Client
     private let patterns: [Pattern]
     private let span: Duration
-    private let stay = Mutex<Stay?>(nil)
+    private let stay = Lock<Stay?>(nil)
     private let wishes: AsyncStream<Void>
     private let wish: AsyncStream<Void>.Continuation
 
