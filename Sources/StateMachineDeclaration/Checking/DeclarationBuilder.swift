@@ -93,7 +93,7 @@ struct DeclarationBuilder {
         let next = draft.to.map { self.names($0) } ?? usual ?? Array(self.tables.states.indices)
         var maySet = [Bool](repeating: false, count: self.tables.states.count)
         for state in next + always { maySet[state] = true }
-        for command in (draft.run.map { [$0.command] } ?? []) + draft.enter + draft.leave {
+        for command in draft.commands {
             self.check(command, in: draft)
         }
         return DeclaredCase(
@@ -109,7 +109,7 @@ struct DeclarationBuilder {
                 }
             },
             boot: (draft.boot ?? self.file.boot).flatMap { self.target($0, of: number) },
-            run: draft.run.map { self.run($0, of: number) },
+            run: draft.run.flatMap { self.run($0, of: number) },
             enter: draft.enter.map(\.command),
             leave: draft.leave.map(\.command),
             isFinal: draft.isFinal
@@ -125,7 +125,7 @@ struct DeclarationBuilder {
         }
     }
 
-    private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run {
+    private func run(_ draft: RunDraft, of number: Int) -> DeclaredCase.Run? {
         let own = TargetResolver.Sources(left: number)
         let target = { (target: TargetDraft) in self.resolver.target(target, from: own) }
         let interrupted: DeclaredCase.Interruption =
@@ -133,15 +133,17 @@ struct DeclarationBuilder {
             case .target(let draft): target(draft).map { .enter($0) } ?? .again
             case .word, nil: .again
             }
-        return DeclaredCase.Run(
-            command: draft.command.command,
-            done: draft.done.flatMap(target),
-            exits: Dictionary(
-                draft.exits.compactMap { exit in target(exit.target).map { (exit.code, $0) } }
-            ) { first, _ in first },
-            failed: draft.failed.flatMap(target),
-            interrupted: interrupted
-        )
+        let (done, failed) = (draft.done.flatMap(target), draft.failed.flatMap(target))
+        let exits = draft.exits.compactMap { exit in target(exit.target).map { (exit.code, $0) } }
+        return draft.command.map {
+            DeclaredCase.Run(
+                command: $0.command,
+                done: done,
+                exits: Dictionary(exits) { first, _ in first },
+                failed: failed,
+                interrupted: interrupted
+            )
+        }
     }
 
     /// What events do, the first that is listed for an event counting.
@@ -152,12 +154,21 @@ struct DeclarationBuilder {
         var reactions: [Int: DeclaredCase.Reaction] = [:]
         var seen: Set<Int> = []
         for draft in drafts {
-            guard let event = self.tables.event(draft.event, self.problems),
-                seen.insert(event).inserted
-            else { continue }
+            guard let event = self.tables.event(draft.event, self.problems) else {
+                self.lookAt(draft.move, in: number)
+                continue
+            }
+            guard seen.insert(event).inserted else { continue }
             reactions[event] = self.reaction(draft.move, to: event, in: number)
         }
         return reactions
+    }
+
+    /// Says what is wrong with a move whose event there is not, and which may bring what seems to be missing.
+    private func lookAt(_ move: MoveDraft, in number: Int) {
+        guard case .target(var target) = move else { return }
+        target.isWhole = false
+        _ = self.resolver.target(target, from: TargetResolver.Sources(left: number))
     }
 
     private func reaction(
@@ -179,6 +190,7 @@ struct DeclarationBuilder {
     private func check(_ draft: CommandDraft, in state: StateDraft) {
         for name in Set(draft.command.words.flatMap(\.fields)).sorted() {
             guard let field = state.fields.first(where: { $0.name == name }) else {
+                guard !self.problems.isDoubtful(field: name) else { continue }
                 let known = state.fields.map(\.name)
                 self.problems.error(
                     draft.position,

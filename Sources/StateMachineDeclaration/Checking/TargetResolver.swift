@@ -28,7 +28,9 @@ struct TargetResolver {
         guard let number = self.tables.state(draft.state, self.problems) else { return nil }
         let state = self.tables.states[number]
         for literal in draft.data
-        where !state.fields.contains(where: { $0.name.isSpelled(literal.field.value) }) {
+        where !self.problems.isDoubtful(field: literal.field.value)
+            && !state.fields.contains(where: { $0.name.isSpelled(literal.field.value) })
+        {
             let known = state.fields.map(\.name)
             self.problems.error(
                 literal.field.position,
@@ -47,6 +49,7 @@ struct TargetResolver {
                     return field.value(of: literal.value, self.problems).map { [.literal($0)] }
                         ?? []
                 }
+                guard draft.isWhole else { return [] }
                 return self.chain(field, of: state, at: draft.position, from: sources)
             }
         )
@@ -90,7 +93,7 @@ struct TargetResolver {
         }
         if let fallback = field.fallback {
             chain.append(.fallback(fallback))
-        } else if !field.isOptional {
+        } else if !field.isOptional, !self.problems.isDoubtful(field: field.name) {
             let lack = Self.lack(left, event, isPartial: !chain.isEmpty)
             let remedy =
                 left == nil && event == nil

@@ -41,7 +41,7 @@ struct Warnings {
 
     /// A program may take for an option what somebody has sent.
     private func warnOfOptions(_ state: StateDraft) {
-        for command in (state.run.map { [$0.command] } ?? []) + state.enter + state.leave {
+        for command in state.commands {
             for word in command.command.words.dropFirst() {
                 if word.pieces == [.text("--")] { break }
                 guard case .field(let name)? = word.pieces.first,
@@ -92,7 +92,7 @@ struct Warnings {
     /// A run whose end alone leads out, and which may take any time.
     private func warnOfHanging(_ number: Int, _ state: DeclaredCase) {
         guard let run = state.run, run.command.timeout == nil,
-            let draft = self.file.states[number].run
+            let draft = self.file.states[number].run?.command
         else { return }
         var waits = false
         for edge in self.edges[number] where edge.to != number {
@@ -104,17 +104,17 @@ struct Warnings {
         }
         guard waits else { return }
         self.problems.warn(
-            draft.command.position,
+            draft.position,
             "the run of \(state.name.quoted) may hang for ever, and nothing else leads out; give it a timeout"
         )
     }
 
     private func warnOfLongRetries(_ number: Int, _ state: DeclaredCase) {
-        guard let after = state.after, let draft = self.file.states[number].run,
+        guard let after = state.after, let draft = self.file.states[number].run?.command,
             let total = state.run?.command.retry?.total, total >= after.delay
         else { return }
         self.problems.warn(
-            draft.command.position,
+            draft.position,
             "the retries of \(state.name.quoted) take \(total.timeText), and after "
                 + "\(after.delay.timeText) the state is left; shorten them, or lengthen \"after\""
         )

@@ -30,7 +30,7 @@ struct CommandReader {
         let target = { (key: String) in state[key].flatMap { self.draft.target($0, of: key) } }
         let (done, failed) = (target("done"), target("failed"))
         let exits = self.exits(state["exit"])
-        guard let (command, interrupted) = self.command(entry) else { return nil }
+        let (command, interrupted) = self.command(entry)
         return RunDraft(
             command: command,
             done: done,
@@ -81,20 +81,20 @@ struct CommandReader {
         return CommandDraft(command: command, position: node.position)
     }
 
-    private func command(_ entry: YAMLEntry) -> (CommandDraft, MoveDraft?)? {
+    private func command(_ entry: YAMLEntry) -> (CommandDraft?, MoveDraft?) {
         var settings = CommandSettings()
         var written = entry.value
         var interrupted: MoveDraft?
         if case .mapping = entry.value.content {
-            guard let section = Section(entry.value, .run, self.problems) else { return nil }
+            guard let section = Section(entry.value, .run, self.problems) else { return (nil, nil) }
             settings = CommandSettings(section, self.booleans)
             interrupted = section["interrupted"].flatMap {
                 self.draft.move($0, of: "interrupted", words: ["again"])
             }
-            guard let command = section["command"] else { return nil }
+            guard let command = section["command"] else { return (nil, interrupted) }
             written = command
         }
-        guard let words = self.words(written, "run") else { return nil }
+        guard let words = self.words(written, "run") else { return (nil, interrupted) }
         let command = settings.command(words, defaults: self.defaults, timeout: nil)
         return (CommandDraft(command: command, position: entry.position), interrupted)
     }
@@ -159,20 +159,20 @@ struct CommandReader {
 
     private func words(_ texts: [Located<String>]) -> [CommandWord]? {
         var words: [CommandWord] = []
-        for text in texts {
+        for (index, text) in texts.enumerated() {
             guard let word = CommandWord(text.value) else {
                 self.problems.error(
                     text.position,
                     "\(text.value.quoted): {name} is a field; write {{ for a brace"
                 )
-                return nil
+                continue
             }
-            guard !words.isEmpty || word.fields.isEmpty else {
+            guard index > 0 || word.fields.isEmpty else {
                 self.problems.error(
                     text.position,
                     "\(text.value.quoted): which program is run cannot come from a field"
                 )
-                return nil
+                continue
             }
             words.append(word)
         }

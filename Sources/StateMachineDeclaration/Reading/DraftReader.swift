@@ -4,12 +4,9 @@ import StateMachineProtocol
 struct DraftReader {
     let problems: Problems
 
-    /// A name of the file's own; nil, and told, if it cannot be one.
-    func name(_ text: String, _ position: FilePosition) -> Located<String>? {
-        if let objection = NameRule.objection(to: text) {
-            self.problems.error(position, objection)
-            return nil
-        }
+    /// A name of the file's own; told if it cannot be one, and known all the same to whatever names it.
+    func name(_ text: String, _ position: FilePosition) -> Located<String> {
+        if let objection = NameRule.objection(to: text) { self.problems.error(position, objection) }
         return Located(text, position)
     }
 
@@ -29,9 +26,7 @@ struct DraftReader {
             )
             return []
         }
-        return entries.compactMap { entry in
-            self.name(entry.key.text, entry.position).map { ($0, entry.value) }
-        }
+        return entries.map { (self.name($0.key.text, $0.position), $0.value) }
     }
 
     /// One name or a list of them, of things that are looked up later.
@@ -102,6 +97,7 @@ struct DraftReader {
             return nil
         }
         var data: [TargetDraft.Literal] = []
+        var isWhole = true
         for word in words.dropFirst() {
             let parts = word.utf8.split(
                 separator: UInt8(ascii: "="),
@@ -114,12 +110,13 @@ struct DraftReader {
                     "\(word.quoted) is not key=value; a value with spaces is written "
                         + "{state: \(state.excerpt()), data: {key: a b}}"
                 )
-                return nil
+                isWhole = false
+                continue
             }
             let name = String(Substring(parts[0]))
             guard !data.contains(where: { $0.field.value.isSpelled(name) }) else {
                 self.problems.error(position, "\(name.quoted) stands here twice; keep one")
-                return nil
+                continue
             }
             let value = YAMLScalar(text: String(Substring(parts[1])), isPlain: false)
             data.append(
@@ -129,7 +126,7 @@ struct DraftReader {
                 )
             )
         }
-        return TargetDraft(state: Located(state, position), data: data)
+        return TargetDraft(state: Located(state, position), data: data, isWhole: isWhole)
     }
 
     /// One of some words, or a target.

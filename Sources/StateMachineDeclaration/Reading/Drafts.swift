@@ -9,6 +9,8 @@ struct TargetDraft {
 
     let state: Located<String>
     let data: [Literal]
+    /// Whether all that is given is known: nothing is missing for certain otherwise.
+    var isWhole = true
 
     var position: FilePosition { self.state.position }
 }
@@ -54,6 +56,11 @@ struct StateDraft {
     let enter: [CommandDraft]
     let leave: [CommandDraft]
     let isFinal: Bool
+
+    /// All that could be read.
+    var commands: [CommandDraft] {
+        [self.run?.command].compactMap(\.self) + self.enter + self.leave
+    }
 }
 
 struct DeadlineDraft {
@@ -73,7 +80,8 @@ struct RunDraft {
         let target: TargetDraft
     }
 
-    let command: CommandDraft
+    /// Nil if it could not be read.
+    let command: CommandDraft?
     let done: TargetDraft?
     let exits: [Exit]
     let failed: TargetDraft?

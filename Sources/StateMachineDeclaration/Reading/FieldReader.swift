@@ -25,7 +25,7 @@ struct FieldReader {
 
     private func field(_ node: YAMLNode, _ name: Located<String>) -> DeclaredField? {
         if let text = node.text, !node.isEmpty {
-            guard let type = self.type(text, node.position) else { return nil }
+            guard let type = self.type(text, node.position, of: name) else { return nil }
             return DeclaredField(
                 name: name.value,
                 type: type,
@@ -37,13 +37,16 @@ struct FieldReader {
             )
         }
         guard let section = Section(node, self.table, at: name.position, self.problems) else {
+            self.problems.doubt(field: name.value)
             return nil
         }
         let type: JSONFieldType
         if let written = section["type"] {
-            guard let text = written.text(of: "type", self.problems),
-                let known = self.type(text.value, text.position)
-            else { return nil }
+            guard let text = written.text(of: "type", self.problems) else {
+                self.problems.doubt(field: name.value)
+                return nil
+            }
+            guard let known = self.type(text.value, text.position, of: name) else { return nil }
             type = known
         } else {
             guard section["values"] != nil else {
@@ -51,6 +54,7 @@ struct FieldReader {
                     name.position,
                     "\(name.value.quoted) needs a type, or values; write \(name.value): string"
                 )
+                self.problems.doubt(field: name.value)
                 return nil
             }
             type = .string
@@ -96,14 +100,19 @@ struct FieldReader {
         (section["was"].map { self.draft.names($0, of: "was", orOne: true) } ?? []).map(\.value)
     }
 
-    private func type(_ text: String, _ position: FilePosition) -> JSONFieldType? {
+    /// The type of that name, or that was meant; nil if none is, and nothing more is said of the field.
+    private func type(
+        _ text: String,
+        _ position: FilePosition,
+        of name: Located<String>
+    ) -> JSONFieldType? {
         if let type = JSONFieldType(rawValue: text) { return type }
         if let type = Self.foreignNames[text] {
             self.problems.error(
                 position,
                 "there is no type \(text.quoted); did you mean \(type.rawValue)?"
             )
-            return nil
+            return type
         }
         self.problems.error(
             position,
@@ -113,6 +122,7 @@ struct FieldReader {
                     among: ["boolean", "integer", "number", "string", "array", "object"]
                 )
         )
+        self.problems.doubt(field: name.value)
         return nil
     }
 

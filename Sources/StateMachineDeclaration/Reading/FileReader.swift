@@ -27,7 +27,7 @@ struct FileReader {
             }
             .map { CommandSettings($0, self.booleans) } ?? CommandSettings()
         return FileDraft(
-            machine: text("machine").flatMap { self.draft.name($0.value, $0.position)?.value },
+            machine: text("machine").map { self.draft.name($0.value, $0.position).value },
             version: text("version")?.value,
             about: text("about")?.value,
             start: target("start"),

@@ -18,6 +18,9 @@ final class Problems {
     private var known: Set<DeclarationProblem> = []
     private var errors = 0
 
+    /// Names of fields that some state or event has that could not be read: what else they lead to is not told.
+    private var doubtful: Set<Spelling> = []
+
     /// Whether a part of the file was left out for its size, so that names in it are not known.
     private(set) var isCut = false
 
@@ -54,6 +57,12 @@ final class Problems {
         self.isCut = true
         self.error(position, sentence)
     }
+
+    /// Notes a field that cannot be read, which has been told.
+    func doubt(field name: String) { self.doubtful.insert(Spelling(name)) }
+
+    /// Whether a field of that name could not be read.
+    func isDoubtful(field name: String) -> Bool { self.doubtful.contains(Spelling(name)) }
 
     /// Adds a warning, once.
     func warn(_ position: FilePosition, _ sentence: String) {

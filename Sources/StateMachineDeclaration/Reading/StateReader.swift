@@ -51,8 +51,11 @@ struct StateReader {
         }
         let target = self.draft.target(time.value, of: "after")
         let node = YAMLNode(content: .scalar(time.key), position: time.position)
-        guard let delay = node.time(of: "after", self.problems), let target else { return nil }
-        return DeadlineDraft(delay: delay, target: target, position: time.position)
+        let delay = node.time(of: "after", self.problems)
+        // Where it leads is looked at all the same.
+        return target.map {
+            DeadlineDraft(delay: delay ?? .zero, target: $0, position: time.position)
+        }
     }
 
     private static func nothing(_ name: Located<String>) -> StateDraft {
