@@ -10,6 +10,7 @@ struct DeclaredWordTests {
         start: idle
         events:
           play: {title: string, volume: {type: integer, optional: true}, loud: {type: boolean, optional: true}}
+          turn: {by: {type: integer, min: -10, max: 10}}
         states:
           idle: {when: {play: playing}}
           playing:
@@ -67,7 +68,18 @@ struct DeclaredWordTests {
         (["set", "playing", "title=a", "loud=yes"], "loud=yes: write true or false"),
         (["set", "playing", "title:=1"], "title=1: write a string"),
         (["set", "playing", "titel=a"], "\"playing\" has no field \"titel\"; did you mean title?"),
-        (["set", "playing"], "\"playing\" needs \"title\""),
+        (["set", "playing"], "\"playing\" needs \"title\", a string\n"),
+        (["send", "turn"], "\"turn\" needs \"by\", an integer from -10 to 10\n"),
+        (["is", "playing:titel=a"], "\"playing\" has no field \"titel\"; did you mean title?"),
+        (["is", "playing:volume=x"], "volume=x: write a whole number"),
+        (["is", "playing:volume=140"], "volume=140: at most 100"),
+        (["is", "playing:volume=>50"], "volume=>50: write a whole number"),
+        (["wait", "playing:loud=yes"], "loud=yes: write true or false"),
+        (["set", "idle", "--if-state", "playing:volume=x"], "volume=x: write a whole number"),
+        (
+            ["set", "playing", "a", "b"],
+            "\"b\" in the command line is one too many: only one value"
+        ),
         (["send", "play", "title=a", "volume=1.0"], "volume=1.0: write a whole number"),
     ])
     func aWrongOneIsRefusedAsInTheFile(words: [String], sentence: String) async throws {
@@ -136,7 +148,7 @@ struct DeclaredWordTests {
             let none = try await client.ask(#"{"op":"update","data":null}"#)
             #expect(none.string("message") == "update needs the key \"data\"")
             let bare = try await client.ask(#"{"op":"send","event":"play","data":null}"#)
-            #expect(bare.string("message") == "\"play\" needs \"title\"")
+            #expect(bare.string("message") == "\"play\" needs \"title\", a string")
         }
     }
 

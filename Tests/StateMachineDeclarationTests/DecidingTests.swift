@@ -88,8 +88,8 @@ import Testing
         ("playing", #"{"volume":"40","title":"a"}"#, "volume=40: write a whole number"),
         ("playing", #"{"volume":4.0,"title":"a"}"#, "volume=4.0: write a whole number"),
         ("playing", #"{"volume":4,"title":5}"#, "title=5: write a string"),
-        ("playing", #"{"volume":4}"#, #""playing" needs "title""#),
-        ("playing", #"{"volume":4,"title":null}"#, #""playing" needs "title""#),
+        ("playing", #"{"volume":4}"#, #""playing" needs "title", a string"#),
+        ("playing", #"{"volume":4,"title":null}"#, #""playing" needs "title", a string"#),
         ("playing", #"{"volume":4,"title":"a","note":"äöü"}"#, "note=äöü: at most 4 bytes"),
         (
             "playing", #"{"volum":4}"#,
@@ -177,7 +177,7 @@ import Testing
     @Test(arguments: [
         ("sane", "{}", #"there is no event "sane"; did you mean same?"#),
         ("other", "{}", #"there is no event "other"; known: go, same, calm, deaf, poke"#),
-        ("go", "{}", #""go" needs "volume""#),
+        ("go", "{}", #""go" needs "volume", an integer"#),
         ("go", #"{"volume":"x"}"#, "volume=x: write a whole number"),
         ("go", #"{"volume":101}"#, "volume=101: at most 100"),
         ("go", #"{"volume":1,"x":1}"#, #""go" has no field "x"; known: volume, title"#),

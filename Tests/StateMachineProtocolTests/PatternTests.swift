@@ -64,7 +64,7 @@ struct PatternTests {
             (#""a:""#, .badRequest, "\"\" in pattern \"a:\" should be key=value"),
             (
                 #""a:b,c""#, .badRequest,
-                "\"c\" in pattern \"a:b,c\" is not the only value without a name; write key=value"
+                "\"c\" in pattern \"a:b,c\" is one too many: only one value may stand without its name, and \"b\" does; write key=value"
             ),
             (#""a:=1""#, .badRequest, "\"=1\" in pattern \"a:=1\" should be key=value"),
             (#""a:b=1,""#, .badRequest, "\"\" in pattern \"a:b=1,\" should be key=value"),

@@ -67,7 +67,7 @@ extension Declaration {
         for (index, field) in fields.enumerated() where values[index] == nil {
             values[index] = field.fallback
             guard values[index] != nil || field.isOptional else {
-                throw .badData("\(event.quoted) needs \(field.name.quoted)", known: [])
+                throw .lacks(field, owner: event)
             }
         }
         switch present.declared.reactions[number] {

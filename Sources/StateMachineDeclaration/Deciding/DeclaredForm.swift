@@ -25,7 +25,8 @@ package struct DeclaredForm: StateForm {
             },
             groups: declaration.groups.map { group in
                 StateGroup(group.name, of: group.members.map { cases[$0] })
-            }
+            },
+            judge: { declaration.refusal(of: $1, in: $0).map { WireError($0) } }
         )
     }
 
@@ -61,6 +62,22 @@ package struct DeclaredForm: StateForm {
             return try self.declared.state(name, data: members)
         } catch {
             throw WireError(error)
+        }
+    }
+}
+
+extension Declaration {
+    /// What is wrong with a value that a state of that name is asked for; nil if it may have it.
+    fileprivate func refusal(of member: JSONMember, in name: String) -> DeclaredRefusal? {
+        do {
+            guard let fields = self.states.first(where: { $0.name.isSpelled(name) })?.fields,
+                case let field = fields[try fields.index(of: member.key, owner: name)],
+                member.value != .null || !field.isOptional
+            else { return nil }
+            _ = try field.judged(member.value)
+            return nil
+        } catch {
+            return error
         }
     }
 }

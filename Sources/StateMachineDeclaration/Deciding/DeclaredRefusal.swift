@@ -19,6 +19,11 @@ package enum DeclaredRefusal: Error, Hashable, Sendable {
         )
     }
 
+    /// A field is not given that has to be.
+    static func lacks(_ field: DeclaredField, owner: String) -> Self {
+        .badData("\(owner.quoted) needs \(field.name.quoted), \(field.takes)", known: field.values)
+    }
+
     /// What is wrong and what would be right.
     package var sentence: String {
         switch self {

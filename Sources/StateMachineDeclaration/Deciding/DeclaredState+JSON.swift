@@ -38,7 +38,7 @@ extension Declaration {
             (field, value) throws(DeclaredRefusal) -> JSONValue? in
             if let value = value ?? field.fallback { return value }
             if field.isOptional { return nil }
-            throw .badData("\(name.quoted) needs \(field.name.quoted)", known: [])
+            throw .lacks(field, owner: name)
         }
         return DeclaredState(self, number, values)
     }

@@ -80,7 +80,49 @@ extension DeclaredField {
     }
 }
 
+extension DeclaredField {
+    /// What it takes, with an article: `an integer from 1 to 8`, `one of fast, slow`.
+    package var takes: String {
+        guard self.values.isEmpty else {
+            return "one of \(self.values.map(\.plainText).joined(separator: ", "))"
+        }
+        return self.typeName + self.bounds.words
+    }
+}
+
 extension DeclaredField.Bounds {
+    /// What follows the type: ` from 1 to 8`; nothing without bounds.
+    fileprivate var words: String {
+        switch self {
+        case .none: ""
+        case .integers(let range):
+            Self.words(
+                range.lowerBound == .min ? nil : "\(range.lowerBound)",
+                range.upperBound == .max ? nil : "\(range.upperBound)"
+            )
+        case .numbers(let range):
+            Self.words(
+                range.lowerBound == -.greatestFiniteMagnitude ? nil : Self.text(range.lowerBound),
+                range.upperBound == .greatestFiniteMagnitude ? nil : Self.text(range.upperBound)
+            )
+        case .bytes(let range):
+            Self.words(
+                range.lowerBound == 0 ? nil : "\(range.lowerBound)",
+                range.upperBound == .max ? nil : "\(range.upperBound)",
+                " bytes"
+            )
+        }
+    }
+
+    private static func words(_ least: String?, _ most: String?, _ unit: String = "") -> String {
+        switch (least, most) {
+        case (nil, nil): ""
+        case (let least?, nil): " of at least \(least)\(unit)"
+        case (nil, let most?): " of at most \(most)\(unit)"
+        case (let least?, let most?): " from \(least) to \(most)\(unit)"
+        }
+    }
+
     /// Without `.0`.
     private static func text(_ bound: Double) -> String {
         Int64(exactly: bound).map { "\($0)" } ?? "\(bound)"

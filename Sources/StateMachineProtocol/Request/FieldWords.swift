@@ -25,12 +25,14 @@ package struct FieldWords: Hashable, Sendable {
         self.init()
         var keys: Set<Spelling> = []
         for text in texts {
+            let alone = self.words.first { $0.key.isEmpty }?.value.string ?? ""
             let key = try self.add(text, in: place)
             guard keys.insert(Spelling(key)).inserted else {
                 throw WireError(
                     .badRequest,
                     key.isEmpty
-                        ? "\(text.quoted) in \(place) is not the only value without a name; write key=value"
+                        ? "\(text.quoted) in \(place) is one too many: only one value may stand without its name, "
+                            + "and \(alone.quoted) does; write key=value"
                         : "\(key.quoted) stands twice in \(place)"
                 )
             }

@@ -81,9 +81,17 @@ package struct StateSchema: Sendable {
 
     /// What the type of a field has against a value: state, field by its own key, objection.
     private let objection: @Sendable (String, JSONMember) -> DecodingError?
+    /// What a set would say of a value, of which fields say more than is known here: state, field, refusal.
+    private let judge: @Sendable (String, JSONMember) -> WireError?
 
-    /// A schema of cases whose fields say all that their values have to be.
-    package init(_ cases: [Case], events: [Event] = [], groups: [StateGroup] = []) {
+    /// A schema of cases whose fields say all that their values have to be, but for what `judge` knows.
+    package init(
+        _ cases: [Case],
+        events: [Event] = [],
+        groups: [StateGroup] = [],
+        judge: @escaping @Sendable (String, JSONMember) -> WireError? = { _, _ in nil }
+    ) {
+        self.judge = judge
         self.cases = cases
         self.events = events
         self.groups = groups
@@ -93,6 +101,7 @@ package struct StateSchema: Sendable {
     package init<State: EnumState>(of type: State.Type) {
         self.events = []
         self.groups = []
+        self.judge = { _, _ in nil }
         self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
         let was = State.upgrade.was
         self.cases = State.Name.allCases.map { name in
@@ -154,9 +163,11 @@ package struct StateSchema: Sendable {
     /// The same as ``resolved(_:)`` of a pattern that may have been written when states and fields were called
     /// otherwise.
     package func followed(_ pattern: Pattern) throws(WireError) -> Pattern {
-        guard self.group(pattern.name) == nil else { return try self.resolved(pattern) }
+        guard self.group(pattern.name) == nil else {
+            return try self.resolved(pattern, isOld: true)
+        }
         let found = self.case(ofOldState: pattern.name)
-        return try self.resolved(found.map { pattern.renamed(to: $0) } ?? pattern)
+        return try self.resolved(found.map { pattern.renamed(to: $0) } ?? pattern, isOld: true)
     }
 
     /// The group of that name.
@@ -166,9 +177,13 @@ package struct StateSchema: Sendable {
 
     /// The pattern with its words read as the fields are typed.
     ///
+    /// - Parameters:
+    ///   - pattern: which.
+    ///   - isOld: whether it may be of a time when fields had other limits.
+    /// - Returns: the pattern.
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match, as far as that can be
     ///   told: of an object or an array it may ask for a part, which has nothing to be decoded as.
-    package func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {
+    package func resolved(_ pattern: Pattern, isOld: Bool = false) throws(WireError) -> Pattern {
         if let group = self.group(pattern.name) { return try group.resolved(pattern) }
         guard let found = self.cases.first(where: { $0.name.isSpelled(pattern.name) }) else {
             let known = self.names + self.groups.map(\.name)
@@ -180,7 +195,10 @@ package struct StateSchema: Sendable {
             )
         }
         let resolved = try pattern.typed(by: found.fields, areAll: found.isComplete)
-        for member in resolved.data { try self.check(member, in: found) }
+        for member in resolved.data {
+            if !isOld, let refusal = self.judge(found.name, member) { throw refusal }
+            try self.check(member, in: found)
+        }
         return resolved.called(before: found.oldNames)
     }
 
