@@ -61,7 +61,8 @@ extension ClientError: CustomStringConvertible {
         switch self {
         case .notFound(let tried):
             "no daemon found (looked for \(tried.joined(separator: " and "))); "
-                + "is the service running? systemctl status statemachine"
+                + "is the service running? systemctl status statemachine; where it is otherwise, "
+                + "--runtime-directory or $\(RuntimeDirectory.variable) says"
         case .noInstance(let name, let nearest):
             "there is no machine \(name.quoted)"
                 + (nearest.map { "; did you mean \($0)?" }

@@ -94,7 +94,8 @@ struct RunnerService: Sendable {
         let usual = geteuid() == 0 ? .system : RuntimeDirectory.ofUser(self.variable)
         guard let usual else {
             throw RunnerError(
-                "nobody says where the daemon's sockets are; give --runtime-directory, or set XDG_RUNTIME_DIR"
+                "nobody says where the daemon's sockets are; give --runtime-directory, or set "
+                    + "STATEMACHINE_RUNTIME_DIRECTORY or XDG_RUNTIME_DIR"
             )
         }
         guard let instance = command.instance else { return usual }

@@ -150,6 +150,24 @@ struct StatectlFollowTests {
             #expect(status == .exited(0))
         }
     }
+
+    @Test
+    func aCommandIsRunForTheStateThatLastsAndForNoOther() async throws {
+        try await DaemonProcess.run { daemon in
+            _ = try await daemon.ask(\.control, "set authentication phase=idle")
+            let arguments = [
+                "watch", "--stuck", "200ms", "--until", "dataRetrieval", "--",
+                "sh", "-c", "echo $STATEMACHINE_EVENT $STATEMACHINE_SEQ",
+            ]
+            let status = try await daemon.withStatectl(arguments) { watch in
+                #expect(try await watch.next() == "stuck 1")
+                _ = try await daemon.ask(\.control, "set ready value=true")
+                #expect(try await watch.next() == "stuck 2")
+                _ = try await daemon.ask(\.control, "set dataRetrieval phase=idle")
+            }
+            #expect(status == .exited(0))
+        }
+    }
 }
 
 extension DaemonProcess {

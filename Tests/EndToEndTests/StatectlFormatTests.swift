@@ -130,4 +130,56 @@ struct StatectlFormatTests {
             client.vanish()
         }
     }
+
+    /// However long the cause is, and however narrow the terminal.
+    @Test(arguments: [40, 60, 80, 100, 120])
+    func whoDidItIsShownWhole(width: Int) async throws {
+        try await DaemonProcess.run { daemon in
+            let cause = String(repeating: "a long reason ", count: 8)
+            for phase in ["idle", "active", "success"] {
+                let set = try await daemon.statectl(
+                    "set",
+                    "authentication",
+                    "phase=\(phase)",
+                    "--cause",
+                    cause
+                )
+                #expect(set.status == .exited(0))
+            }
+            let statectl =
+                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
+            let since = try await daemon.epoch() + ":0"
+            for words in ["history", "watch --since \(since) --count 3"] {
+                let command = "stty cols \(width); \(statectl) --color never \(words)"
+                let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
+                #expect(
+                    shown.output.matches(of: /by \S+ \(statectl\)/).count == 3,
+                    "\(shown.output)"
+                )
+            }
+            let piped = try await daemon.statectl("history")
+            #expect(piped.output.matches(of: /(a long reason ){7}a long reason/).count == 3)
+        }
+    }
+
+    @Test(arguments: ["describe", "set ready maybe", "get --nosuch", "set --help", "wiat"])
+    func whatIsSaidIsFoldedBetweenWords(words: String) async throws {
+        try await DaemonProcess.run { daemon in
+            let statectl =
+                "\(try BuiltProduct.statectl.path) --runtime-directory \(daemon.directory)"
+            let command = "stty cols 40; \(statectl) --color never \(words)"
+            let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
+            let lines = shown.output.split(whereSeparator: \.isNewline)
+            #expect(lines.count > 1)
+            // A word that is longer stands by itself.
+            let tooLong = lines.filter { $0.count > 40 && $0.drop { $0 == " " }.contains(" ") }
+            #expect(tooLong == [])
+            let piped = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory]
+                    + words.split(separator: " ").map(String.init)
+            )
+            let whole = (piped.output + piped.errors).filter { !$0.isWhitespace }
+            #expect(shown.output.filter { !$0.isWhitespace } == whole || words.hasSuffix("--help"))
+        }
+    }
 }

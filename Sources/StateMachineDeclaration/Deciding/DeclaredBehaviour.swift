@@ -143,6 +143,7 @@ package struct DeclaredBehaviour: StateBehaviour {
             when.isEmpty ? nil : JSONMember("when", .object(when)),
             after,
             state.run == nil ? nil : JSONMember("run", .bool(true)),
+            state.enter.isEmpty && state.leave.isEmpty ? nil : JSONMember("hooks", .bool(true)),
             moves.isEmpty ? nil : JSONMember("moves", .object(moves)),
             state.isFinal ? JSONMember("final", .bool(true)) : nil,
         ].compactMap(\.self)

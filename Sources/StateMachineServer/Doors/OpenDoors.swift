@@ -56,8 +56,8 @@ extension RuntimeDirectory {
     ) throws(DaemonError) -> RuntimeDirectory {
         if let usual = self.usual(environment: environment, isRoot: isRoot) { return usual }
         throw DaemonError(
-            "there is no runtime directory: --runtime-directory was not given, and neither "
-                + "$RUNTIME_DIRECTORY (set by systemd) nor $XDG_RUNTIME_DIR is set"
+            "there is no runtime directory: neither --runtime-directory nor $\(self.variable) was given, "
+                + "and neither $RUNTIME_DIRECTORY (set by systemd) nor $XDG_RUNTIME_DIR is set"
         )
     }
 }

@@ -12,6 +12,8 @@ struct DescribeCommand: AsyncParsableCommand {
     func run() async throws {
         let reply = try await self.options.client.reply(to: .describe)
         guard reply.isOK == true else { try self.options.refuse(reply) }
-        try self.options.print(reply) { DescriptionText(style: $0.style).text(reply) }
+        try self.options.print(reply) {
+            DescriptionText(style: $0.style).text(reply).folded(to: $0.width)
+        }
     }
 }

@@ -29,15 +29,27 @@ struct StatusCommand: AsyncParsableCommand {
         guard reply.isOK == true else { try options.refuse(reply) }
         let stats = try await client.reply(to: .stats)
         guard stats.isOK == true else { try options.refuse(stats) }
-        let status = MachineStatus(
+        var status = MachineStatus(
             state: reply,
             stats: stats,
             runner: RunnerState(in: client.directory)
         )
+        if !options.json, status.runner == nil, reply.stay != nil {
+            status.hasCommands = Self.hasCommands(try await client.reply(to: .describe))
+        }
         try StandardOutput.offer(
             options.json
                 ? status.object.description : StatusText(text: options.text).text(status)
         )
+    }
+}
+
+extension StatusCommand {
+    /// Whether any state of a machine runs something, by its answer to `describe`.
+    private static func hasCommands(_ description: Line) -> Bool {
+        (description["states"]?.elements ?? []).contains { state in
+            state["run"]?.bool == true || state["hooks"]?.bool == true
+        }
     }
 }
 
@@ -48,6 +60,8 @@ struct MachineStatus {
     /// The answer to `stats`.
     let stats: Line
     let runner: RunnerState?
+    /// Whether the machine has commands that a runner has to run; looked up only where there is none.
+    var hasCommands = false
 
     /// The rows of those who watch.
     var watching: [JSONValue] {

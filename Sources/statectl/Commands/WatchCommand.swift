@@ -35,6 +35,9 @@ struct WatchCommand: AsyncParsableCommand {
             or with --retry it is run again, after pauses that grow from a second to a minute. The state to begin with \
             is no change, unless changes are missing before it, of which _RESYNC says why.
 
+            With --stuck the command is run once of each stay that has lasted so long, and not for the states and changes \
+            before; --gone adds the daemon's going and coming.
+
             SIGINT and SIGTERM end the watch once the command that runs has ended; a second signal does not wait.
             """
     )
@@ -98,7 +101,7 @@ struct WatchCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Run the command when the daemon goes and comes, too; without patterns that is so, but for --each.
+            Run the command when the daemon goes and comes, too; without patterns that is so, but for --each and --stuck.
             """
     )
     var gone = false
@@ -227,7 +230,7 @@ struct WatchCommand: AsyncParsableCommand {
         var run = WatchRun(watch: self.watch(client, since: since), printer: printer)
         (run.count, run.queue, run.keeper) = (self.count, queue, keeper)
         run.heedsSignals = target.mark == nil
-        run.tellsOfDaemon = self.gone || self.patterns.isEmpty
+        run.tellsOfDaemon = self.gone || self.patterns.isEmpty && self.stuck == nil
         run.stuck = self.stuck.map { span in
             StuckWatch(
                 client,

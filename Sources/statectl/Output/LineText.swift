@@ -23,8 +23,10 @@ struct LineText {
             parts.append(StyledText(Self.age(of: at, at: self.now), as: .aside))
         }
         if let seq = line.seq { parts.append(StyledText("#\(seq)", as: .aside)) }
-        if let due = line.due { parts.append(StyledText(self.due(due), as: .aside)) }
-        return parts + self.origin(line)
+        parts += self.origin(line)
+        // After what has led to the state what will lead out of it.
+        if let due = line.due { parts.append(StyledText("next: \(self.due(due))", as: .aside)) }
+        return parts
     }
 
     /// Parts with spaces between them, on as many lines as it takes; `indent` is for all but the first.

@@ -3,7 +3,10 @@ import StateMachineCore
 
 /// What tells a machine's lines from those of others.
 struct MachineMark: Sendable {
-    /// The instance's name; a dash for the one without.
+    /// What the one without a name is called.
+    static let unnamed = "unnamed"
+
+    /// The instance's name, or ``unnamed``.
     let name: String
     private let instance: JSONValue
     /// Columns of the longest name.
@@ -11,7 +14,7 @@ struct MachineMark: Sendable {
 
     /// Those of machines with such names, in their order; nil for one without a name.
     static func all(_ names: [String?]) -> [MachineMark] {
-        let shown = names.map { $0?.printable ?? "-" }
+        let shown = names.map { $0?.printable ?? Self.unnamed }
         let width = shown.map(\.count).max() ?? 0
         return zip(names, shown).map { name, shown in
             let instance = name.map { JSONValue.string($0) } ?? .null

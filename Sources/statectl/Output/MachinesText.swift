@@ -7,8 +7,8 @@ struct MachinesText {
 
     /// Several lines, without the last one's newline.
     func text(_ rows: [MachineRow]) -> String {
-        let names = rows.map { $0.instance.name?.printable ?? "-" }
-        let machines = rows.map { $0.machine?.printable ?? "-" }
+        let names = rows.map { $0.instance.name?.printable ?? MachineMark.unnamed }
+        let machines = rows.map { $0.machine?.printable ?? MachineMark.unnamed }
         let widths = [names, machines].map { column in column.map(\.count).max() ?? 0 }
         return rows.indices.map { index in
             let row = rows[index]

@@ -57,8 +57,9 @@ enum StandardError {
     /// Columns of the terminal; nil if it is none, or does not say.
     static var columns: Int? { columnsOfTerminal(STDERR_FILENO) }
 
+    /// Writes a line, or several; on a terminal folded between words.
     static func write(_ line: String) {
-        var bytes = Array(line.utf8)
+        var bytes = Array(line.folded(to: self.columns).utf8)
         bytes.append(UInt8(ascii: "\n"))
         // There is no other place to complain to.
         _ = bytes.withUnsafeBytes { $0.write(to: STDERR_FILENO) }

@@ -48,13 +48,18 @@ struct StatusText {
             rows.append(("next", [StyledText(self.command(next, "at", "in"))]))
         }
         if let failure = runner?.json["lastFailure"] {
-            let end = failure["end"]?.string?.printable ?? "?"
+            let end = Self.end(failure["end"]?.string ?? "?")
             rows.append(("failed", [StyledText("\(self.command(failure, "at", nil)): \(end)")]))
         }
-        if runner != nil || status.state.stay != nil {
+        if runner != nil || status.hasCommands {
             rows.append(("runner", [self.runner(runner)]))
         }
         return rows
+    }
+
+    /// How a command ended; EXIT_EXEC of systemd.exec(5) is none of its own.
+    private static func end(_ text: String) -> String {
+        text == "exit 203" ? "could not be started (203)" : text.printable
     }
 
     /// Who watches, the slowest first.

@@ -84,7 +84,7 @@ enum ExitStatus: Int32, Error {
                 return .usage
             }
             do {
-                try StandardOutput.offer(text)
+                try StandardOutput.offer(text.folded(to: StandardOutput.columns))
                 return .yes
             } catch {
                 return self.reporting(error)

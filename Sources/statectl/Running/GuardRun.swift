@@ -24,7 +24,7 @@ struct GuardRun: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.answerAll() }
             group.addTask {
-                for await number in Signals.stream(Signals.ending) {
+                for await number in Signals.stream(Signals.ending, isForJobs: true) {
                     throw ProcessEnd.signal(number)
                 }
             }

@@ -10,10 +10,10 @@ enum Signals {
     /// they do.
     ///
     /// One that was ignored when the process began, as SIGINT is for a script's background jobs, is
-    /// still ignored.
-    static func stream(_ numbers: [CInt]) -> AsyncStream<CInt> {
+    /// still ignored, unless `isForJobs`: what stands in the way of others until it is ended has to end with its script.
+    static func stream(_ numbers: [CInt], isForJobs: Bool = false) -> AsyncStream<CInt> {
         AsyncStream { continuation in
-            let caught = numbers.filter { !self.isIgnored($0) }
+            let caught = numbers.filter { isForJobs || !self.isIgnored($0) }
             let sources = Sources(caught) { continuation.yield($0) }
             continuation.onTermination = { _ in sources.cancel() }
         }

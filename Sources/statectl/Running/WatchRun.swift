@@ -11,7 +11,7 @@ struct WatchRun: Sendable {
     var queue: CommandQueue?
     /// Whether what is run is told of the daemon's going and coming, too.
     var tellsOfDaemon = false
-    /// Tells of states that last too long.
+    /// Tells of states that last too long; a command is run for these then, and for no other state.
     var stuck: StuckWatch?
     /// Whether signals end it; they are caught once in a process, so of several one that has all of them does that.
     var heedsSignals = true
@@ -107,6 +107,9 @@ struct WatchRun: Sendable {
             }
         if let queue = self.queue {
             switch self.event(line, isBack: &isBack) {
+            case .state where self.stuck != nil, .change where self.stuck != nil,
+                .beat where self.stuck != nil:
+                queue.pass(line)
             case let event?: queue.add(line, as: event)
             case nil: queue.pass(line)
             }
