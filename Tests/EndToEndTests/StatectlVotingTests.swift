@@ -118,6 +118,61 @@ struct StatectlVotingTests {
         }
     }
 
+    @Test func aHoldThatWaitsForAStateToGoGivesUpAfterItsTime() async throws {
+        try await DaemonProcess.run { daemon in
+            let words = ["hold", "--before", "authentication", "--when-not", "ready", "--within"]
+            let late = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory] + words + ["50ms", "--", "echo", "run"]
+            )
+            #expect(late.status == .exited(124))
+            #expect(late.output == "")
+            #expect(late.errors.contains("nothing is run"))
+            // It is given back.
+            let set = try await daemon.statectl("set", "authentication", "phase=idle")
+            #expect(set.status == .exited(0), "\(set.errors)")
+            let inTime = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory, "hold", "--before", "dataRetrieval"]
+                    + ["--when-not", "ready", "--within", "1min", "--", "echo", "run"]
+            )
+            #expect(inTime.status == .exited(0))
+            #expect(inTime.output == "run\n")
+            let alone = try await daemon.statectl(
+                "hold",
+                "--before",
+                "ready",
+                "--within",
+                "1s",
+                "--",
+                "true"
+            )
+            #expect(alone.status == .exited(2))
+        }
+    }
+
+    /// A shell has its background jobs ignore SIGINT.
+    @Test(arguments: [SIGINT, SIGTERM])
+    func aGuardInTheBackgroundEndsByASignal(signal: CInt) async throws {
+        try await DaemonProcess.run { daemon in
+            let guarding = try SpawnedProcess(
+                [
+                    "/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh",
+                    try BuiltProduct.statectl.path, "--runtime-directory", daemon.directory,
+                    "guard", "--before", "authentication", "--", "false",
+                ],
+                environment: [:],
+                output: "\(daemon.directory)/guard.out"
+            )
+            let client = try daemon.connect(\.control)
+            while try await client.ask("stats").items("guards")?.isEmpty != false {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            guarding.send(signal)
+            #expect(try await guarding.ended() == -signal)
+            #expect(try await client.ask("set authentication phase=idle").ok == true)
+            client.vanish()
+        }
+    }
+
     @Test
     func aGuardsCommandIsToldAndDecides() async throws {
         try await DaemonProcess.run { daemon in

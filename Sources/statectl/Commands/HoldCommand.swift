@@ -7,8 +7,8 @@ struct HoldCommand: AsyncParsableCommand {
         commandName: "hold",
         abstract: "Keep states from being entered while a command runs.",
         usage: """
-            statectl hold --before PATTERN … [--when-not PATTERN …] [--mode block|delay] [--max TIME] \
-            [--why TEXT] [-- COMMAND …]
+            statectl hold --before PATTERN … [--when-not PATTERN … [--within TIME]] [--mode block|delay] \
+            [--max TIME] [--why TEXT] [-- COMMAND …]
             """,
         discussion: """
             Ends with the command's exit code, or 128 and the signal's number. Without a command \
@@ -17,7 +17,8 @@ struct HoldCommand: AsyncParsableCommand {
             command goes on, and the hold is taken anew.
 
             With --when-not the hold is taken first, and the command begins when the state is none of these: what \
-            is held cannot come in between.
+            is held cannot come in between. With --within it gives up after that time, gives the hold back, runs nothing and \
+            ends with exit code 124.
             """
     )
 
@@ -39,6 +40,14 @@ struct HoldCommand: AsyncParsableCommand {
         completion: .patterns
     )
     var whenNot: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "With --when-not: give up after this time, with exit code 124.",
+            valueName: "time"
+        )
+    )
+    var within: Seconds?
 
     @Option(help: "Whether a set is refused or has to wait (default: block).")
     var mode: Request.HoldMode?
@@ -70,6 +79,9 @@ struct HoldCommand: AsyncParsableCommand {
         guard self.max == nil || self.mode == .delay else {
             throw ValidationError("--max is how long a set waits; it needs --mode delay")
         }
+        guard self.within == nil || !self.whenNot.isEmpty else {
+            throw ValidationError("--within is how long --when-not may take; give both")
+        }
         try OptionLimits.checkVote("--max", self.max)
         try OptionLimits.checkText("--why", self.why)
         guard self.whenNot.isEmpty || !self.command.isEmpty else {
@@ -100,7 +112,11 @@ struct HoldCommand: AsyncParsableCommand {
             run.report = { StandardError.write("statectl: \($0)") }
         }
         if !self.whenNot.isEmpty {
-            run.absence = Absence(client: client, patterns: self.whenNot.map { Pattern(typed: $0) })
+            run.absence = Absence(
+                client: client,
+                patterns: self.whenNot.map { Pattern(typed: $0) },
+                limit: self.within?.duration
+            )
         }
         do {
             guard var command = ChildCommand(self.command) else { return try await run.keep() }

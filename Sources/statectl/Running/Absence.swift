@@ -10,11 +10,30 @@ struct Absence: Sendable {
     let client: Client
     /// None of which it is to be.
     let patterns: [Pattern]
+    /// For how long; nil means for ever.
+    var limit: Duration?
 
     /// Returns when the state is none of them, at a moment when the hold was in force.
     ///
-    /// - Throws: ``ClientError``, or `CancellationError`.
-    func wait(isHeld: @Sendable () -> Bool) async throws {
+    /// - Throws: ``Refusal`` when the time is up, ``ClientError``, or `CancellationError`.
+    func wait(isHeld: @escaping @Sendable () -> Bool) async throws {
+        guard let limit else { return try await self.waitForEver(isHeld) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.waitForEver(isHeld) }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw Refusal(
+                    sentence:
+                        "the state was one of these all the time that was given; nothing is run",
+                    status: .timeout
+                )
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func waitForEver(_ isHeld: @Sendable () -> Bool) async throws {
         for try await event in self.client.watch(pace: Pace(isLatest: true)) {
             guard case .line = event else { continue }
             while try await self.isSo() {
