@@ -1,6 +1,5 @@
 import StateMachineCore
 
-
 /// Where the parts of rows begin that stand one below the other: wide enough for all that were shown, as far as the
 /// terminal is.
 ///

@@ -1,6 +1,5 @@
 import StateMachineCore
 
-
 /// Writes the newest cursor into its file: soon, but not for every line.
 ///
 /// Guarded state: `cursors`, behind its lock. The file is written by one task at a time: by ``run``,
