@@ -45,7 +45,11 @@ final class StateDirectory: Sendable {
         self.write(self.last)
     }
 
-    deinit { close(self.lock) }
+    deinit {
+        // A child that is just being started has the descriptor too, until it runs something.
+        flock(self.lock, LOCK_UN)
+        close(self.lock)
+    }
 
     /// Notes where the history here is, for a start that finds none, or an older one.
     ///

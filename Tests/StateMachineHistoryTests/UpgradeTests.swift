@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol
@@ -67,7 +68,7 @@ struct UpgradeTests {
     @Test func aRenamedFieldKeepsItsValueAndOneThatIsGoneGoes() async throws {
         try await withTemporaryDirectory { directory in
             let first = try await Self.left(in: directory, .serving(guests: 3, since: 1))
-            try await Self.end {
+            try await Self.end(in: directory) {
                 try SQLiteHistory<Second>(directory: directory)
             } look: { second in
                 #expect(second.snapshot.state == .serving(customers: 3, order: nil))
@@ -92,7 +93,7 @@ struct UpgradeTests {
 
     @Test func aHistoryInWhichNothingHasHappenedBeginsWhereTheProgramDoes() async throws {
         try await withTemporaryDirectory { directory in
-            try await Self.end {
+            try await Self.end(in: directory) {
                 try SQLiteHistory<First>(directory: directory)
             } look: { _ in
             }
@@ -139,7 +140,7 @@ struct UpgradeTests {
 
     /// Leaves a history with one change to that state; returns its epoch.
     private static func left(in directory: String, _ state: First) async throws -> String {
-        try await Self.end {
+        try await Self.end(in: directory) {
             try SQLiteHistory<First>(directory: directory)
         } look: { history in
             try await history.makeMachine().assign(state)
@@ -149,6 +150,7 @@ struct UpgradeTests {
 
     /// Opens a history, looks at it, and lets go of it, so that another can have the directory.
     private static func end<State: EnumState, Result>(
+        in directory: String,
         _ open: () throws -> SQLiteHistory<State>,
         look: (SQLiteHistory<State>) async throws -> Result
     ) async throws -> Result {
@@ -162,6 +164,10 @@ struct UpgradeTests {
         }
         // The thread that commits lets go of it last.
         while weakHistory != nil { await Task.yield() }
+        // And with it goes the lock, a moment later.
+        let lock = Glibc.open("\(directory)/statemachine.lock", O_RDWR | O_CLOEXEC)
+        defer { close(lock) }
+        while flock(lock, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { await Task.yield() }
         return result
     }
 }
