@@ -268,13 +268,13 @@ final class Requirements {
         _ number: UInt64
     ) -> SocketVoter {
         let call = self.calls(in: requirement.request)?.present
-        let states = self.machine.schema.names.map { Pattern(typed: $0) }
         let voter = SocketVoter(
             number: number,
             requestID: nil,
             peer: requirement.peer,
             why: call?.why,
-            before: call?.before ?? PatternList(states),
+            before: call?.before
+                ?? PatternList(self.machine.schema.names.map { Pattern(typed: $0) }),
             terms: .missing(since: since),
             required: requirement.name,
             since: requirement.since,

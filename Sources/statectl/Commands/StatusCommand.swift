@@ -35,21 +35,12 @@ struct StatusCommand: AsyncParsableCommand {
             runner: RunnerState(in: client.directory)
         )
         if !options.json, status.runner == nil, reply.stay != nil {
-            status.hasCommands = Self.hasCommands(try await client.reply(to: .describe))
+            status.hasCommands = MachineStatus.hasCommands(try await client.reply(to: .describe))
         }
         try StandardOutput.offer(
             options.json
                 ? status.object.description : StatusText(text: options.text).text(status)
         )
-    }
-}
-
-extension StatusCommand {
-    /// Whether any state of a machine runs something, by its answer to `describe`.
-    private static func hasCommands(_ description: Line) -> Bool {
-        (description["states"]?.elements ?? []).contains { state in
-            state["run"]?.bool == true || state["hooks"]?.bool == true
-        }
     }
 }
 
@@ -62,6 +53,13 @@ struct MachineStatus {
     let runner: RunnerState?
     /// Whether the machine has commands that a runner has to run; looked up only where there is none.
     var hasCommands = false
+
+    /// Whether any state of a machine runs something, by its answer to `describe`.
+    static func hasCommands(_ description: Line) -> Bool {
+        (description["states"]?.elements ?? []).contains { state in
+            state["run"]?.bool == true || state["hooks"]?.bool == true
+        }
+    }
 
     /// The rows of those who watch.
     var watching: [JSONValue] {

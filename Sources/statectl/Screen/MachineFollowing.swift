@@ -42,25 +42,27 @@ struct MachineFollowing: Sendable {
         on pokes: AsyncStream<Void>,
         _ tell: @Sendable (News) -> Void
     ) async throws {
-        var isNamed = false
+        var (isDescribed, hasCommands) = (false, false)
         for await _ in pokes {
             do {
                 let state = try await self.client.accepted(.get, within: Self.patience)
                 let stats = try await self.client.accepted(.stats, within: Self.patience)
-                if !isNamed {
+                if !isDescribed {
                     let description = try await self.client.accepted(
                         .describe,
                         within: Self.patience
                     )
                     tell(.name(description["machine"]?.string))
-                    isNamed = true
+                    hasCommands = MachineStatus.hasCommands(description)
+                    isDescribed = true
                 }
                 tell(
                     .status(
                         MachineStatus(
                             state: state,
                             stats: stats,
-                            runner: RunnerState(in: self.client.directory)
+                            runner: RunnerState(in: self.client.directory),
+                            hasCommands: hasCommands
                         )
                     )
                 )
