@@ -93,6 +93,7 @@ struct RunnerCommand: ParsableCommand {
     }
 
     static func main() {
+        AccountChange.performIfAsked()
         // What is written to a reader that is gone is an error of that write, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
         // One connection needs one thread.

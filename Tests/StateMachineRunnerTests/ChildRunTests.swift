@@ -140,13 +140,25 @@ struct ChildRunTests {
               wrong:
                 fields: {how: string}
                 run: {command: /bin/true, environment-file: /nonexistent}
-                exit: {203: idle}
+                exit: {203: barred}
+              barred:
+                run: {command: WITNESS.program, user: nobody}
+                exit: {203: unknown}
+              unknown:
+                run: {command: no-such-program, user: nobody}
+                exit: {203: preloaded}
+              preloaded:
+                run: {command: /bin/true, user: nobody, environment: {LD_PRELOAD: /nonexistent.so}}
+                done: idle
             """
         try await withRunningMachine(text) { machine in
             // Anybody may say something.
             #expect(chmod(machine.directory, 0o711) == 0 && chmod(machine.witness.path, 0o622) == 0)
             try Data("# one\nSHARED=\"of the file\"\n".utf8)
                 .write(to: URL(filePath: machine.witness.path + ".env"))
+            try Data("#!/bin/sh\n".utf8)
+                .write(to: URL(filePath: machine.witness.path + ".program"))
+            #expect(chmod(machine.witness.path + ".program", 0o700) == 0)
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
             let watch = try await machine.watch()
@@ -157,8 +169,13 @@ struct ChildRunTests {
             )
             #expect(try await machine.witness.next() == "0 1 ")
             var causes: [String?] = []
-            for _ in 1...4 { causes.append(try await watch.next().string("cause")) }
-            #expect(causes == [nil, "done", "done", "exit 203"], "\(machine.said)")
+            for _ in 1...7 { causes.append(try await watch.next().string("cause")) }
+            #expect(
+                causes == [nil, "done", "done", "exit 203", "exit 203", "exit 203", "done"],
+                "\(machine.said)"
+            )
+            // By the command's loader, and not by that of the step before it, which is still root.
+            #expect(machine.said.split(separator: "/nonexistent.so").count == 2, "\(machine.said)")
             try await machine.end(runner, daemon)
         }
     }

@@ -38,7 +38,7 @@ final class Child: Sendable {
     ) async throws(CommandHostError) {
         let start: ChildStart
         do throws(ChildStart.Failure) {
-            start = try ChildStart(order)
+            start = try await ChildStart(order)
         } catch {
             return self.finish(.exit(error.status), after: .zero)
         }

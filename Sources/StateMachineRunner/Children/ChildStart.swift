@@ -28,7 +28,7 @@ struct ChildStart: Sendable {
     let session: ChildSession
 
     /// - Throws: ``Failure`` if there is no such user or group, or the file with the environment cannot be read.
-    init(_ order: CommandOrder) throws(Failure) {
+    init(_ order: CommandOrder) async throws(Failure) {
         let command = order.command
         self.session = ChildSession(grace: command.stop)
         self.input = order.input
@@ -45,24 +45,57 @@ struct ChildStart: Sendable {
             guard let file = EnvironmentFile(path: path) else { throw .program }
             for variable in file.variables { variables[variable.name] = variable.value }
         }
+        self.configuration = try await Self.configuration(
+            order,
+            account: account,
+            variables: variables
+        )
+    }
+
+    /// How the system is asked for it.
+    private static func configuration(
+        _ order: CommandOrder,
+        account: ChildAccount?,
+        variables: [String: String]
+    ) async throws(Failure) -> Configuration {
         var options = PlatformOptions()
         options.createSession = true
-        options.userID = account?.user
-        options.groupID = account?.group
-        options.supplementaryGroups = account?.groups
-        let program = order.words.first ?? ""
-        self.configuration = Configuration(
-            executable: program.contains("/") ? .path(FilePath(program)) : .name(program),
-            arguments: Arguments(Array(order.words.dropFirst())),
-            environment: .custom(
-                Dictionary(
-                    uniqueKeysWithValues: variables.map {
-                        (Environment.Key(stringLiteral: $0.key), $0.value)
-                    }
-                )
+        let directory = FilePath(order.command.directory)
+        let name = order.words.first ?? ""
+        let program: Executable = name.contains("/") ? .path(FilePath(name)) : .name(name)
+        guard let account else {
+            return Configuration(
+                executable: program,
+                arguments: Arguments(Array(order.words.dropFirst())),
+                environment: Self.environment(variables),
+                workingDirectory: directory,
+                platformOptions: options
+            )
+        }
+        let path: FilePath
+        do {
+            path = try await program.resolveExecutablePath(in: Self.environment(variables))
+        } catch {
+            throw .program
+        }
+        return Configuration(
+            executable: .path(AccountChange.program),
+            arguments: Arguments(
+                AccountChange.arguments(to: account, program: path.string, words: order.words)
             ),
-            workingDirectory: FilePath(command.directory),
+            environment: Self.environment(AccountChange.environment(variables)),
+            workingDirectory: directory,
             platformOptions: options
+        )
+    }
+
+    private static func environment(_ variables: [String: String]) -> Environment {
+        .custom(
+            Dictionary(
+                uniqueKeysWithValues: variables.map {
+                    (Environment.Key(stringLiteral: $0.key), $0.value)
+                }
+            )
         )
     }
 
