@@ -39,6 +39,44 @@ struct StatectlInstanceTests {
     }
 
     @Test
+    func theOneWithoutANameIsCalledUnnamed() async throws {
+        try await withTemporaryDirectory { directory in
+            let files = FileManager.default
+            for name in ["a", "b"] {
+                try files.createDirectory(
+                    atPath: "\(directory)/\(name)",
+                    withIntermediateDirectories: true
+                )
+            }
+            try files.createSymbolicLink(
+                atPath: "\(directory)/statemachine",
+                withDestinationPath: "\(directory)/a/run"
+            )
+            _ = try await DaemonProcess.run(in: "\(directory)/a") { _ in
+                try FileManager.default.createSymbolicLink(
+                    atPath: "\(directory)/a/run/right",
+                    withDestinationPath: "\(directory)/b/run"
+                )
+                _ = try await DaemonProcess.run(in: "\(directory)/b") { _ in
+                    for words in [["machines"], ["get", "--all"]] {
+                        let shown = try await BuiltProduct.statectl.run(
+                            words,
+                            environment: [
+                                "XDG_RUNTIME_DIR": directory,
+                                "STATEMACHINE_RUNTIME_DIRECTORY": nil,
+                            ]
+                        )
+                        let names = shown.output.split(separator: "\n")
+                            .compactMap { $0.split(separator: " ").first }
+                        #expect(names.filter { $0 == "unnamed" }.count == 1, "\(shown)")
+                        #expect(names.contains("right"), "\(shown)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
     func severalMachinesAreToldApart() async throws {
         try await self.run { environment in
             let both = ["-m", "left", "-m", "right"]

@@ -52,6 +52,28 @@ struct StatusTests {
         throw TestFailure("there was \(isThere ? "never" : "always") \(key): \(machine.said)")
     }
 
+    @Test func aProgramThatIsNotThereCouldNotBeStarted() async throws {
+        let text = """
+            start: idle
+            events: {go: {}}
+            states:
+              idle: {when: {go: missing}}
+              missing: {run: {command: /nonexistent/program, retry: {times: 1, wait: 1h}}, failed: idle}
+            """
+        try await withRunningMachine(text) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            _ = try await machine.ask("send go")
+            let failed = try await Self.status(machine, having: "lastFailure")
+            #expect(
+                failed.item("runner")?.item("lastFailure")?.string("end") == "exit 203"
+            )
+            let shown = try await Self.statectl(machine, "status")
+            #expect(shown.contains(": could not be started (203)\n"), "\(shown)")
+            try await machine.end(runner, daemon)
+        }
+    }
+
     @Test func whatWaitsAndWhyIsShown() async throws {
         let text = """
             start: idle

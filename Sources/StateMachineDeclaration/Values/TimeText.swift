@@ -7,28 +7,6 @@ package enum TimeText {
         package let sentence: String
     }
 
-    private struct Unit {
-        let name: String
-        let milliseconds: Int64
-    }
-
-    /// The greatest first.
-    private static let units = [
-        Unit(name: "w", milliseconds: 604_800_000),
-        Unit(name: "d", milliseconds: 86_400_000),
-        Unit(name: "h", milliseconds: 3_600_000),
-        Unit(name: "min", milliseconds: 60_000),
-        Unit(name: "s", milliseconds: 1000),
-        Unit(name: "ms", milliseconds: 1),
-    ]
-
-    /// What people write for them.
-    private static let longNames = [
-        "sec": "s", "secs": "s", "second": "s", "seconds": "s", "mins": "min", "minute": "min",
-        "minutes": "min",
-        "hr": "h", "hour": "h", "hours": "h", "day": "d", "days": "d", "week": "w", "weeks": "w",
-    ]
-
     private static let range: ClosedRange<Int64> = 10...(400 * 86_400_000)
 
     /// The time that a text says: from 10 ms to 400 d, the greatest unit first.
@@ -70,8 +48,9 @@ package enum TimeText {
         _ name: String,
         of text: String,
         number: String
-    ) throws(Objection) -> Unit {
-        if let unit = self.units.first(where: { $0.name == name }) { return unit }
+    ) throws(Objection) -> TimeUnit {
+        let unit = TimeUnit.called(name)
+        if let unit, unit.name == name { return unit }
         let written = text.excerpt()
         let sentence =
             switch name {
@@ -84,8 +63,8 @@ package enum TimeText {
                 "\(written): \"m\" may be minutes or months; write \(number.excerpt())min"
             default:
                 "\(written): there is no unit \(name.quoted)"
-                    + (self.longNames[name].map { "; write \(number.excerpt())\($0)" }
-                        ?? "; known: ms, s, min, h, d, w")
+                    + (unit.map { "; write \(number.excerpt())\($0.name)" }
+                        ?? "; known: \(TimeUnit.all.reversed().map(\.name).joined(separator: ", "))")
             }
         throw Objection(sentence: sentence)
     }
@@ -110,11 +89,10 @@ extension Duration {
     package var timeText: String {
         var rest = self.wholeMilliseconds
         var text = ""
-        for (name, length) in [
-            ("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1),
-        ] as [(String, Int64)] where rest >= length {
-            text += "\(rest / length)\(name)"
-            rest %= length
+        // Nobody says 57 weeks.
+        for unit in TimeUnit.all where unit.name != "w" && rest >= unit.milliseconds {
+            text += "\(rest / unit.milliseconds)\(unit.name)"
+            rest %= unit.milliseconds
         }
         return text.isEmpty ? "0s" : text
     }

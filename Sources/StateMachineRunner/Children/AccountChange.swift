@@ -10,8 +10,10 @@ import SystemPackage
 /// The command's environment goes through it under other names: what it says to the loader, `LD_PRELOAD` for
 /// one, is not said to a program that is still root.
 package enum AccountChange {
-    /// The first argument; `UID:GID:GROUP,…` is the second, then come the program's path and its arguments
-    /// from the zeroth on. What is empty stays as it is.
+    /// The first argument.
+    ///
+    /// `UID:GID:GROUP,…` is the second, then come the program's path and its arguments from the zeroth on. What is empty
+    /// stays as it is.
     private static let word = "--exec-as"
     /// Before the names of the command's variables.
     private static let prefix = "exec:"
@@ -35,9 +37,9 @@ package enum AccountChange {
         return environment
     }
 
-    /// Does not return if this process was begun for that. To be called before there is a second thread.
+    /// Does not return if this process was begun for that.
     ///
-    /// Ends with 217 where the user may not be taken, 216 where the group may not, 203 where the program cannot be
+    /// To be called before there is a second thread. Ends with 217 where the user may not be taken, 216 where the group may not, 203 where the program cannot be
     /// executed, as systemd.exec(5) has it.
     package static func performIfAsked() {
         let arguments = CommandLine.unsafeArgv

@@ -1,25 +1,16 @@
 import ArgumentParser
+import StateMachineDeclaration
 
 /// A span of time as it is typed: `200ms`, `30s`, `2min`, `1h30min`, `2 days`, or plain seconds.
 struct Seconds: ExpressibleByArgument {
     let duration: Duration
-
-    /// How long each unit is; several names are the same.
-    private static let units: [String: Duration] = [
-        "ms": .milliseconds(1), "s": .seconds(1), "sec": .seconds(1), "second": .seconds(1),
-        "seconds": .seconds(1),
-        "m": .seconds(60), "min": .seconds(60), "minute": .seconds(60), "minutes": .seconds(60),
-        "h": .seconds(3600), "hour": .seconds(3600), "hours": .seconds(3600), "d": .seconds(86_400),
-        "day": .seconds(86_400), "days": .seconds(86_400), "w": .seconds(604_800),
-        "week": .seconds(604_800), "weeks": .seconds(604_800),
-    ]
 
     /// 10^9 s: 31 years.
     private static let longest = Duration.seconds(1_000_000_000)
 
     /// Nil unless it is a time from 0 to 10^9 seconds, each unit given once.
     init?(argument: String) {
-        let plain = Double(argument).map { Self.time($0, .seconds(1)) }
+        let plain = Double(argument).map { Self.time($0, milliseconds: 1000) }
         let duration = plain ?? Self.sum(of: argument)
         guard let duration, duration >= .zero, duration <= Self.longest else { return nil }
         self.duration = duration
@@ -28,14 +19,15 @@ struct Seconds: ExpressibleByArgument {
     private static func sum(of text: String) -> Duration? {
         var rest = text.filter { $0 != " " }[...]
         var sum = Duration.zero
-        var used: Set<Duration> = []
+        var used: Set<TimeUnit> = []
         while !rest.isEmpty {
             let digits = rest.prefix { $0.isASCII && $0.isNumber || $0 == "." }
             rest = rest.dropFirst(digits.count)
             let name = rest.prefix { $0.isLetter }
             rest = rest.dropFirst(name.count)
-            guard let number = Double(digits), let unit = self.units[String(name)],
-                used.insert(unit).inserted, let part = self.time(number, unit)
+            guard let number = Double(digits), let unit = TimeUnit.called(String(name)),
+                used.insert(unit).inserted,
+                let part = self.time(number, milliseconds: unit.milliseconds)
             else { return nil }
             sum += part
         }
@@ -43,8 +35,8 @@ struct Seconds: ExpressibleByArgument {
     }
 
     /// Nil if it is negative, no number, or longer than any that is taken; a fraction of a microsecond is left out.
-    private static func time(_ number: Double, _ unit: Duration) -> Duration? {
-        let microseconds = (number * (unit / .microseconds(1))).rounded()
+    private static func time(_ number: Double, milliseconds: Int64) -> Duration? {
+        let microseconds = (number * Double(milliseconds) * 1000).rounded()
         guard microseconds >= 0, microseconds <= self.longest / .microseconds(1) else { return nil }
         return .microseconds(Int64(microseconds))
     }

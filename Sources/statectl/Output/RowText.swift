@@ -23,8 +23,13 @@ struct RowText {
     let text: LineText
     let columns: Columns
 
-    /// The row; on a narrow terminal as many lines as it takes, the state and what follows below each other.
+    /// The row as it is printed.
     func text(_ line: Line) -> String {
+        self.lines(line).map { $0.text(self.text.style) }.joined(separator: "\n")
+    }
+
+    /// The row; on a narrow terminal as many lines as it takes, the state and what follows below each other.
+    func lines(_ line: Line) -> [StyledText] {
         // A sign of life tells that nothing has happened up to now.
         let isSign = line.kind == .beat || StuckLine.isOne(line)
         let time = StyledText(self.time(isSign ? self.text.now : line.at), as: .aside)
@@ -35,8 +40,7 @@ struct RowText {
                 ([time, number, state] + self.notes(of: line)
                 + self.text.origin(line, isShort: true).reversed())
                 .wrapped(separator: "  ", to: width, indent: time.columns + 2)
-                .map { $0.cut(to: width).text(self.text.style) }
-                .joined(separator: "\n")
+                .map { $0.cut(to: width) }
         }
         let start = [time, number.padded(to: self.columns.seq(number.columns))]
             .joined(separator: "  ")
@@ -48,12 +52,9 @@ struct RowText {
         let rest = self.rest(of: line, after: start.columns + 2 + width)
         let cell = limit.map { state.cut(to: $0) } ?? state
         let row = [start, rest.isEmpty ? cell : cell.padded(to: width)] + rest
-        guard let columns = self.text.width else {
-            return row.joined(separator: "  ").text(self.text.style)
-        }
+        guard let columns = self.text.width else { return [row.joined(separator: "  ")] }
         return row.wrapped(separator: "  ", to: columns, indent: start.columns + 2)
-            .map { $0.cut(to: columns).text(self.text.style) }
-            .joined(separator: "\n")
+            .map { $0.cut(to: columns) }
     }
 
     /// The time; to the second, and without a date, where there is no room.

@@ -8,9 +8,6 @@ struct TopFrame {
     /// Lines that the last changes have at least, with their title.
     private static let changesShown = 4
 
-    /// Columns from which a change has columns.
-    private static let wide = 60
-
     let text: LineText
     let size: TerminalScreen.Size
 
@@ -70,10 +67,7 @@ struct TopFrame {
 
     private func several(_ views: [MachineView]) -> [StyledText] {
         views.flatMap { view in
-            let name = StyledText(
-                (view.target.mark?.name ?? "-").padded(to: (view.target.mark?.columns ?? 3) - 2),
-                as: .label
-            )
+            let name = self.mark(of: view)
             let indent = name.columns + 3
             if let error = view.error {
                 let notice = StyledText("gone: \(error.printable)", as: .notice)
@@ -120,36 +114,23 @@ struct TopFrame {
         let all = views.flatMap { view in view.changes.map { (view, $0) } }
         let newest = all.sorted { ($0.1.at?.microseconds ?? 0) > ($1.1.at?.microseconds ?? 0) }
             .prefix(self.size.rows)
-        let columns = Columns(width: self.width)
-        for (_, line) in newest { _ = self.cells(line, in: columns) }
-        return newest.map { view, line in
-            let mark = view.target.mark.map {
-                StyledText($0.name.padded(to: $0.columns - 2), as: .label)
+        let mark = views.first?.target.mark.map { $0.columns } ?? 0
+        var text = self.text
+        text.width = max(1, self.width - mark)
+        let rows = RowText(text: text, columns: Columns(width: text.width))
+        // Once to learn how wide the columns are.
+        for (_, line) in newest { _ = rows.lines(line) }
+        return newest.flatMap { view, line in
+            zip(0..., rows.lines(line)).map { index, row in
+                let name = index == 0 ? self.mark(of: view) : StyledText()
+                return name.padded(to: mark) + row
             }
-            var parts = [mark ?? StyledText()] + self.cells(line, in: columns)
-            if let from = line.from, self.width >= Self.wide {
-                let was = StyledText("was \(from.text)", as: .aside).cut(to: self.width / 4)
-                parts.append(was.padded(to: columns.from(was.columns, limit: self.width / 4)))
-            }
-            parts += self.text.origin(line, isShort: true)
-            if let skipped = line.skipped {
-                parts.append(StyledText("\(skipped) before it not shown", as: .aside))
-            }
-            return parts.joined(separator: "  ").cut(to: self.width)
         }
     }
 
-    /// The time, the number and the state, as wide as those of the other changes.
-    private func cells(_ line: Line, in columns: Columns) -> [StyledText] {
-        let time = line.at.flatMap { self.text.localTime($0) }.map { String($0.time.prefix(8)) }
-        let number = StyledText("#\(line.seq.map(String.init) ?? "?")", as: .aside)
-        let limit = self.width / 3
-        let state = (line.state.map { self.text.styled($0) } ?? StyledText("?")).cut(to: limit)
-        return [
-            StyledText(time ?? "--:--:--", as: .aside),
-            number.padded(to: columns.seq(number.columns)),
-            self.width < Self.wide
-                ? state : state.padded(to: columns.state(state.columns, limit: limit)),
-        ]
+    /// What tells a machine from the others; as wide for all of them.
+    private func mark(of view: MachineView) -> StyledText {
+        guard let mark = view.target.mark else { return StyledText() }
+        return StyledText(mark.name.padded(to: mark.columns - 2), as: .label)
     }
 }
