@@ -4,7 +4,7 @@ extension Client {
     /// How long a wait that has lost its daemon tries to find it again.
     ///
     /// 60 s: what a slow restart takes, with room to spare.
-    public static let patience = Duration.seconds(60)
+    public static let reconnectionTimeout = Duration.seconds(60)
 
     /// How much later than it was told to a daemon may answer ``ErrorCode/timeout``.
     ///
@@ -18,7 +18,7 @@ extension Client {
     /// - Parameters:
     ///   - until: the states to wait for.
     ///   - fail: the states that end the wait badly; they win.
-    ///   - since: changes after this cursor are judged too.
+    ///   - since: changes after this cursor are evaluated too.
     ///   - timeout: after how long the daemon is to answer ``ErrorCode/timeout``; nil means never.
     ///   - isPatient: whether to wait for a daemon that is not there to begin with, within `timeout`.
     ///   - clock: what the time is measured with while there is no connection.
@@ -49,11 +49,11 @@ extension Client {
         var lostAt: C.Instant?
         while true {
             do {
-                let patience = end.map { clock.now.duration(to: $0) } ?? Self.answerLimit
-                let dialogue = try await self.dialogue(isReading: true, within: patience)
+                let answerTime = end.map { clock.now.duration(to: $0) } ?? Self.answerLimit
+                let dialogue = try await self.dialogue(isReading: true, within: answerTime)
                 // A wait says nothing before its end: that a daemon is there shows here, and where
                 // the wait begins.
-                let start = try await dialogue.reply(to: .get, within: patience)
+                let start = try await dialogue.reply(to: .get, within: answerTime)
                 if resumption.cursor == nil {
                     resumption.lineReceived(start)
                 } else {
@@ -97,8 +97,8 @@ extension Client {
                 }
                 let began = lostAt ?? clock.now
                 lostAt = began
-                let patienceEnd = began.advanced(by: Self.patience)
-                let giveUp = min(patienceEnd, deadline ?? patienceEnd)
+                let lastTime = began.advanced(by: Self.reconnectionTimeout)
+                let giveUp = min(lastTime, deadline ?? lastTime)
                 guard clock.now < giveUp else {
                     throw ClientError.lostForGood(
                         path: self.directory.socketPath(of: .events),

@@ -61,7 +61,7 @@ extension HistoryDatabase {
             let connection = db.sqliteConnection
             sqlite3_busy_timeout(connection, 0)
             sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-            sqlite3_busy_timeout(connection, CInt(self.patience * 1000))
+            sqlite3_busy_timeout(connection, CInt(self.timeout * 1000))
         }
     }
 }

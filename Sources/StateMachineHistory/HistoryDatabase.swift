@@ -52,7 +52,7 @@ final class HistoryDatabase: @unchecked Sendable {
     private let durability: HistoryOptions.Durability
     let boot: String?
     /// Seconds to wait for another program that has the database locked.
-    let patience: Double
+    let timeout: Double
     private let opened = Lock<DatabasePool?>(nil)
     private let found = Atomic(Schema.Extent.changes.rawValue)
     let logLength = LogLength()
@@ -75,13 +75,13 @@ final class HistoryDatabase: @unchecked Sendable {
         hasStays: Bool,
         durability: HistoryOptions.Durability,
         boot: String?,
-        patience: Double
+        timeout: Double
     ) {
         self.directory = directory
         self.hasStays = hasStays
         self.durability = durability
         self.boot = boot
-        self.patience = patience
+        self.timeout = timeout
     }
 
     var pool: DatabasePool {
@@ -91,7 +91,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 try self.directory.closeFiles()
                 var configuration = Configuration()
                 configuration.maximumReaderCount = 1
-                configuration.busyMode = .timeout(self.patience)
+                configuration.busyMode = .timeout(self.timeout)
                 configuration.label = "statemachine.history"
                 let pool = try DatabasePool(path: self.path, configuration: configuration)
                 try pool.writeWithoutTransaction { db in

@@ -29,7 +29,7 @@ struct HistoryOpening<State: MachineState> {
         options: HistoryOptions,
         boot: String?,
         clock: any StayClock,
-        patience: Double
+        timeout: Double
     ) throws {
         let directory = try StateDirectory(path)
         func open(after loss: HistoryLoss?) throws -> Self {
@@ -38,7 +38,7 @@ struct HistoryOpening<State: MachineState> {
                 hasStays: coding.behaviour != nil,
                 durability: options.durability,
                 boot: boot,
-                patience: patience
+                timeout: timeout
             )
             return try Self(database, coding, clock, after: loss)
         }

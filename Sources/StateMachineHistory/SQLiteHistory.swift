@@ -93,7 +93,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
 
     /// The same on a machine that was started under that name, where a day has so many seconds.
     ///
-    /// `patience` is the seconds to wait for another program that has the database locked. 2: longer than
+    /// `timeout` is the seconds to wait for another program that has the database locked. 2: longer than
     /// any query of a person's, and a set is answered within it. Not tuned.
     ///
     /// `longLog` is the bytes that the write-ahead log may have before that is told. 64 MiB: sixteen times
@@ -105,7 +105,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         boot: String?,
         clock: any StayClock = KernelClock(),
         day: Double = 86_400,
-        patience: Double = 2,
+        timeout: Double = 2,
         longLog: Int = 64 << 20
     ) throws {
         if let problem = coding.problems.first { throw HistoryError(problem, isLasting: true) }
@@ -115,7 +115,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
             options: options,
             boot: boot,
             clock: clock,
-            patience: patience
+            timeout: timeout
         )
         self.coding = coding
         self.declaration = coding.declaration

@@ -47,7 +47,7 @@ struct DeclaredMachineTests {
     }
 
     @Test
-    func itsStatesAreSetAndJudgedAsTheFileSays() async throws {
+    func itsStatesAreSetAndEvaluatedAsTheFileSays() async throws {
         try await self.run { daemon in
             let client = try daemon.connect(\.control)
             let start = try await client.ask("get")

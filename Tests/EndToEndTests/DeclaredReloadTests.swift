@@ -187,7 +187,7 @@ struct DeclaredReloadTests {
     }
 
     @Test(arguments: [false, true])
-    func whatAGuardHoldsUpIsJudgedAsTheNewFileSays(isDurable: Bool) async throws {
+    func whatAGuardHoldsUpIsEvaluatedAsTheNewFileSays(isDurable: Bool) async throws {
         try await withReloadedMachine(Self.coffee, isDurable: isDurable) { machine, daemon in
             let guardian = try daemon.connect(\.control)
             #expect(
@@ -214,7 +214,7 @@ struct DeclaredReloadTests {
                 )
                 .replacing("default: black", with: "default: white")
             try await machine.reload(daemon, newer)
-            // The first is judged anew, and its question is nobody's any more.
+            // The first is evaluated anew, and its question is nobody's any more.
             let far = try await clients[0].next()
             #expect(far.error == "bad-data" && far.string("message") == "cups=6: at most 4")
             #expect(try await clients[1].next().error == "unknown-state")

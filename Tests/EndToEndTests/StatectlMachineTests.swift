@@ -88,7 +88,7 @@ struct StatectlMachineTests {
         }
     }
 
-    @Test func theFutureFileJudgesThePast() async throws {
+    @Test func theFutureFileEvaluatesThePast() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
             let newer = "\(directory)/new.yaml"

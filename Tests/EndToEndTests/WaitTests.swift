@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct WaitTests {
     @Test
-    func aWaitJudgesEveryChangeSinceThenTheCurrentState() async throws {
+    func aWaitEvaluatesEveryChangeSinceThenTheCurrentState() async throws {
         try await DaemonProcess.run("--ring-changes", "8") { daemon in
             let client = try daemon.connect(\.control)
             _ = try await client.ask("set authentication phase=failure")

@@ -133,7 +133,7 @@ import Testing
                 Issue.record("\(error.debugDescription)")
                 return
             }
-            #expect(duration == Client.patience)
+            #expect(duration == Client.reconnectionTimeout)
             #expect(attempts == Array(1...attempts.count))
         }
     }

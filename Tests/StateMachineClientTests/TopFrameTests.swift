@@ -44,7 +44,8 @@ import Testing
                 try Line.of(
                     #"{"type":"change","seq":\#(seq),"state":"dim","data":{"note":\#(data)},"#
                         + #""from":{"state":"dark","data":{}},"at":"2026-11-20T21:55:03.120007Z","#
-                        + #""cursor":"7f3a9c:\#(seq)","cause":\#(cause)}"#
+                        + #""cursor":"7f3a9c:\#(seq)","cause":\#(cause),"#
+                        + #""by":{"uid":0,"pid":812,"comm":"deploy"}}"#
                 )
             )
         }
@@ -67,9 +68,9 @@ import Testing
                 "           guard 4 by root (6, ask), for 60 s, allowed 2, denied 1, is asked now",
                 "watching   root (9, watch)   7 behind",
                 "last changes",
-                "21:55:03  #41     dim(note: x)      was dark          login",
-                "21:55:03  #40     dim(note: x)      was dark          login",
-                "21:55:03  #39     dim(note: x)      was dark          login",
+                "21:55:03.120Z  #41     dim(note: x)      was dark       by root (deploy)  login",
+                "21:55:03.120Z  #40     dim(note: x)      was dark       by root (deploy)  login",
+                "21:55:03.120Z  #39     dim(note: x)      was dark       by root (deploy)  login",
             ]
         )
     }

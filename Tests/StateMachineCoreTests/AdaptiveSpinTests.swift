@@ -5,7 +5,7 @@ import Testing
 @Suite(.enabled(if: Processors.areSeveral, "it never waits on a single processor"))
 struct AdaptiveSpinTests {
     @Test func itAsksUntilWhatIsExpectedHasCome() {
-        var spin = AdaptiveSpin(patience: .seconds(3600))
+        var spin = AdaptiveSpin(timeout: .seconds(3600))
         var asked = 0
         for _ in 0..<2 {
             asked = 0
@@ -19,7 +19,7 @@ struct AdaptiveSpinTests {
     }
 
     @Test func theMoreOftenItWaitsInVainTheMoreSeldomItDoes() {
-        var spin = AdaptiveSpin(patience: .zero)
+        var spin = AdaptiveSpin(timeout: .zero)
         var waits: [Int] = []
         for time in 0..<100 {
             let hasWaited = spin.wait { false }
@@ -29,7 +29,7 @@ struct AdaptiveSpinTests {
     }
 
     @Test func havingWaitedForSomethingItIsAsPatientAsBefore() {
-        var spin = AdaptiveSpin(patience: .zero)
+        var spin = AdaptiveSpin(timeout: .zero)
         func waits(for hasCome: Bool, _ times: Int) -> [Bool] {
             (0..<times).map { _ in spin.wait { hasCome } }
         }

@@ -23,13 +23,14 @@ struct GateScriptTests {
     private func text(_ action: Gate<AppState>.Action?) -> String {
         switch action {
         case nil: "rest"
-        case .judge(let pending, _, let voters): "judge \(pending.new), \(voters.count) voters"
-        case .judgeAll(let run, _): "judge all \(run.count)"
+        case .evaluate(let pending, _, let voters):
+            "evaluate \(pending.new), \(voters.count) voters"
+        case .evaluateAll(let run, _): "evaluate all \(run.count)"
         case .confirm(let pending, _): "confirm \(pending.new)"
         case .commit(let group): "commit \(group.map(\.seq))"
-        case .tell(let judged):
+        case .tell(let evaluated):
             "tell "
-                + judged.map { $0.entry.map { "entered \($0.seq)" } ?? "answered" }.joined(
+                + evaluated.map { $0.entry.map { "entered \($0.seq)" } ?? "answered" }.joined(
                     separator: ", "
                 )
         case .ask: "ask"
@@ -41,16 +42,16 @@ struct GateScriptTests {
     }
 
     @Test
-    func withoutALogAProposalIsJudgedAndEntered() {
+    func withoutALogAProposalIsEvaluatedAndEntered() {
         var gate = Gate<AppState>(hasLog: false, limit: 1)
         let first = self.pending(.ready(true))
         #expect(gate.proposed(first, isLimited: true) == .entered)
         #expect(gate.proposed(self.pending(.ready(true)), isLimited: true) == .refused)
-        #expect(self.text(gate.pumped(at: self.start)) == "judge ready(true), 0 voters")
+        #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), 0 voters")
         #expect(gate.isPumpedHere)
         // Nobody else pumps meanwhile.
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
-        let action = gate.judged(
+        let action = gate.evaluated(
             first,
             as: .enter(self.entry(first, from: self.start)),
             from: self.start,
@@ -66,24 +67,24 @@ struct GateScriptTests {
         var gate = Gate<AppState>(hasLog: false, limit: 9)
         let update = self.pending(.ready(true), asking: nil)
         #expect(gate.proposed(update, isLimited: true) == .entered)
-        #expect(self.text(gate.pumped(at: self.start)) == "judge all 1")
+        #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
         let moved = Snapshot(seq: 8, state: AppState.dataRetrieval(.idle), at: .now)
-        let stale = JudgedProposal(update, .entering(self.entry(update, from: self.start)))
-        #expect(self.text(gate.judged([stale], at: moved)) == "judge all 1")
-        let fresh = JudgedProposal(update, .entering(self.entry(update, from: moved)))
-        #expect(self.text(gate.judged([fresh], at: moved)) == "tell entered 9")
+        let stale = EvaluatedProposal(update, .entering(self.entry(update, from: self.start)))
+        #expect(self.text(gate.evaluated([stale], at: moved)) == "evaluate all 1")
+        let fresh = EvaluatedProposal(update, .entering(self.entry(update, from: moved)))
+        #expect(self.text(gate.evaluated([fresh], at: moved)) == "tell entered 9")
         #expect(self.text(gate.performed(at: moved)) == "rest")
     }
 
     @Test
-    func whatWasJudgedOfAMachineThatHasMovedIsJudgedAgain() {
+    func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
         var gate = Gate<AppState>(hasLog: false, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
         let moved = Snapshot(seq: 8, state: AppState.ready(true), at: .now)
-        let action = gate.judged(first, as: .leave, from: self.start, at: moved) { _, _ in }
-        #expect(self.text(action) == "judge ready(true), 0 voters")
+        let action = gate.evaluated(first, as: .leave, from: self.start, at: moved) { _, _ in }
+        #expect(self.text(action) == "evaluate ready(true), 0 voters")
     }
 
     @Test
@@ -92,14 +93,14 @@ struct GateScriptTests {
         gate.held()
         let all = [true, false].map { self.pending(.ready($0)) }
         for one in all { #expect(gate.proposed(one, isLimited: true) == .left) }
-        #expect(self.text(gate.released(at: self.start)) == "judge all 2")
+        #expect(self.text(gate.released(at: self.start)) == "evaluate all 2")
         let one = self.entry(all[0], from: self.start)
         let then = one.snapshot
         let two = self.entry(all[1], from: then)
-        let judged = [
-            JudgedProposal(all[0], .entering(one)), JudgedProposal(all[1], .entering(two)),
+        let evaluated = [
+            EvaluatedProposal(all[0], .entering(one)), EvaluatedProposal(all[1], .entering(two)),
         ]
-        #expect(self.text(gate.judged(judged, at: self.start)) == "commit [8, 9]")
+        #expect(self.text(gate.evaluated(evaluated, at: self.start)) == "commit [8, 9]")
         #expect(gate.groupUnderWay == 1)
         #expect(self.text(gate.performed(at: self.start)) == "rest")
         gate.committed(failure: nil)
@@ -109,24 +110,24 @@ struct GateScriptTests {
     }
 
     @Test
-    func whatALogRefusesIsAnsweredAndWhatRestedOnItIsJudgedAgain() {
+    func whatALogRefusesIsAnsweredAndWhatRestedOnItIsEvaluatedAgain() {
         var gate = Gate<AppState>(hasLog: true, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
         let entry = self.entry(first, from: self.start)
-        let action = gate.judged([JudgedProposal(first, .entering(entry))], at: self.start)
+        let action = gate.evaluated([EvaluatedProposal(first, .entering(entry))], at: self.start)
         #expect(self.text(action) == "commit [8]")
-        // While the log is at it, one more comes and is judged on the state that is not to be.
+        // While the log is at it, one more comes and is evaluated on the state that is not to be.
         let second = self.pending(.authentication(.active))
         _ = gate.proposed(second, isLimited: true)
-        #expect(self.text(gate.performed(at: self.start)) == "judge all 1")
+        #expect(self.text(gate.performed(at: self.start)) == "evaluate all 1")
         let ahead = entry.snapshot
-        let next = JudgedProposal(second, .entering(self.entry(second, from: ahead)))
-        #expect(self.text(gate.judged([next], at: self.start)) == "rest")
+        let next = EvaluatedProposal(second, .entering(self.entry(second, from: ahead)))
+        #expect(self.text(gate.evaluated([next], at: self.start)) == "rest")
         gate.committed(failure: "the disk is full")
         #expect(self.text(gate.pumped(at: self.start)) == "tell answered")
-        #expect(self.text(gate.performed(at: self.start)) == "judge all 1")
+        #expect(self.text(gate.performed(at: self.start)) == "evaluate all 1")
     }
 
     @Test
@@ -141,9 +142,9 @@ struct GateScriptTests {
         let first = self.pending(.ready(true))
         #expect(gate.withdrawn(first) == .tooLate)
         _ = gate.proposed(first, isLimited: true)
-        #expect(self.text(gate.pumped(at: self.start)) == "judge ready(true), 1 voters")
+        #expect(self.text(gate.pumped(at: self.start)) == "evaluate ready(true), 1 voters")
         #expect(gate.withdrawn(self.pending(.ready(true))) == .tooLate)
-        let asked = gate.judged(
+        let asked = gate.evaluated(
             first,
             as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
             from: self.start,
@@ -170,7 +171,7 @@ struct GateScriptTests {
             let first = self.pending(.ready(true))
             _ = gate.proposed(first, isLimited: true)
             _ = gate.pumped(at: self.start)
-            _ = gate.judged(
+            _ = gate.evaluated(
                 first,
                 as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
                 from: self.start,
@@ -218,7 +219,7 @@ struct GateScriptTests {
             first.move.proposal(of: first.new, at: self.start),
             Question()
         )
-        _ = gate.judged(first, as: question, from: self.start, at: self.start) { _, _ in }
+        _ = gate.evaluated(first, as: question, from: self.start, at: self.start) { _, _ in }
         #expect(self.text(gate.performed(at: self.start)) == "rest")
         let recast = self.recast(.ready(true))
         gate.recastCame(recast)
@@ -233,8 +234,8 @@ struct GateScriptTests {
         #expect(self.text(gate.performed(at: self.start)) == "void")
         // Its answer is nobody's any more, not even when another question is open.
         gate.voted(.yes, on: 1)
-        #expect(self.text(gate.performed(at: self.start)) == "judge ready(true), 1 voters")
-        _ = gate.judged(first, as: question, from: self.start, at: self.start) { _, _ in }
+        #expect(self.text(gate.performed(at: self.start)) == "evaluate ready(true), 1 voters")
+        _ = gate.evaluated(first, as: question, from: self.start, at: self.start) { _, _ in }
         gate.voted(.yes, on: 1)
         #expect(self.text(gate.performed(at: self.start)) == "rest")
         gate.voted(.yes, on: 2)
@@ -242,14 +243,14 @@ struct GateScriptTests {
     }
 
     @Test
-    func aRecastWaitsForWhatTheLogHasAndNothingIsJudgedMeanwhile() {
+    func aRecastWaitsForWhatTheLogHasAndNothingIsEvaluatedMeanwhile() {
         var gate = Gate<AppState>(hasLog: true, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
-        #expect(self.text(gate.pumped(at: self.start)) == "judge all 1")
+        #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
         let entry = self.entry(first, from: self.start)
-        let judged = JudgedProposal(first, .entering(entry))
-        #expect(self.text(gate.judged([judged], at: self.start)) == "commit [8]")
+        let evaluated = EvaluatedProposal(first, .entering(entry))
+        #expect(self.text(gate.evaluated([evaluated], at: self.start)) == "commit [8]")
         #expect(self.text(gate.performed(at: self.start)) == "rest")
         let recast = self.recast(.ready(true))
         gate.recastCame(recast)
@@ -261,18 +262,19 @@ struct GateScriptTests {
         #expect(self.text(gate.performed(at: moved)) == "recast")
         let refused = gate.recast(recast, as: .refuse("gone"), from: moved, at: moved)
         #expect(self.text(refused) == "refuse: gone")
-        #expect(self.text(gate.performed(at: moved)) == "judge all 1")
+        #expect(self.text(gate.performed(at: moved)) == "evaluate all 1")
     }
 }
 
 extension Gate.Withdrawal {
-    fileprivate enum Kind { case left, isAsked, isJudged, tooLate }
+    fileprivate enum Kind { case left, isAsked, isEvaluated, tooLate }
 
     fileprivate static func == (withdrawal: Self, kind: Kind) -> Bool {
         switch (withdrawal, kind) {
-        case (.left, .left), (.isAsked, .isAsked), (.isJudged, .isJudged), (.tooLate, .tooLate):
+        case (.left, .left), (.isAsked, .isAsked), (.isEvaluated, .isEvaluated),
+            (.tooLate, .tooLate):
             true
-        case (.left, _), (.isAsked, _), (.isJudged, _), (.tooLate, _): false
+        case (.left, _), (.isAsked, _), (.isEvaluated, _), (.tooLate, _): false
         }
     }
 }

@@ -24,10 +24,10 @@ private struct Bench {
     func addVoter(
         _ label: String = "voter",
         on context: any ExecutionContext = .immediate,
-        patience: Patience? = nil,
+        deadline: VoteDeadline? = nil,
         before isAsked: @escaping @Sendable (Proposal<AppState>) -> Bool = { _ in true }
     ) -> Registration {
-        self.machine.addVoter(label: label, on: context, patience: patience, before: isAsked) {
+        self.machine.addVoter(label: label, on: context, deadline: deadline, before: isAsked) {
             self.asks.record($0)
         }
     }
@@ -177,7 +177,7 @@ private struct Bench {
         let bench = Bench()
         bench.addVoter(
             "guard",
-            patience: Patience(limit: .seconds(5), whenSilent: .no("silent"))
+            deadline: VoteDeadline(limit: .seconds(5), whenSilent: .no("silent"))
         )
         bench.propose(.ready(true))
         await bench.clock.sleepers(1)
@@ -195,10 +195,10 @@ private struct Bench {
 
     @Test func aDelayPostponesAtMostSoLongFromTheProposalsArrival() async {
         let bench = Bench()
-        bench.addVoter("first", patience: Patience(limit: nil, whenSilent: .yes)) {
+        bench.addVoter("first", deadline: VoteDeadline(limit: nil, whenSilent: .yes)) {
             $0.proposed == .ready(true)
         }
-        bench.addVoter("delay", patience: .postponing(atMost: .seconds(3))) {
+        bench.addVoter("delay", deadline: .postponing(atMost: .seconds(3))) {
             $0.proposed == .authentication(.idle)
         }
         bench.propose(.ready(true))
@@ -233,7 +233,7 @@ private struct Bench {
         )
     }
 
-    @Test func aProposalIsJudgedAgainstTheStateAtItsTurn() {
+    @Test func aProposalIsEvaluatedAgainstTheStateAtItsTurn() {
         let bench = Bench()
         bench.addVoter { $0.proposed == .ready(true) }
         bench.propose(.ready(true))
@@ -249,7 +249,7 @@ private struct Bench {
 
     @Test func aVanishedVoterIsReleasedAtOnce() {
         let bench = Bench()
-        let registration = bench.addVoter(patience: Patience(limit: nil, whenSilent: .no("x")))
+        let registration = bench.addVoter(deadline: VoteDeadline(limit: nil, whenSilent: .no("x")))
         bench.propose(.ready(true))
         #expect(bench.outcomes.heard.isEmpty)
         registration.cancel()

@@ -63,13 +63,13 @@ private final class Parting: Hearing {
 }
 
 /// A hang ends the child after so many seconds; a moment is enough otherwise.
-private let patience: UInt32 = 30
+private let deadline: UInt32 = 30
 
 /// What a multicast delegate does with the contexts of its delegates, and what it does not do meanwhile.
 @Suite(.timeLimit(.minutes(5))) struct MulticastLaneTests {
     @Test func aContextMayUseTheDelegatesWhenItsIdentityIsAsked() async {
         await #expect(processExitsWith: .success) {
-            alarm(patience)
+            alarm(deadline)
             let delegates = MulticastDelegate<AnyObject>()
             let context = WatchedContext(asked: {
                 _ = delegates.count(of: (any Hearing).self)
@@ -85,7 +85,7 @@ private let patience: UInt32 = 30
     /// Whoever looks whether a delegate is still there may be the last that holds it.
     @Test func aDelegateMayUseTheDelegatesWhenItGoes() async {
         await #expect(processExitsWith: .success) {
-            alarm(patience)
+            alarm(deadline)
             let delegates = MulticastDelegate<AnyObject>()
             let hearer = Hearer(Recorder())
             await onThreads(2) { thread in

@@ -115,7 +115,7 @@ import Testing
         let heard = Recorder<String>()
         thread.enqueue {
             DispatchQueue.global().async { thread.enqueue { heard.record("what comes") } }
-            var spin = AdaptiveSpin(patience: Self.hour)
+            var spin = AdaptiveSpin(timeout: Self.hour)
             thread.linger(&spin)
             heard.record("end of the wait")
         }
@@ -127,7 +127,7 @@ import Testing
         let thread = NotificationThread(name: "hasty")
         let heard = Recorder<String>()
         thread.enqueue {
-            var spin = AdaptiveSpin(patience: .zero)
+            var spin = AdaptiveSpin(timeout: .zero)
             thread.linger(&spin)
             heard.record("end of the wait")
         }

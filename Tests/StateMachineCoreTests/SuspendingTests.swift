@@ -35,7 +35,7 @@ private final class SlowLog: WriteAheadLog {
         machine.addVoter(
             label: "v",
             on: .immediate,
-            patience: Patience(limit: nil, whenSilent: .yes)
+            deadline: VoteDeadline(limit: nil, whenSilent: .yes)
         ) { asks.record($0) }
         return machine
     }

@@ -176,7 +176,7 @@ private final class CountingPlace: CompletionPlace {
         #expect(self.committed == [1, 2, 3])
     }
 
-    @Test func whatGathersIsJudgedAgainstTheStateAsItWillBe() {
+    @Test func whatGathersIsEvaluatedAgainstTheStateAsItWillBe() {
         self.propose(.ready(true))
         self.propose(.ready(true))
         self.machine.propose(
@@ -206,7 +206,7 @@ private final class CountingPlace: CompletionPlace {
         #expect(listener.seqs.isEmpty)
     }
 
-    @Test func whatGatheredBehindAFailedGroupIsJudgedAgain() {
+    @Test func whatGatheredBehindAFailedGroupIsEvaluatedAgain() {
         let beginning = self.machine.snapshot
         self.propose(.ready(true))
         self.machine.propose(

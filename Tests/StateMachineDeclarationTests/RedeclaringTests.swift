@@ -53,7 +53,7 @@ import Testing
         ),
         ("gone", "{}", #"unknown-state: there is no state "gone"; known: broken, idle, playing"#),
     ])
-    func whatWasAskedForIsJudgedByTheNewOne(name: String, data: String, answer: String) throws {
+    func whatWasAskedForIsEvaluatedByTheNewOne(name: String, data: String, answer: String) throws {
         #expect(try self.restated(name, data) == answer)
     }
 

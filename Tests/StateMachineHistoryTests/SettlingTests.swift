@@ -46,7 +46,7 @@ struct SettlingTests {
                 options: HistoryOptions(),
                 boot: nil,
                 // Longer than this test may take, and not much, for a failure to be seen soon.
-                patience: 90
+                timeout: 90
             )
             let machine = history.makeMachine()
             try await machine.assign(.ready(true))

@@ -6,7 +6,7 @@ import Testing
 struct ReplyTests {
     @Test("is what the examples show, byte for byte")
     func isWhatTheExamplesShow() throws {
-        let requested = try self.accepted() + self.judged() + self.refused()
+        let requested = try self.accepted() + self.evaluated() + self.refused()
         try Fixture.replies.expect(requested + self.voted() + self.counted() + self.sent())
     }
 
@@ -84,7 +84,7 @@ struct ReplyTests {
     }
 
     /// To `wait`.
-    private func judged() throws -> [[UInt8]] {
+    private func evaluated() throws -> [[UInt8]] {
         let ready = try ServerLine.Report(44, .ready(true))
         let failure = try ServerLine.Report(45, .authentication(.failure))
         let text = try Pattern(text: "ready:value=true")

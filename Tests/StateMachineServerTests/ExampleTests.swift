@@ -44,7 +44,7 @@ struct ExampleTests {
     }
 
     @Test
-    func aWaitIsJudgedAsShown() async throws {
+    func aWaitIsEvaluatedAsShown() async throws {
         let examples = try ExampleLines("replies")
         try await ExampleDaemon.run(.authentication(.failure)) { daemon in
             let client = try daemon.connect()

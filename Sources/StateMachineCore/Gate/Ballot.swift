@@ -19,7 +19,7 @@ struct Ballot<State: MachineState>: Sendable {
             Tally.Voter(
                 label: voter.terms.label,
                 peer: voter.terms.peer,
-                whenSilent: voter.terms.patience?.whenSilent ?? question.whenSilent
+                whenSilent: voter.terms.deadline?.whenSilent ?? question.whenSilent
             )
         }
         self.poll = Poll(question, voters: voters, decided: decided)
@@ -28,9 +28,9 @@ struct Ballot<State: MachineState>: Sendable {
     /// Sets the voters' deadlines, before they are asked; called once.
     func setAlarms(under question: Question, waited: Duration, clock: any Clock<Duration>) {
         let limits = self.asked.compactMapValues { voter -> Duration? in
-            guard let patience = voter.terms.patience else { return question.deadline }
-            guard let limit = patience.limit else { return nil }
-            switch patience.counting {
+            guard let deadline = voter.terms.deadline else { return question.deadline }
+            guard let limit = deadline.limit else { return nil }
+            switch deadline.counting {
             case .fromAsking: return limit
             case .fromArrival: return max(.zero, limit - waited)
             }

@@ -1,21 +1,21 @@
-/// The proposals that were judged and wait for the write-ahead log: the group that it has, and the next
+/// The proposals that were evaluated and wait for the write-ahead log: the group that it has, and the next
 /// one, which gathers meanwhile.
 ///
 /// A machine without a log has no groups; what must be answered in order gathers here all the same.
 struct CommitGroups<State: MachineState>: Sendable {
-    typealias Judged = JudgedProposal<State>
+    typealias Evaluated = EvaluatedProposal<State>
 
     /// Where the group is that was handed to the log.
     private enum Group: Sendable {
         /// The log has nothing to do.
         case none
         /// The log has not answered yet.
-        case committing([Judged])
+        case committing([Evaluated])
         /// The log has answered; nil: it is durable.
-        case ended([Judged], failure: String?)
+        case ended([Evaluated], failure: String?)
     }
 
-    private var gathering: [Judged] = []
+    private var gathering: [Evaluated] = []
     private var group = Group.none
     /// Groups that the log has been given so far.
     private var count: UInt64 = 0
@@ -29,7 +29,7 @@ struct CommitGroups<State: MachineState>: Sendable {
 
     /// Proposals that make a group even while groups are held.
     ///
-    /// 128: half of what one client of the server may have undecided, so that the other half is judged while
+    /// 128: half of what one client of the server may have undecided, so that the other half is evaluated while
     /// they are committed. Measured on two processors with eight clients: a fifth more sets a second
     /// than with 32, and than with 256. On a single processor nothing happens meanwhile, and the larger
     /// the group the less each costs.
@@ -39,7 +39,7 @@ struct CommitGroups<State: MachineState>: Sendable {
     var room: Int { Self.limit - self.gathering.count }
 
     /// Whether proposals, of which that many have come, are left until the turn in which more are about to
-    /// come has ended, so that all of them are judged in one go.
+    /// come has ended, so that all of them are evaluated in one go.
     func areAwaitingMore(with pending: Int) -> Bool {
         guard self.isHeld else { return false }
         switch self.group {
@@ -70,12 +70,12 @@ struct CommitGroups<State: MachineState>: Sendable {
         if let last = Self.last(of: self.gathering) { return last }
         switch self.group {
         case .none: return nil
-        case .committing(let judged), .ended(let judged, _): return Self.last(of: judged)
+        case .committing(let evaluated), .ended(let evaluated, _): return Self.last(of: evaluated)
         }
     }
 
-    private static func last(of judged: [Judged]) -> TransitionEntry<State>? {
-        for one in judged.reversed() {
+    private static func last(of evaluated: [Evaluated]) -> TransitionEntry<State>? {
+        for one in evaluated.reversed() {
             if let entry = one.entry { return entry }
         }
         return nil
@@ -87,14 +87,14 @@ struct CommitGroups<State: MachineState>: Sendable {
     /// What has come is all.
     mutating func release() { self.isHeld = false }
 
-    mutating func gather(_ judged: Judged) { self.gathering.append(judged) }
+    mutating func gather(_ evaluated: Evaluated) { self.gathering.append(evaluated) }
 
-    mutating func gather(_ judged: [Judged]) {
+    mutating func gather(_ evaluated: [Evaluated]) {
         // Taken as it is where it can be: to add counts a reference for each.
         if self.gathering.isEmpty {
-            self.gathering = judged
+            self.gathering = evaluated
         } else {
-            self.gathering.append(contentsOf: judged)
+            self.gathering.append(contentsOf: evaluated)
         }
     }
 
@@ -106,13 +106,13 @@ struct CommitGroups<State: MachineState>: Sendable {
         guard case .none = self.group, !self.gathering.isEmpty,
             !self.isHeld || self.gathering.count >= Self.heldLimit
         else { return nil }
-        let judged = self.gathering
+        let evaluated = self.gathering
         self.gathering = []
-        let transitions = judged.compactMap { $0.entry?.transition }
+        let transitions = evaluated.compactMap { $0.entry?.transition }
         if transitions.isEmpty {
-            self.group = .ended(judged, failure: nil)
+            self.group = .ended(evaluated, failure: nil)
         } else {
-            self.group = .committing(judged)
+            self.group = .committing(evaluated)
             self.count += 1
         }
         return transitions
@@ -121,7 +121,7 @@ struct CommitGroups<State: MachineState>: Sendable {
     /// The log has answered.
     mutating func end(failure: String?) {
         switch self.group {
-        case .committing(let judged): self.group = .ended(judged, failure: failure)
+        case .committing(let evaluated): self.group = .ended(evaluated, failure: failure)
         case .none, .ended: preconditionFailure("a write-ahead log called `done` twice for a group")
         }
     }
@@ -129,24 +129,24 @@ struct CommitGroups<State: MachineState>: Sendable {
     /// What becomes of the group that has ended, which is over with that; nil if none has.
     ///
     /// - Parameter machine: where it is.
-    /// - Returns: the proposals to be told, and those to be judged again.
+    /// - Returns: the proposals to be told, and those to be evaluated again.
     mutating func takeEnded(
         at machine: Snapshot<State>
-    ) -> (told: [Judged], again: [PendingProposal<State>])? {
-        guard case .ended(let judged, let failure) = self.group else { return nil }
+    ) -> (told: [Evaluated], again: [PendingProposal<State>])? {
+        guard case .ended(let evaluated, let failure) = self.group else { return nil }
         self.group = .none
-        guard let failure else { return (judged, []) }
+        guard let failure else { return (evaluated, []) }
         // What asks for a state that the group would have led to fails with it, for else it would be tried
-        // again one by one. What else was judged against a state that will not be is judged again.
-        let last = judged.last { $0.entry != nil }?.entry?.seq ?? machine.seq
+        // again one by one. What else was evaluated against a state that will not be is evaluated again.
+        let last = evaluated.last { $0.entry != nil }?.entry?.seq ?? machine.seq
         let answer = Gate<State>.Answer.failure(.notCommitted(why: failure, current: machine))
-        let all = judged + exchange(&self.gathering, with: [])
-        var told: [Judged] = []
+        let all = evaluated + exchange(&self.gathering, with: [])
+        var told: [Evaluated] = []
         var again: [PendingProposal<State>] = []
         for (index, one) in all.enumerated() {
-            let isInGroup = index < judged.count && one.entry != nil
+            let isInGroup = index < evaluated.count && one.entry != nil
             if isInGroup || one.repeats(after: machine.seq, through: last) {
-                told.append(Judged(one.pending, .answered(answer)))
+                told.append(Evaluated(one.pending, .answered(answer)))
             } else {
                 again.append(one.pending)
             }

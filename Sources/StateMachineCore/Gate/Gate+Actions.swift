@@ -2,16 +2,16 @@
 extension Gate {
     /// What is to be done next, under no lock where nothing else is said.
     enum Action: Sendable {
-        /// Decide on the first proposal: ``judged(_:as:from:at:decided:)``.
-        case judge(Pending, from: Snapshot<State>, asking: [VoterMember<State>])
-        /// Decide on those that nobody is asked about; nothing moves meanwhile: ``judged(_:at:)``.
-        case judgeAll([Pending], from: Snapshot<State>)
+        /// Decide on the first proposal: ``evaluated(_:as:from:at:decided:)``.
+        case evaluate(Pending, from: Snapshot<State>, asking: [VoterMember<State>])
+        /// Decide on those that nobody is asked about; nothing moves meanwhile: ``evaluated(_:at:)``.
+        case evaluateAll([Pending], from: Snapshot<State>)
         /// The voters agree. Ask whether the proposer still does: ``confirmed(_:with:at:)``.
         case confirm(Pending, Ballot<State>)
         /// Have the log commit these: ``committed(failure:)``.
         case commit([Transition<State>])
         /// Enter what these enter, at once and under the lock, then tell their proposers.
-        case tell([Judged])
+        case tell([Evaluated])
         /// Put the question, at once and under the lock, then wake who is asked:
         /// ``voted(_:)``.
         case ask(Ballot<State>, Question, waited: (@Sendable () -> Duration)?)
@@ -57,7 +57,7 @@ extension Gate {
         /// Before the voters: their ballot is to end.
         case isAsked(Ballot<State>)
         /// Before the pump, which finds that it is withdrawn.
-        case isJudged
+        case isEvaluated
         /// Decided.
         case tooLate
     }

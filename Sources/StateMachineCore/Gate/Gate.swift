@@ -10,11 +10,11 @@ import Synchronization
 struct Gate<State: MachineState>: Sendable {
     typealias Answer = Result<StateMachine<State>.Acceptance, TransitionError<State>>
     typealias Pending = PendingProposal<State>
-    typealias Judged = JudgedProposal<State>
+    typealias Evaluated = EvaluatedProposal<State>
 
     /// Where the first proposal is on its way.
     private enum First: Sendable {
-        /// It waits its turn, or is being judged.
+        /// It waits its turn, or is being evaluated.
         case waiting
         /// Voters are to be asked about it once nothing is on its way to the log, since they have to
         /// have heard of all that came before.
@@ -34,7 +34,7 @@ struct Gate<State: MachineState>: Sendable {
     private var queue = ProposalQueue<State>()
     private var first = First.waiting
     private var groups = CommitGroups<State>()
-    /// States that are to be recast, before all others are judged.
+    /// States that are to be recast, before all others are evaluated.
     private var recasts: [PendingRecast<State>] = []
     /// A question that is closed without an answer, since the state was recast.
     private var voided: Ballot<State>?
@@ -108,11 +108,11 @@ struct Gate<State: MachineState>: Sendable {
             pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
             switch self.first {
             case .asked(let ballot): return .isAsked(ballot)
-            case .decided: return .isJudged
+            case .decided: return .isEvaluated
             case .awaitingQuiet: self.first = .waiting
             case .waiting:
                 // The pump may have it in its hands.
-                guard self.pumper == nil else { return .isJudged }
+                guard self.pumper == nil else { return .isEvaluated }
             }
         }
         self.queue.remove(pending)
@@ -163,14 +163,14 @@ struct Gate<State: MachineState>: Sendable {
     mutating func performed(at machine: Snapshot<State>) -> Action? { self.next(machine) }
 
     /// Those that nobody is asked about were decided on.
-    mutating func judged(_ judged: [Judged], at machine: Snapshot<State>) -> Action? {
-        if !self.hasLog, let first = judged.lazy.compactMap(\.entry).first {
+    mutating func evaluated(_ evaluated: [Evaluated], at machine: Snapshot<State>) -> Action? {
+        if !self.hasLog, let first = evaluated.lazy.compactMap(\.entry).first {
             // Without a log others may have moved the machine meanwhile.
-            if first.seq == machine.seq + 1 { return .tell(judged) }
-            self.queue.putBack(judged.map(\.pending))
+            if first.seq == machine.seq + 1 { return .tell(evaluated) }
+            self.queue.putBack(evaluated.map(\.pending))
             return self.next(machine)
         }
-        self.groups.gather(judged)
+        self.groups.gather(evaluated)
         return self.next(machine)
     }
 
@@ -183,7 +183,7 @@ struct Gate<State: MachineState>: Sendable {
     ///   - machine: where it is.
     ///   - decided: whom its voters tell, with the number of the question.
     /// - Returns: what is next.
-    mutating func judged(
+    mutating func evaluated(
         _ pending: Pending,
         as decision: Decision,
         from base: Snapshot<State>,
@@ -197,7 +197,7 @@ struct Gate<State: MachineState>: Sendable {
         switch decision {
         case .refuse(let error): return self.answer(pending, .failure(error), machine)
         case .leave: return self.answer(pending, .success(.unchanged(base)), machine)
-        case .enter(let entry): return self.settle(Judged(pending, .entering(entry)), machine)
+        case .enter(let entry): return self.settle(Evaluated(pending, .entering(entry)), machine)
         case .ask(let voters, let proposal, let question):
             guard self.groups.areQuiet else {
                 self.first = .awaitingQuiet
@@ -255,14 +255,14 @@ struct Gate<State: MachineState>: Sendable {
             return .replace(recast, base, with: state)
         case .enter(let entry):
             self.voidQuestion()
-            let judged = recast.judged(entry)
-            guard self.hasLog else { return .tell([judged]) }
-            self.groups.gather(judged)
+            let evaluated = recast.evaluated(entry)
+            guard self.hasLog else { return .tell([evaluated]) }
+            self.groups.gather(evaluated)
             return self.next(machine)
         }
     }
 
-    /// What was asked about the state as it was is judged anew.
+    /// What was asked about the state as it was is evaluated anew.
     private mutating func voidQuestion() {
         self.voided = self.ballot
         self.first = .waiting
@@ -283,7 +283,7 @@ struct Gate<State: MachineState>: Sendable {
             }
             if let ballot = self.voided.take() { return .void(ballot) }
             if let recast = self.recasts.first {
-                // What was judged as the state was is committed as that, and nothing is judged meanwhile.
+                // What was evaluated as the state was is committed as that, and nothing is evaluated meanwhile.
                 if self.groups.areQuiet { return .recast(recast, from: machine) }
                 if let transitions = self.groups.begin() {
                     if transitions.isEmpty { continue }
@@ -306,11 +306,11 @@ struct Gate<State: MachineState>: Sendable {
                     return self.close(ballot, with: .answered(.failure(error)), machine)
                 }
             }
-            if let run = self.takeRun() { return .judgeAll(run, from: self.ahead(of: machine)) }
+            if let run = self.takeRun() { return .evaluateAll(run, from: self.ahead(of: machine)) }
             if case .waiting = self.first, let first = self.queue.first, self.groups.room > 0,
                 !self.isAwaitingMore
             {
-                return .judge(first, from: self.ahead(of: machine), asking: self.voters)
+                return .evaluate(first, from: self.ahead(of: machine), asking: self.voters)
             }
             if let transitions = self.groups.begin() {
                 if transitions.isEmpty { continue }
@@ -331,7 +331,7 @@ struct Gate<State: MachineState>: Sendable {
         return (ballot, verdict)
     }
 
-    /// The machine as it will be when everything judged so far has happened.
+    /// The machine as it will be when everything evaluated so far has happened.
     private func ahead(of machine: Snapshot<State>) -> Snapshot<State> {
         guard let last = self.groups.last else { return machine }
         return last.snapshot
@@ -339,7 +339,7 @@ struct Gate<State: MachineState>: Sendable {
 
     private var isAwaitingMore: Bool { self.groups.areAwaitingMore(with: self.queue.waitingCount) }
 
-    /// Takes the proposals that may be judged in one go: such that ask nobody, and, if there is a log,
+    /// Takes the proposals that may be evaluated in one go: such that ask nobody, and, if there is a log,
     /// such that have nobody to ask.
     ///
     /// Nothing but its pump moves a machine with a log, so that they need not be found in the queue again.
@@ -357,22 +357,22 @@ struct Gate<State: MachineState>: Sendable {
         _ answer: Answer,
         _ machine: Snapshot<State>
     ) -> Action? {
-        self.settle(Judged(pending, .answered(answer)), machine)
+        self.settle(Evaluated(pending, .answered(answer)), machine)
     }
 
     /// It leaves the queue, and its proposer is told after all that came before it.
-    private mutating func settle(_ judged: Judged, _ machine: Snapshot<State>) -> Action? {
+    private mutating func settle(_ evaluated: Evaluated, _ machine: Snapshot<State>) -> Action? {
         self.queue.removeFirst()
-        let isDue = judged.entry == nil ? self.groups.areQuiet : !self.hasLog
-        guard !isDue else { return .tell([judged]) }
-        self.groups.gather(judged)
+        let isDue = evaluated.entry == nil ? self.groups.areQuiet : !self.hasLog
+        guard !isDue else { return .tell([evaluated]) }
+        self.groups.gather(evaluated)
         return self.next(machine)
     }
 
     /// What the voters decided is done, unless the machine has moved past the gate meanwhile.
     private mutating func close(
         _ ballot: Ballot<State>,
-        with fate: Judged.Fate,
+        with fate: Evaluated.Fate,
         _ machine: Snapshot<State>
     ) -> Action? {
         guard let pending = self.queue.first else { return self.next(machine) }
@@ -382,6 +382,6 @@ struct Gate<State: MachineState>: Sendable {
         guard machine.seq == ballot.proposal.current.seq else {
             return self.answer(pending, .failure(.stale(current: machine)), machine)
         }
-        return self.settle(Judged(pending, fate), machine)
+        return self.settle(Evaluated(pending, fate), machine)
     }
 }

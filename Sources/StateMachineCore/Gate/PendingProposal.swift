@@ -45,7 +45,7 @@ final class PendingProposal<State: MachineState>: Sendable {
     }
 
     /// Tells the proposer what became of it; under no lock.
-    fileprivate func complete(_ fate: JudgedProposal<State>.Fate) {
+    fileprivate func complete(_ fate: EvaluatedProposal<State>.Fate) {
         switch (fate, self.completion) {
         case (.entering(let entry), .answer(let tell)): tell(.success(.committed(entry.transition)))
         case (.entering(let entry), .outcome(let tell)): tell(.committed(entry.mark))
@@ -60,7 +60,7 @@ final class PendingProposal<State: MachineState>: Sendable {
 ///
 /// It keeps all of the proposal until then, so that what its closures hold is let go under no lock
 /// either.
-struct JudgedProposal<State: MachineState>: Sendable {
+struct EvaluatedProposal<State: MachineState>: Sendable {
     enum Fate: Sendable {
         case entering(TransitionEntry<State>)
         /// It is refused or changes nothing, and the answer waits for what came before. Indirect, to

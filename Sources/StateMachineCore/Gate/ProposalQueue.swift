@@ -1,4 +1,4 @@
-/// The proposals of a gate that have not been judged, in order of arrival.
+/// The proposals of a gate that have not been evaluated, in order of arrival.
 struct ProposalQueue<State: MachineState>: Sendable {
     typealias Pending = PendingProposal<State>
 

@@ -20,7 +20,7 @@ package enum RecastOutcome<State: MachineState>: Sendable {
     case failed(TransitionError<State>)
 }
 
-/// A state that is to be recast, before anything else is judged.
+/// A state that is to be recast, before anything else is evaluated.
 final class PendingRecast<State: MachineState>: Sendable {
     /// Pure; what becomes of the state where the machine is then.
     let make: @Sendable (Snapshot<State>) -> Recast<State>
@@ -46,8 +46,8 @@ final class PendingRecast<State: MachineState>: Sendable {
         self.place.run { self.completion(outcome) }
     }
 
-    /// The transition into that state as the gate has it: judged, and asking nobody.
-    func judged(_ entry: TransitionEntry<State>) -> JudgedProposal<State> {
+    /// The transition into that state as the gate has it: evaluated, and asking nobody.
+    func evaluated(_ entry: TransitionEntry<State>) -> EvaluatedProposal<State> {
         let pending = PendingProposal<State>(
             Move(to: .made { _ in entry.new }, as: .update, cause: self.cause),
             asking: nil,
@@ -60,16 +60,16 @@ final class PendingRecast<State: MachineState>: Sendable {
                 }
             }
         )
-        return JudgedProposal(pending, .entering(entry))
+        return EvaluatedProposal(pending, .entering(entry))
     }
 }
 
 extension StateMachine {
     /// Has the state replaced by the same one as something else says it now, and everything that has not been
-    /// judged yet judged against that.
+    /// evaluated yet evaluated against that.
     ///
     /// It goes before all that waits its turn, and after all that is on its way to the log. A question that is
-    /// open is closed, and what it was about is judged anew. Nobody is asked, and only one that looks different
+    /// open is closed, and what it was about is evaluated anew. Nobody is asked, and only one that looks different
     /// makes a transition.
     ///
     /// - Parameters:

@@ -10,7 +10,7 @@ extension StateMachine {
     /// Sets the state, unless that is illegal from here or the machine is not as expected: the
     /// straight call.
     ///
-    /// It commits before it returns. Proposals from several threads are judged one after the other,
+    /// It commits before it returns. Proposals from several threads are evaluated one after the other,
     /// each against the state as it is at its turn. It throws ``TransitionError/wouldWait(current:)``
     /// where it could not decide without waiting: if a voter has to be asked, if the machine has a
     /// write-ahead log, or if earlier proposals wait their turn.
@@ -110,7 +110,7 @@ extension StateMachine {
     ///
     /// - Parameters:
     ///   - move: what is proposed.
-    ///   - isTimed: whether the time until voters are asked is part of their patience; needless where
+    ///   - isTimed: whether the time until voters are asked is part of their deadline; needless where
     ///     there are none.
     ///   - place: where `completion` is called.
     ///   - completion: told the outcome; it may not block.
@@ -122,12 +122,12 @@ extension StateMachine {
         in place: any CompletionPlace,
         completion: @escaping @Sendable (MoveOutcome<State>) -> Void
     ) {
-        self.lineUp(move, isTimed: isTimed, in: place, completion: completion)
+        self.enqueue(move, isTimed: isTimed, in: place, completion: completion)
     }
 
     /// Apart from what chooses the code for the state's type; see `outcome`.
     @inline(never)
-    private func lineUp(
+    private func enqueue(
         _ move: consuming Move<State>,
         isTimed: Bool,
         in place: any CompletionPlace,
@@ -195,7 +195,7 @@ extension StateMachine {
         refused: (TransitionError<State>) -> Outcome
     ) -> Outcome? {
         while true {
-            // Judged outside the lock, since judging runs client code; the commit below holds only
+            // Evaluated outside the lock, since evaluating runs client code; the commit below holds only
             // if nothing has moved meanwhile.
             let (base, hasVoters, version, isFree) = self.holder.withLock { holder in
                 (

@@ -31,7 +31,7 @@ extension StateMachine {
             self.tell(pending, .failure(.withdrawn(current: current)))
             self.pump()
         case .isAsked(let ballot): ballot.withdraw()
-        case .isJudged, .tooLate: break
+        case .isEvaluated, .tooLate: break
         }
     }
 
@@ -78,13 +78,13 @@ extension StateMachine {
         var step = first
         while let current = step {
             switch current.action {
-            case .judgeAll(let run, let base):
-                let judged = self.judge(run, from: base)
-                step = self.after { $0.judged(judged, at: $1) }
-            case .judge(let pending, let base, let voters):
-                let decision = self.judge(pending, base: base, voters: voters)
+            case .evaluateAll(let run, let base):
+                let evaluated = self.evaluate(run, from: base)
+                step = self.after { $0.evaluated(evaluated, at: $1) }
+            case .evaluate(let pending, let base, let voters):
+                let decision = self.evaluate(pending, base: base, voters: voters)
                 step = self.after { gate, machine in
-                    gate.judged(pending, as: decision, from: base, at: machine) {
+                    gate.evaluated(pending, as: decision, from: base, at: machine) {
                         verdict,
                         number in
                         self.holder.withLock { $0.gate.voted(verdict, on: number) }
@@ -100,8 +100,8 @@ extension StateMachine {
                     self.pump()
                 }
                 step = self.after { $0.performed(at: $1) }
-            case .tell(let judged):
-                self.tell(judged, of: current.appended)
+            case .tell(let evaluated):
+                self.tell(evaluated, of: current.appended)
                 step = self.after { $0.performed(at: $1) }
             case .ask(let ballot, let question, let waited):
                 let waited = waited?() ?? .zero
@@ -126,18 +126,18 @@ extension StateMachine {
         }
     }
 
-    // MARK: - Judging
+    // MARK: - Evaluating
 
-    /// Judges each against the state as it will be after those before it; like all judging never under the
+    /// Evaluates each against the state as it will be after those before it; like all evaluating never under the
     /// lock.
-    private func judge(
+    private func evaluate(
         _ run: [PendingProposal<State>],
         from base: Snapshot<State>
-    ) -> [JudgedProposal<State>] {
+    ) -> [EvaluatedProposal<State>] {
         var base = base
         return run.map { pending in
-            let fate: JudgedProposal<State>.Fate
-            switch self.judge(pending, base: base, voters: []) {
+            let fate: EvaluatedProposal<State>.Fate
+            switch self.evaluate(pending, base: base, voters: []) {
             case .refuse(let error): fate = .answered(.failure(error))
             // Nobody is there to be asked.
             case .leave, .ask: fate = .answered(.success(.unchanged(base)))
@@ -145,12 +145,12 @@ extension StateMachine {
                 fate = .entering(entry)
                 base = entry.snapshot
             }
-            return JudgedProposal(pending, fate)
+            return EvaluatedProposal(pending, fate)
         }
     }
 
     /// Runs the state's, the proposer's and the voters' own pure code, so never under the lock.
-    private func judge(
+    private func evaluate(
         _ pending: PendingProposal<State>,
         base: Snapshot<State>,
         voters: [VoterMember<State>]
@@ -202,27 +202,27 @@ extension StateMachine {
 
     // MARK: - Telling
 
-    private func tell(_ judged: [JudgedProposal<State>], of appended: Appended?) {
+    private func tell(_ evaluated: [EvaluatedProposal<State>], of appended: Appended?) {
         // Who listens on this very thread is told before any completion, and may wait for others.
         let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
-        guard !isHeardHere, let place = judged.first?.pending.place else {
+        guard !isHeardHere, let place = evaluated.first?.pending.place else {
             if let appended { self.announce(appended) }
-            self.tell(judged[...])
+            self.tell(evaluated[...])
             return
         }
         place.together {
-            self.tell(judged[...])
+            self.tell(evaluated[...])
             if let appended { self.announce(appended) }
         }
     }
 
     private func tell(_ pending: PendingProposal<State>, _ answer: Gate<State>.Answer) {
-        self.tell([JudgedProposal(pending, .answered(answer))])
+        self.tell([EvaluatedProposal(pending, .answered(answer))])
     }
 
     /// Completes each; those in a row that are completed in the same place are taken there together.
-    private func tell(_ judged: ArraySlice<JudgedProposal<State>>) {
-        var rest = judged
+    private func tell(_ evaluated: ArraySlice<EvaluatedProposal<State>>) {
+        var rest = evaluated
         while let first = rest.first {
             guard let place = first.pending.place else {
                 first.complete()
@@ -242,16 +242,16 @@ extension StateMachine.Holder {
     /// Does what an action wants done under the lock: enters states, puts a question.
     fileprivate mutating func take(_ action: Gate<State>.Action) -> StateMachine<State>.Step {
         switch action {
-        case .judge, .judgeAll, .confirm, .commit, .recast, .refuse, .void:
+        case .evaluate, .evaluateAll, .confirm, .commit, .recast, .refuse, .void:
             return .init(action: action, appended: nil)
         case .replace(_, _, let state):
             self.replace(with: state)
             return .init(action: action, appended: nil)
-        case .tell(let judged):
+        case .tell(let evaluated):
             let before = self.tail
             var isEntering = false
-            for index in judged.indices {
-                guard case .entering(let entry) = judged[index].fate else { continue }
+            for index in evaluated.indices {
+                guard case .entering(let entry) = evaluated[index].fate else { continue }
                 isEntering = true
                 _ = self.enter(entry.new, as: entry, at: entry.at, stay: entry.stay)
             }

@@ -19,7 +19,7 @@ extension StateMachine {
     ///   - voter: who is asked; held weakly.
     ///   - label: what it is called when it says no.
     ///   - context: where it is asked.
-    ///   - patience: how long it is waited for; nil: as long as the question says.
+    ///   - deadline: how long it is waited for; nil: as long as the question says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
     /// - Returns: its place; cancelling it ends the asking.
     @discardableResult
@@ -27,11 +27,11 @@ extension StateMachine {
         _ voter: some StateVoter<State>,
         label: String,
         on context: any ExecutionContext,
-        patience: Patience? = nil,
+        deadline: VoteDeadline? = nil,
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true }
     ) -> Registration {
         let member = VoterMember<State>(
-            VoterMember.Terms(label: label, patience: patience),
+            VoterMember.Terms(label: label, deadline: deadline),
             of: voter,
             isAsked: isAsked
         ) { [weak voter] ask in
@@ -50,7 +50,7 @@ extension StateMachine {
     ///   - label: what the voter is called when it says no.
     ///   - peer: on whose behalf it votes, if not the process itself.
     ///   - context: where it is asked.
-    ///   - patience: how long it is waited for; nil: as long as the question says.
+    ///   - deadline: how long it is waited for; nil: as long as the question says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
     ///   - body: given each question, once; it may not block.
     /// - Returns: its place.
@@ -59,12 +59,12 @@ extension StateMachine {
         label: String,
         peer: Peer? = nil,
         on context: any ExecutionContext,
-        patience: Patience? = nil,
+        deadline: VoteDeadline? = nil,
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
         _ body: @escaping @Sendable (Ask<State>) -> Void
     ) -> Registration {
         let member = VoterMember(
-            VoterMember.Terms(label: label, peer: peer, patience: patience),
+            VoterMember.Terms(label: label, peer: peer, deadline: deadline),
             isAsked: isAsked,
             body: body
         )

@@ -11,7 +11,7 @@ public struct Proposal<State: MachineState>: Hashable, Sendable {
 }
 
 /// How long a voter is waited for.
-public struct Patience: Hashable, Sendable {
+public struct VoteDeadline: Hashable, Sendable {
     /// When the waiting begins.
     public enum Beginning: Hashable, Sendable {
         /// When the voter is asked.
@@ -39,8 +39,8 @@ public struct Patience: Hashable, Sendable {
     }
 
     /// A delay: the voter postpones what is proposed until it votes, but at most so long.
-    public static func postponing(atMost limit: Duration) -> Patience {
-        Patience(limit: limit, whenSilent: .yes, counting: .fromArrival)
+    public static func postponing(atMost limit: Duration) -> VoteDeadline {
+        VoteDeadline(limit: limit, whenSilent: .yes, counting: .fromArrival)
     }
 }
 
@@ -79,7 +79,7 @@ final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable
     struct Terms: Sendable {
         var label: String
         var peer: Peer?
-        var patience: Patience?
+        var deadline: VoteDeadline?
     }
 
     let terms: Terms

@@ -22,7 +22,7 @@ public struct RecordedTransition: Hashable, Sendable {
     public let old: State?
     /// The state that was entered.
     public let new: State
-    /// When it was judged, just before it was written down.
+    /// When it was evaluated, just before it was written down.
     public let at: WallTime
     /// Why, in the words of whoever set it.
     public let cause: String?

@@ -23,8 +23,8 @@ extension StateMachine {
 
     /// Assigns `new` without asking anybody, unless it is refused; only without a write-ahead log.
     ///
-    /// Judged, and its entry built, outside the lock, since that runs client code; under the lock it
-    /// is committed if nothing has moved meanwhile, and judged again if something has.
+    /// Evaluated, and its entry built, outside the lock, since that runs client code; under the lock it
+    /// is committed if nothing has moved meanwhile, and evaluated again if something has.
     @inlinable
     func enter(_ move: Move<State>) throws(TransitionError<State>) -> Acceptance {
         while true {

@@ -1,5 +1,5 @@
 extension StateMachine {
-    /// Calls `done` when all that has been judged so far has happened, or has failed to, and its
+    /// Calls `done` when all that has been evaluated so far has happened, or has failed to, and its
     /// proposers know.
     ///
     /// So `done` says as well that the log has answered whatever it was given before; while the log does not

@@ -5,7 +5,7 @@ extension StateMachine {
     /// As ``propose(_:asking:expecting:reenter:cause:by:completion:)``.
     ///
     /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
-    /// ends with ``TransitionError/withdrawn(current:)``, and those behind it move up. Once it was judged
+    /// ends with ``TransitionError/withdrawn(current:)``, and those behind it move up. Once it was evaluated
     /// and is with the write-ahead log it is too late for that: then it ends with what becomes of it, so
     /// that an error always means that nothing has changed.
     ///

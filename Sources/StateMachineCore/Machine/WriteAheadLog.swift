@@ -15,7 +15,7 @@ public protocol WriteAheadLog<State>: AnyObject, Sendable {
 
     /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere.
     ///
-    /// One group at a time: the next one gathers meanwhile, judged against the state as it will be,
+    /// One group at a time: the next one gathers meanwhile, evaluated against the state as it will be,
     /// and is handed over after `done`. It is called on whatever thread moves the gate on, so it
     /// hands the work to a queue of its own and returns.
     ///

@@ -20,7 +20,7 @@ package final class StayStarts: Sendable {
         /// Entries that are kept.
         ///
         /// 6144: as many as the proposals that may wait at a gate and two of its groups, which is all that
-        /// may have been judged and not been shown.
+        /// may have been evaluated and not been shown.
         private static let limit = 6144
 
         mutating func insert(_ entry: Entry) {

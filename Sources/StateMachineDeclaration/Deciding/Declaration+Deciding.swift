@@ -71,8 +71,8 @@ extension Declaration {
             }
         }
         switch present.declared.reactions[number] {
-        case .enter(let target): return .enter(try self.judged(target, from: present, values))
-        case .again(let target): return .again(try self.judged(target, from: present, values))
+        case .enter(let target): return .enter(try self.evaluated(target, from: present, values))
+        case .again(let target): return .again(try self.evaluated(target, from: present, values))
         case .stay: return .stay
         case .ignore: return .ignored
         case nil: return .notHandled
@@ -90,7 +90,7 @@ extension Declaration {
             let index = try state.fields.index(of: member.key, owner: state.name)
             let field = state.fields[index]
             if member.value != .null {
-                values[index] = try field.judged(member.value)
+                values[index] = try field.evaluated(member.value)
             } else if field.isOptional {
                 values[index] = nil
             } else {

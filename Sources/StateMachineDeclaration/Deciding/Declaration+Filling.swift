@@ -13,7 +13,7 @@ extension Declaration {
     }
 
     /// The state that a target leads to, if what the moment gives fits it.
-    func judged(
+    func evaluated(
         _ target: DeclaredTarget,
         from left: DeclaredState,
         _ event: [JSONValue?]

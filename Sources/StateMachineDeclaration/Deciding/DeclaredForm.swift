@@ -26,7 +26,7 @@ package struct DeclaredForm: StateForm {
             groups: declaration.groups.map { group in
                 StateGroup(group.name, of: group.members.map { cases[$0] })
             },
-            judge: { declaration.refusal(of: $1, in: $0).map { WireError($0) } }
+            evaluate: { declaration.refusal(of: $1, in: $0).map { WireError($0) } }
         )
     }
 
@@ -74,7 +74,7 @@ extension Declaration {
                 case let field = fields[try fields.index(of: member.key, owner: name)],
                 member.value != .null || !field.isOptional
             else { return nil }
-            _ = try field.judged(member.value)
+            _ = try field.evaluated(member.value)
             return nil
         } catch {
             return error

@@ -74,7 +74,7 @@ extension Declaration {
 }
 
 extension [DeclaredField] {
-    /// The values that members give, judged; nil for the fields that are not named, or null.
+    /// The values that members give, evaluated; nil for the fields that are not named, or null.
     func values(
         of data: [JSONMember],
         owner: String
@@ -83,7 +83,7 @@ extension [DeclaredField] {
         for member in data {
             let index = try self.index(of: member.key, owner: owner)
             guard member.value != .null else { continue }
-            values[index] = try self[index].judged(member.value)
+            values[index] = try self[index].evaluated(member.value)
         }
         return values
     }
@@ -131,7 +131,7 @@ extension DeclaredField {
     }
 
     /// The value as it is kept, if it fits.
-    func judged(_ value: JSONValue) throws(DeclaredRefusal) -> JSONValue {
+    func evaluated(_ value: JSONValue) throws(DeclaredRefusal) -> JSONValue {
         if let objection = self.objection(to: value) {
             throw .badData(objection.sentence(about: self.name, value), known: self.values)
         }

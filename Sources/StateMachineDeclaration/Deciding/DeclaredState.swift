@@ -5,7 +5,7 @@ package import StateMachineProtocol
 package typealias DeclaredState = DynamicState
 
 extension DynamicState {
-    /// A state with values that have been judged: one for each field, nil for those that are absent.
+    /// A state with values that have been evaluated: one for each field, nil for those that are absent.
     init(_ declaration: Declaration, _ number: Int, _ values: [JSONValue?]) {
         let state = declaration.states[number]
         var words = Words()

@@ -1,6 +1,6 @@
 import Glibc
 
-/// States by the bytes that requests have named them with, so that what was judged once is not judged
+/// States by the bytes that requests have named them with, so that what was evaluated once is not evaluated
 /// again.
 ///
 /// Only what was right is kept: the same bytes always mean the same state.

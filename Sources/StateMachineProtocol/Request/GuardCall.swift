@@ -11,7 +11,7 @@ package struct GuardCall: Hashable, Sendable {
     package var required: String?
 
     /// How long the daemon waits for it.
-    package var patienceMs: UInt64 { self.timeoutMs ?? RequestLimits.defaultVoteMs }
+    package var deadlineMs: UInt64 { self.timeoutMs ?? RequestLimits.defaultVoteMs }
 
     package var allowsOnTimeout: Bool { self.onTimeout != .deny }
 }

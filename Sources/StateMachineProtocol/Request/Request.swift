@@ -1,6 +1,6 @@
 /// One thing that a client asks for.
 ///
-/// Made here it is not judged: that is up to the daemon, which answers with what would have been right.
+/// Made here it is not evaluated: that is up to the daemon, which answers with what would have been right.
 public struct Request: Hashable, Sendable {
     /// What it is called: comes back on every line that the request causes.
     public let id: RequestID?

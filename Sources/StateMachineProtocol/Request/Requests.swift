@@ -125,7 +125,7 @@ extension Request {
     /// - Parameters:
     ///   - until: the states to wait for.
     ///   - fail: the states that end the wait badly; they win.
-    ///   - since: changes after this cursor are judged too.
+    ///   - since: changes after this cursor are evaluated too.
     ///   - timeout: rounded up to milliseconds; nil means for ever.
     /// - Returns: the request.
     public static func wait(

@@ -58,7 +58,7 @@ struct ProbeDecoder: Decoder {
         func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
             if case .payload = self.decoder.level {
                 self.decoder.probe.note(key.stringValue, type)
-                self.decoder.probe.judge(type, for: key)
+                self.decoder.probe.evaluate(type, for: key)
             }
             return try self.decoder.probe.sample(type)
         }

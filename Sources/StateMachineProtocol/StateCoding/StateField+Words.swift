@@ -2,7 +2,7 @@ extension StateField {
     /// The value that a word stands for, typed as the field is, never by its look: of a string every word is the
     /// text.
     ///
-    /// A word that is no such value stays a string, which whatever judges the field's values then refuses.
+    /// A word that is no such value stays a string, which whatever evaluates the field's values then refuses.
     package func value(ofWord word: String) -> JSONValue {
         // What is text may be called "null".
         if self.type != .string, self.isOptional, word == "null" { return .null }

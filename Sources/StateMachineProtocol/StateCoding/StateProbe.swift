@@ -86,7 +86,7 @@ final class StateProbe {
     func noteCase() { self.isCase = true }
 
     /// Tries the value that is on trial, if it is for that field.
-    func judge<Value: Decodable>(_ type: Value.Type, for key: any CodingKey) {
+    func evaluate<Value: Decodable>(_ type: Value.Type, for key: any CodingKey) {
         guard let trial = self.trial, trial.key == key.stringValue else { return }
         do {
             // The path begins with the state's name, which is left out of messages.

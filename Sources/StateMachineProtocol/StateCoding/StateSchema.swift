@@ -4,7 +4,7 @@ package import StateMachineCore
 ///
 /// Fields are found by letting each case decode itself and noting what it asks for. A field whose
 /// type takes only some values and does not list them (`CaseIterable`) ends the search in its case:
-/// the fields after it are not known, and what is given for them is judged when it is decoded.
+/// the fields after it are not known, and what is given for them is evaluated when it is decoded.
 package struct StateSchema: Sendable {
     /// One case of the enum.
     package struct Case: Hashable, Sendable {
@@ -82,16 +82,16 @@ package struct StateSchema: Sendable {
     /// What the type of a field has against a value: state, field by its own key, objection.
     private let objection: @Sendable (String, JSONMember) -> DecodingError?
     /// What a set would say of a value, of which fields say more than is known here: state, field, refusal.
-    private let judge: @Sendable (String, JSONMember) -> WireError?
+    private let evaluate: @Sendable (String, JSONMember) -> WireError?
 
-    /// A schema of cases whose fields say all that their values have to be, but for what `judge` knows.
+    /// A schema of cases whose fields say all that their values have to be, but for what `evaluate` knows.
     package init(
         _ cases: [Case],
         events: [Event] = [],
         groups: [StateGroup] = [],
-        judge: @escaping @Sendable (String, JSONMember) -> WireError? = { _, _ in nil }
+        evaluate: @escaping @Sendable (String, JSONMember) -> WireError? = { _, _ in nil }
     ) {
-        self.judge = judge
+        self.evaluate = evaluate
         self.cases = cases
         self.events = events
         self.groups = groups
@@ -101,7 +101,7 @@ package struct StateSchema: Sendable {
     package init<State: EnumState>(of type: State.Type) {
         self.events = []
         self.groups = []
-        self.judge = { _, _ in nil }
+        self.evaluate = { _, _ in nil }
         self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
         let was = State.upgrade.was
         self.cases = State.Name.allCases.map { name in
@@ -196,7 +196,7 @@ package struct StateSchema: Sendable {
         }
         let resolved = try pattern.typed(by: found.fields, areAll: found.isComplete)
         for member in resolved.data {
-            if !isOld, let refusal = self.judge(found.name, member) { throw refusal }
+            if !isOld, let refusal = self.evaluate(found.name, member) { throw refusal }
             try self.check(member, in: found)
         }
         return resolved.called(before: found.oldNames)

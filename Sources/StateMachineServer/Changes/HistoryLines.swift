@@ -15,7 +15,7 @@ struct HistoryLines: Sendable {
     private(set) var changes = 0
 
     /// What a reader wants of old changes.
-    struct Wish: Sendable {
+    struct Selection: Sendable {
         /// What its lines begin with.
         let head: [UInt8]
         let only: PatternList?
@@ -26,12 +26,12 @@ struct HistoryLines: Sendable {
         var limit = UInt64.max
     }
 
-    init(_ transitions: [RecordedTransition], _ wish: Wish, in epoch: Epoch) {
+    init(_ transitions: [RecordedTransition], _ selection: Selection, in epoch: Epoch) {
         self.examined = transitions.first.map { $0.seq - 1 } ?? 0
         var wanted: [RecordedTransition] = []
-        for transition in transitions where transition.seq <= wish.end {
-            if wish.only?.contains(where: transition.new.names) ?? true {
-                guard wanted.count < wish.limit else {
+        for transition in transitions where transition.seq <= selection.end {
+            if selection.only?.contains(where: transition.new.names) ?? true {
+                guard wanted.count < selection.limit else {
                     self.hasMore = true
                     break
                 }
@@ -39,23 +39,23 @@ struct HistoryLines: Sendable {
             }
             self.examined = transition.seq
         }
-        switch wish.mode {
+        switch selection.mode {
         case .all:
-            for transition in wanted { self.append(transition, wish.head, skipped: 0, epoch) }
+            for transition in wanted { self.append(transition, selection.head, skipped: 0, epoch) }
         case .latest:
             guard let newest = wanted.last else { break }
-            self.append(newest, wish.head, skipped: UInt64(wanted.count - 1), epoch)
+            self.append(newest, selection.head, skipped: UInt64(wanted.count - 1), epoch)
         }
     }
 
     /// What a query has brought, as far as it is wanted.
-    init(_ finding: TransitionFinding, _ wish: Wish, in epoch: Epoch) {
+    init(_ finding: TransitionFinding, _ selection: Selection, in epoch: Epoch) {
         self.examined = finding.examined
         self.hasGap = finding.hasGap
         for transition in finding.transitions
-        where wish.only?.contains(where: transition.new.names) ?? true {
-            self.append(transition, wish.head, skipped: 0, epoch)
-            guard self.lines.count < wish.limit else {
+        where selection.only?.contains(where: transition.new.names) ?? true {
+            self.append(transition, selection.head, skipped: 0, epoch)
+            guard self.lines.count < selection.limit else {
                 self.examined = transition.seq
                 break
             }

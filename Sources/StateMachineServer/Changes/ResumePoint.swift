@@ -7,7 +7,7 @@ enum ResumePoint: Equatable {
     /// They are not; it begins anew with the current state. `missed` where it can be counted.
     case resync(ServerLine.Resync, missed: UInt64?)
 
-    /// Judges a cursor as a client gave it, in a numbering of which `first` to `head` are kept.
+    /// Evaluates a cursor as a client gave it, in a numbering of which `first` to `head` are kept.
     init(since: String, epoch: Epoch, kept first: UInt64, head: UInt64) {
         guard let cursor = Cursor(since) else {
             self = .resync(.unknown, missed: nil)

@@ -134,14 +134,14 @@ protocol ServedMachine: AnyObject, Sendable {
     /// - Parameters:
     ///   - name: what denials call it.
     ///   - peer: whose it is.
-    ///   - patience: how long it is waited for.
+    ///   - deadline: how long it is waited for.
     ///   - patterns: the states before which it is asked.
     ///   - body: asked on the event loop.
     /// - Returns: what ends it.
     func addVoter(
         _ name: VoterName,
         peer: Peer,
-        patience: Patience,
+        deadline: VoteDeadline,
         before patterns: VoterPatterns,
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration

@@ -36,7 +36,7 @@ extension TypedMachine {
             )
         }
         let (coding, cause) = (self.coding, move?.cause)
-        self.lineUp(
+        self.enqueue(
             .event(.send(call)),
             .made { (snapshot) throws(WireError) in
                 try coding.made(ofEndOfRun: end, expecting: cause, from: snapshot)

@@ -4,7 +4,7 @@ import StateMachineProtocol
 /// What declares the machine becomes another while it is served.
 ///
 /// What is in force is the declaration that the machine's own state leads to: it is replaced at the gate, in
-/// order with all that is proposed, and what has been asked for as the states were is judged at its turn as they
+/// order with all that is proposed, and what has been asked for as the states were is evaluated at its turn as they
 /// are then. Here follows what only the event loop sees: what requests are read by, and what was made of it.
 extension TypedMachine {
     /// Why what declares the machine stays as it was.

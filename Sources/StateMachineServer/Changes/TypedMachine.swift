@@ -172,7 +172,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case .committed(let mark): return .committed(self.noted(self.encoded(mark, typed)))
         case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
         case .refused(let error):
-            // Of another declaration it can only be judged at its turn.
+            // Of another declaration it can only be evaluated at its turn.
             if case .illegal(let current, _) = error, self.isOutdated(typed.state, at: current) {
                 return nil
             }
@@ -198,12 +198,12 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         by: CompactPeer,
         of sets: Sets
     ) {
-        self.lineUp(state, call, cause, id, by, sets)
+        self.enqueue(state, call, cause, id, by, sets)
     }
 
     /// Apart from ``propose(_:_:cause:id:by:of:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
     @inline(never)
-    private func lineUp(
+    private func enqueue(
         _ state: EncodedState,
         _ call: SetCall?,
         _ cause: String?,
@@ -214,7 +214,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         self.stays?.moves.lift()
         self.holdGroups()
         let typed = self.typed(state)
-        self.lineUp(
+        self.enqueue(
             .state(typed, call),
             .set(typed),
             call?.reenter ?? false ? .enter : .set,
@@ -228,7 +228,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
     ///
     /// Without a peer it is a move of the machine's own.
-    func lineUp(
+    func enqueue(
         _ wanted: PendingSet.Wanted,
         _ making: TypedSet<State>.Making,
         _ kind: Move<State>.Kind,
@@ -333,7 +333,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         case .send: break
         }
         let (coding, starts) = (self.coding, self.stays?.starts)
-        self.lineUp(
+        self.enqueue(
             .event(call),
             .made { (snapshot) throws(WireError) in
                 try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
@@ -371,7 +371,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     func addVoter(
         _ name: VoterName,
         peer: Peer,
-        patience: Patience,
+        deadline: VoteDeadline,
         before patterns: VoterPatterns,
         _ body: @escaping @Sendable (Question) -> Void
     ) -> Registration {
@@ -386,7 +386,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             label: name.label,
             peer: peer,
             on: self.decisions,
-            patience: patience,
+            deadline: deadline,
             before: { proposal in patterns.contain { coding.matches($0, proposal.proposed) } },
             { ask in
                 let proposal = ask.proposal

@@ -130,13 +130,13 @@ struct ChangeWriter {
     func ask(
         _ past: Past,
         after seq: UInt64,
-        _ wish: HistoryLines.Wish,
+        _ selection: HistoryLines.Selection,
         arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
     ) {
         past.read(
             after: seq,
             for: self.peer.uid,
-            making: { HistoryLines($0, wish, in: past.epoch) },
+            making: { HistoryLines($0, selection, in: past.epoch) },
             done: self.handing(to: arrived)
         )
     }
@@ -146,13 +146,13 @@ struct ChangeWriter {
     func find(
         _ past: Past,
         _ query: TransitionQuery,
-        _ wish: HistoryLines.Wish,
+        _ selection: HistoryLines.Selection,
         arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
     ) {
         past.find(
             query,
             for: self.peer.uid,
-            making: { HistoryLines($0, wish, in: past.epoch) },
+            making: { HistoryLines($0, selection, in: past.epoch) },
             done: self.handing(to: arrived)
         )
     }

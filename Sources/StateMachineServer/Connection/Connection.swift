@@ -45,14 +45,14 @@ final class Connection {
         if let (record, handOver) = self.inheritance.take() {
             self.server.admitAgain(self.peer.uid)
             self.lifecycle.admitted()
-            self.parts.goOn(with: record, of: handOver)
+            self.parts.resume(with: record, of: handOver)
             if self.outbox.isClosed { self.order.drop() }
             if record.isOpen { _ = self.lifecycle.timeCame() }
             self.reader.pause()
             self.reader.read(false)
             return self.server.whenAllArrived {
                 if self.lifecycle.isWaiting { self.open() }
-                self.goOn()
+                self.resume()
             }
         }
         switch self.server.admit(self.peer.uid, at: self.parts.door) {
@@ -150,7 +150,7 @@ final class Connection {
     }
 
     /// Everybody has been written to.
-    func goOn() {
+    func resume() {
         guard self.reader.resume() else { return }
         if self.lifecycle.isGone { self.turn.want() } else { self.serve() }
     }
@@ -181,7 +181,7 @@ final class Connection {
         self.turn.begin()
         if self.lifecycle.isGone { self.carryOutRest() } else { self.flush() }
         let isToGoOn = self.turn.isCutShort && !self.lifecycle.isForgotten
-        if isToGoOn { self.server.turns.lineUp(self) }
+        if isToGoOn { self.server.turns.enqueue(self) }
         // What it has asked for besides keeps nobody waiting who sets.
         if !isToGoOn || !self.parts.subscriptions.hasChangesToWrite { self.server.tookTurn(self) }
     }

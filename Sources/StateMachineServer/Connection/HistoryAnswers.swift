@@ -127,13 +127,13 @@ struct HistoryAnswers {
         switch run.past.next() {
         case .wait: return false
         case .ask:
-            let wish = HistoryLines.Wish(
+            let selection = HistoryLines.Selection(
                 head: Array(run.head.bytes),
                 only: run.only,
                 end: run.end,
                 limit: run.left
             )
-            self.changes.ask(past, after: run.cursor, wish) { finding, canWrite in
+            self.changes.ask(past, after: run.cursor, selection) { finding, canWrite in
                 run.past.arrived(finding, canWrite: canWrite)
             }
             return false

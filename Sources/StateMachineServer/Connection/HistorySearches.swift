@@ -61,12 +61,12 @@ struct HistorySearches {
             }
             return false
         case .ask:
-            let wish = HistoryLines.Wish(
+            let selection = HistoryLines.Selection(
                 head: Array(run.head.bytes),
                 only: run.search.filter.only,
                 limit: run.left
             )
-            self.changes.find(past, run.query, wish) { finding, canWrite in
+            self.changes.find(past, run.query, selection) { finding, canWrite in
                 run.past.arrived(finding, canWrite: canWrite)
             }
             return false

@@ -317,7 +317,7 @@ final class Outbox {
     }
 
     /// Goes on with the answers of the last process, in their order; `watch` is the one at a place there.
-    func goOn(
+    func resume(
         with record: HandOverRecord.Connection,
         of schema: StateSchema,
         watch: (Int) -> Watch?

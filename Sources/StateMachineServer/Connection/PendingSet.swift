@@ -53,7 +53,7 @@ class PendingSet: @unchecked Sendable {
         /// Its turn has not come.
         case waiting
         /// Its turn has come: it is decided, or others are asked about it.
-        case judged
+        case evaluated
         /// It must not happen any more.
         case withdrawn
     }
@@ -81,7 +81,7 @@ class PendingSet: @unchecked Sendable {
     }
 
     /// Its turn has come; returns whether it still may happen.
-    final func turnCame() -> Bool { self.move(to: .judged) || !self.isWithdrawn }
+    final func turnCame() -> Bool { self.move(to: .evaluated) || !self.isWithdrawn }
 
     private final func move(to phase: Phase) -> Bool {
         self.phase.compareExchange(

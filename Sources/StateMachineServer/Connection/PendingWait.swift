@@ -9,7 +9,7 @@ final class PendingWait {
     private(set) var call: WaitCall
     /// The line that asked for it.
     let request: [UInt8]
-    /// Set if its cursor could not be used; it was judged from the current state on.
+    /// Set if its cursor could not be used; it was evaluated from the current state on.
     var resync: ServerLine.Resync?
     /// The last change of before it began that it was held against; nil if it is held against what happens.
     var passed: UInt64?

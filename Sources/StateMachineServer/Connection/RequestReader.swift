@@ -112,7 +112,7 @@ final class RequestReader {
     }
 
     /// Goes on with what the last process did not deal with.
-    func goOn(with record: HandOverRecord.Connection) {
+    func resume(with record: HandOverRecord.Connection) {
         self.append(ByteBuffer(bytes: record.input))
     }
 }

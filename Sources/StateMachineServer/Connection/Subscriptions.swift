@@ -189,7 +189,7 @@ final class Subscriptions {
 
     /// Goes on with the watches of the last process at their cursors; returns them, nil for one that makes no
     /// sense.
-    func goOn(with record: HandOverRecord.Connection) -> [Watch?] {
+    func resume(with record: HandOverRecord.Connection) -> [Watch?] {
         let watches = record.watches.map { watch in
             Watch(
                 watch,
@@ -220,5 +220,5 @@ final class Subscriptions {
     }
 
     /// Goes on with the last process's count.
-    func goOn(afterResyncs resyncs: UInt64) { self.writer.goOn(after: resyncs) }
+    func resume(afterResyncs resyncs: UInt64) { self.writer.resume(after: resyncs) }
 }

@@ -30,7 +30,7 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
 
     let machine: TypedMachine<State>
     private let making: Making
-    /// What was made where it was judged last; nil: it was as it was asked for.
+    /// What was made where it was evaluated last; nil: it was as it was asked for.
     @exclusivity(unchecked) private var made: Found?
     /// Whether it is a request of a client's, and not a move of the machine's own.
     let isRequest: Bool
@@ -51,7 +51,7 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
         super.init(wanted, id: id, isOrdered: isOrdered, of: owner)
     }
 
-    /// What it came to where it was judged last.
+    /// What it came to where it was evaluated last.
     var found: Found {
         switch (self.made, self.making) {
         case (let made?, _): made

@@ -63,12 +63,12 @@ final class Voters {
         number: UInt64,
         since: WallTime = .now
     ) throws(WireError) {
-        let patience: Patience
+        let deadline: VoteDeadline
         let terms: SocketVoter.Terms
         switch call.effect {
-        case .block: (patience, terms) = (Patience(limit: nil, whenSilent: .yes), .block)
+        case .block: (deadline, terms) = (VoteDeadline(limit: nil, whenSilent: .yes), .block)
         case .delay(let maxMs):
-            patience = .postponing(atMost: .milliseconds(maxMs))
+            deadline = .postponing(atMost: .milliseconds(maxMs))
             terms = .delay(maxMs: maxMs)
         }
         let hold = try self.makeVoter(
@@ -80,7 +80,7 @@ final class Voters {
             since: since,
             line
         )
-        try self.register(hold, .hold(hold.number), patience) { question in
+        try self.register(hold, .hold(hold.number), deadline) { question in
             switch call.effect {
             case .block: _ = question.vote(.no(hold.blockingWhy))
             case .delay: hold.question = (0, question)
@@ -119,8 +119,8 @@ final class Voters {
         number: UInt64,
         since: WallTime = .now
     ) throws(WireError) -> SocketVoter {
-        let patience = Patience(
-            limit: .milliseconds(call.patienceMs),
+        let deadline = VoteDeadline(
+            limit: .milliseconds(call.deadlineMs),
             whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
         )
         let voter = try self.makeVoter(
@@ -128,14 +128,14 @@ final class Voters {
             id: id,
             why: call.why,
             before: call.before,
-            .ask(timeoutMs: call.patienceMs, allowsOnTimeout: call.allowsOnTimeout),
+            .ask(timeoutMs: call.deadlineMs, allowsOnTimeout: call.allowsOnTimeout),
             required: call.required,
             since: since,
             line
         )
         let voters = NIOLoopBound(self, eventLoop: self.server.loop)
-        try self.register(voter, .guard(voter.number), patience) { question in
-            voters.value.put(question, to: voter, leftMs: call.patienceMs)
+        try self.register(voter, .guard(voter.number), deadline) { question in
+            voters.value.put(question, to: voter, leftMs: call.deadlineMs)
         }
         self.guards.append(voter)
         self.server.voters[voter.number] = self
@@ -205,14 +205,14 @@ final class Voters {
     private func register(
         _ voter: SocketVoter,
         _ name: VoterName,
-        _ patience: Patience,
+        _ deadline: VoteDeadline,
         _ body: @escaping @Sendable (Question) -> Void
     ) throws(WireError) {
         voter.begin(
             self.server.machine.addVoter(
                 name,
                 peer: self.peer,
-                patience: patience,
+                deadline: deadline,
                 before: voter.patterns,
                 body
             )
@@ -305,7 +305,7 @@ final class Voters {
     }
 
     /// Takes up a hold or a guard of the last process.
-    func goOn(with request: Request, of voter: HandOverRecord.Voter) throws(WireError) {
+    func resume(with request: Request, of voter: HandOverRecord.Voter) throws(WireError) {
         let line = Array(voter.request)
         let since = voter.since ?? .now
         if case .hold(let call) = request.call {

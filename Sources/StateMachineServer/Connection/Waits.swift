@@ -63,7 +63,7 @@ final class Waits {
         let wait = PendingWait(id: id, call: call, resync: resync, request: line, of: self)
         let past = self.server.ring.reaches(back: passed) ? nil : self.server.past
         if past == nil {
-            if self.judge(wait, after: passed) { return }
+            if self.evaluate(wait, after: passed) { return }
         } else {
             wait.passed = passed
         }
@@ -97,13 +97,13 @@ final class Waits {
         return self.remove(wait)
     }
 
-    // MARK: - Judging
+    // MARK: - Evaluating
 
     /// Holds the changes after `seq`, which the ring has to have, and then the current state against a wait;
     /// returns whether that has answered it.
     ///
     /// If there is no time for all of them it is still searching afterwards.
-    private func judge(_ wait: PendingWait, after seq: UInt64) -> Bool {
+    private func evaluate(_ wait: PendingWait, after seq: UInt64) -> Bool {
         var passed = seq
         var pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
         while passed < self.server.ring.head {
@@ -132,7 +132,7 @@ final class Waits {
     }
 
     /// Goes on with the waits that there was no time for; returns whether that has answered one.
-    func goOn() -> Bool {
+    func resume() -> Bool {
         guard !self.waits.isEmpty else { return false }
         var isFirst = true
         for wait in self.waits {
@@ -154,7 +154,7 @@ final class Waits {
 
     /// Goes on with a wait after `seq`, which the ring has to have.
     private func resume(_ wait: PendingWait, after seq: UInt64) {
-        if self.judge(wait, after: seq) {
+        if self.evaluate(wait, after: seq) {
             _ = self.remove(wait)
         } else if !wait.isSearching, !self.endIfImpossible(wait) {
             self.server.waits.add(wait)

@@ -119,7 +119,7 @@ final class Watch {
     }
 
     /// Goes on where it was in another process, which had sent it `reported`.
-    func goOn(in phase: Phase, reported: UInt64, head: UInt64) {
+    func resume(in phase: Phase, reported: UInt64, head: UInt64) {
         // What was not sent there is of before here.
         self.phase = phase == .live && self.cursor < head ? .replaying : phase
         self.reported = reported

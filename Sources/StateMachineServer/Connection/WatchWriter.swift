@@ -20,7 +20,7 @@ struct WatchWriter {
     }
 
     /// Goes on with the last process's count.
-    mutating func goOn(after resyncs: UInt64) { self.resyncs = resyncs }
+    mutating func resume(after resyncs: UInt64) { self.resyncs = resyncs }
 
     /// Brings a watch up to the head of the ring, as far as its pace lets it; false if the socket did
     /// not take it all.
@@ -201,14 +201,14 @@ struct WatchWriter {
         switch watch.past.next() {
         case .wait: return .waiting
         case .ask:
-            let wish = HistoryLines.Wish(
+            let selection = HistoryLines.Selection(
                 head: Array(watch.head.bytes),
                 only: watch.only,
                 mode: watch.mode,
                 // What is committed may be ahead of what has been announced.
                 end: end
             )
-            self.changes.ask(past, after: watch.cursor, wish) { finding, canWrite in
+            self.changes.ask(past, after: watch.cursor, selection) { finding, canWrite in
                 watch.past.arrived(finding, canWrite: canWrite)
             }
             return .waiting

@@ -36,7 +36,7 @@ struct WritingOrder {
                 continue
             }
             guard let seq = self.outbox.nextSeq else {
-                if self.parts.waits.goOn() { continue }
+                if self.parts.waits.resume() { continue }
                 self.parts.voters.writeQuestions()
                 return
             }

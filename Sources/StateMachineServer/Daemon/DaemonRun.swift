@@ -136,7 +136,7 @@ struct DaemonRun<State: MachineState>: Sendable {
         try await loop.submit { server.log(to: TransitionLogger(self.logger)) }.get()
         // Nobody is here yet: what a new start of the machine does nobody has a say in.
         try await self.boot(server)
-        try await self.goOn(with: taken, at: server)
+        try await self.resume(with: taken, at: server)
         try await self.take(taken, to: server, on: group)
         try await loop.submit { [logger] in
             server.requirements.announce { logger.log($0, of: $1) }
@@ -200,11 +200,11 @@ struct DaemonRun<State: MachineState>: Sendable {
 
     /// Goes on where the last process was in what is not of a connection: the numbers that it gave, and the guards
     /// that are required, whose states are denied until they are here.
-    private func goOn(with taken: InheritedConnections, at server: StateServer) async throws {
+    private func resume(with taken: InheritedConnections, at server: StateServer) async throws {
         let history = self.machine.history as? any RequirementHistory
         try await server.loop.submit {
             server.skipNumbers(through: taken.lastNumber)
-            server.requirements.goOn(
+            server.requirements.resume(
                 with: history?.requirements ?? taken.required,
                 keptIn: history,
                 number: server.nextNumber

@@ -10,26 +10,26 @@ struct ServiceManager: Sendable {
     /// How long it is waited for.
     ///
     /// 1 s: a manager that does not read must not keep the daemon from starting or stopping. Picked.
-    private static let patience = Duration.seconds(1)
+    private static let timeout = Duration.seconds(1)
 
     /// Tells it something, and waits for it to take that, but not for ever.
     func tell(
         _ what: String,
         _ body: @escaping @Sendable (ServiceNotifier) throws -> Void
     ) async {
-        _ = await self.ask(what, for: Self.patience, body)
+        _ = await self.ask(what, for: Self.timeout, body)
     }
 
     /// Has it do something, off all threads that others need.
     ///
     /// - Parameters:
     ///   - what: for the log.
-    ///   - patience: how long it is waited for.
+    ///   - timeout: how long it is waited for.
     ///   - body: talks to it; may block, and go on when nobody waits for it any more.
     /// - Returns: what `body` returned; nil if it threw, which is logged, or has not ended in time.
     func ask<Answer: Sendable>(
         _ what: String,
-        for patience: Duration,
+        for timeout: Duration,
         _ body: @escaping @Sendable (ServiceNotifier) throws -> Answer
     ) async -> Answer? {
         let (answers, isAnswered) = AsyncStream.makeStream(of: Answer.self)
@@ -44,8 +44,8 @@ struct ServiceManager: Sendable {
             }
             isAnswered.finish()
         }
-        DispatchQueue(label: "statemachine.patience").asyncAfter(
-            deadline: .now() + .milliseconds(Int(patience / .milliseconds(1)))
+        DispatchQueue(label: "statemachine.timeout").asyncAfter(
+            deadline: .now() + .milliseconds(Int(timeout / .milliseconds(1)))
         ) { isAnswered.finish() }
         for await answer in answers { return answer }
         return nil

@@ -17,7 +17,7 @@ final class TransitionLogger: Sendable {
     /// How long the end waits for the log to take what there is.
     ///
     /// 1 s: as long as for the service manager, for the same reason. Picked.
-    private static let patience = DispatchTimeInterval.seconds(1)
+    private static let timeout = DispatchTimeInterval.seconds(1)
 
     private let queue = DispatchQueue(label: "statemachine.log")
     private let logger: Logger
@@ -66,8 +66,8 @@ final class TransitionLogger: Sendable {
         self.ending.signal()
         let (written, isWritten) = AsyncStream.makeStream(of: Never.self)
         self.queue.async { isWritten.finish() }
-        DispatchQueue(label: "statemachine.patience").asyncAfter(
-            deadline: .now() + Self.patience
+        DispatchQueue(label: "statemachine.timeout").asyncAfter(
+            deadline: .now() + Self.timeout
         ) { isWritten.finish() }
         for await _ in written {}
     }

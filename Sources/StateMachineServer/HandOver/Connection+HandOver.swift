@@ -43,18 +43,18 @@ extension ConnectionParts {
     /// - Parameters:
     ///   - record: what it left.
     ///   - handOver: the whole of what it left.
-    func goOn(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
-        self.reader.goOn(with: record)
-        self.subscriptions.goOn(afterResyncs: record.resyncs)
+    func resume(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
+        self.reader.resume(with: record)
+        self.subscriptions.resume(afterResyncs: record.resyncs)
         for voter in record.holds + record.guards {
             self.again(voter.request) { request throws(WireError) in
-                try self.voters.goOn(with: request, of: voter)
+                try self.voters.resume(with: request, of: voter)
             }
         }
         if self.server.isContinuing(handOver) {
             // The same numbering: watches go on at their cursors, and answers in their order.
-            let watches = self.subscriptions.goOn(with: record)
-            self.outbox.goOn(with: record, of: self.server.machine.schema) {
+            let watches = self.subscriptions.resume(with: record)
+            self.outbox.resume(with: record, of: self.server.machine.schema) {
                 $0 < watches.count ? watches[$0] : nil
             }
         } else {

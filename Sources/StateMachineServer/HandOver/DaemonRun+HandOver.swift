@@ -16,7 +16,7 @@ extension DaemonRun {
         await self.manager.tell("taken") { notifier in
             for name in taken.names { try notifier.removeFromStore(name) }
         }
-        try await taken.goOn(at: server, on: group)
+        try await taken.resume(at: server, on: group)
         self.logger.notice(
             "\(CataloguedMessage.takenUp.rawValue)",
             metadata: ["connections": "\(taken.count)"]
@@ -32,7 +32,7 @@ extension DaemonRun {
             !left.descriptors.isEmpty
             || self.machine.history == nil && left.record.required?.isEmpty == false
         guard isOfUse else { return }
-        let isStored = await self.manager.ask("connections", for: OutgoingConnections.patience) {
+        let isStored = await self.manager.ask("connections", for: OutgoingConnections.timeout) {
             try left.store($0)
         }
         if isStored == true {

@@ -39,7 +39,7 @@ extension Watch {
             request: record.request.map { Array($0) } ?? [],
             isImplicit: record.request == nil
         )
-        self.goOn(in: record.phase, reported: record.reported, head: head)
+        self.resume(in: record.phase, reported: record.reported, head: head)
         self.isEnding = record.isEnding
     }
 }

@@ -71,7 +71,7 @@ struct HandOverRecord: Codable, Equatable {
 
     struct Wait: Codable, Equatable {
         var request: Data
-        /// Whether all up to the record's seq has been judged.
+        /// Whether all up to the record's seq has been evaluated.
         var isJudged: Bool
         var leftMs: UInt64?
     }

@@ -86,7 +86,7 @@ struct InheritedConnections: Sendable {
     var count: Int { self.connections.count }
 
     /// Goes on with the connections; those that cannot be used are closed.
-    func goOn(at server: StateServer, on group: any EventLoopGroup) async throws {
+    func resume(at server: StateServer, on group: any EventLoopGroup) async throws {
         try await server.loop.submit {
             server.beginArrivals()
         }.get()

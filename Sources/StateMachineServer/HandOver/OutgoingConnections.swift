@@ -14,7 +14,7 @@ struct OutgoingConnections: Sendable {
     /// How long the manager may take to deal with them.
     ///
     /// 5 s: many times what 512 descriptors take, a fraction of what a unit has to stop in. Not tuned.
-    static let patience = Duration.seconds(5)
+    static let timeout = Duration.seconds(5)
 
     /// What goes into the store last, and tells by its being kept that there was room for all.
     private static let probeName = "probe"
@@ -40,7 +40,7 @@ struct OutgoingConnections: Sendable {
         do {
             defer { Glibc.close(ends[1]) }
             try notifier.store(ends[1], as: Self.probeName)
-            try notifier.settle(within: Self.patience)
+            try notifier.settle(within: Self.timeout)
         }
         var probe = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
         let isKept = poll(&probe, 1, 0) == 0

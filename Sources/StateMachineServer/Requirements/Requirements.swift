@@ -67,7 +67,7 @@ final class Requirements {
     ///   - left: as they were left.
     ///   - history: where they came from and are kept; nil: they came from the last process.
     ///   - number: gives a number to what denies in a guard's place.
-    func goOn(
+    func resume(
         with left: [Requirement],
         keptIn history: (any RequirementHistory)?,
         number: () -> UInt64
@@ -286,7 +286,7 @@ final class Requirements {
             self.machine.addVoter(
                 voter.name,
                 peer: voter.peer,
-                patience: Patience(limit: nil, whenSilent: .yes),
+                deadline: VoteDeadline(limit: nil, whenSilent: .yes),
                 before: voter.patterns,
                 { _ = $0.vote(.no(why)) }
             )

@@ -134,7 +134,7 @@ final class StateServer: @unchecked Sendable {
         )
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
-        self.turns.outOfPatience = { self.leaveBehind() }
+        self.turns.deadlinePassed = { self.leaveBehind() }
         if let past, start.seq > 0 { self.learnOrigin(of: start.seq, from: past) }
     }
 
@@ -278,7 +278,7 @@ final class StateServer: @unchecked Sendable {
         where connection.wantsTurn {
             connection.standing.isInRound = true
             self.round.left += 1
-            self.turns.lineUp(connection)
+            self.turns.enqueue(connection)
         }
         if self.round.left == 0 { self.endRound() } else { self.turns.slice() }
     }
@@ -311,7 +311,7 @@ final class StateServer: @unchecked Sendable {
         guard !self.paused.isEmpty else { return }
         let paused = exchange(&self.paused, with: [])
         self.turns.calm()
-        self.loop.assumeIsolated().execute { for connection in paused { connection.goOn() } }
+        self.loop.assumeIsolated().execute { for connection in paused { connection.resume() } }
     }
 
     /// A set of the connection was answered after others had their turn.

@@ -33,8 +33,8 @@ final class Turns {
     /// What part of the time since they last did those who set wait until everybody has been written to.
     ///
     /// A quarter, and 20 ms at most.
-    private static let patienceDivisor: Int64 = 4
-    private static let longestPatience = TimeAmount.milliseconds(20)
+    private static let deadlineDivisor: Int64 = 4
+    private static let longestDeadline = TimeAmount.milliseconds(20)
 
     /// How long a slice takes while nobody else sets or waits for a turn than the user whose it is.
     ///
@@ -49,7 +49,7 @@ final class Turns {
     private let loop: any EventLoop
     private let bell: PollBell
     /// Called when those who set wait for as long as they may be kept waiting by who is held to limits.
-    var outOfPatience: () -> Void = {}
+    var deadlinePassed: () -> Void = {}
 
     /// The users who have connections in line.
     @exclusivity(unchecked) private var users: [User] = []
@@ -75,7 +75,7 @@ final class Turns {
     /// Whether those who set wait until everybody has been written to, until when at most for who is held to
     /// limits, and until when they did so last.
     @exclusivity(unchecked) private var isHurried = false
-    @exclusivity(unchecked) private var patienceEnd: NIODeadline?
+    @exclusivity(unchecked) private var deadline: NIODeadline?
     private var hurriedLast = NIODeadline.now()
 
     /// How long accepting has taken since it last rested.
@@ -98,7 +98,7 @@ final class Turns {
 
     func stop() {
         self.bell.close()
-        self.outOfPatience = {}
+        self.deadlinePassed = {}
     }
 
     // MARK: - What is told
@@ -109,15 +109,15 @@ final class Turns {
         self.isHurried = true
         let now = NIODeadline.now()
         let part = TimeAmount.nanoseconds(
-            (now - self.hurriedLast).nanoseconds / Self.patienceDivisor
+            (now - self.hurriedLast).nanoseconds / Self.deadlineDivisor
         )
-        self.patienceEnd = now + max(min(part, Self.longestPatience), Self.longSlice)
+        self.deadline = now + max(min(part, Self.longestDeadline), Self.longSlice)
     }
 
     /// They wait no longer.
     func calm() {
         self.isHurried = false
-        self.patienceEnd = nil
+        self.deadline = nil
         self.hurriedLast = .now()
     }
 
@@ -176,13 +176,13 @@ final class Turns {
 
     /// Puts the connection in line, unless it is.
     func want(_ connection: Connection) {
-        guard self.lineUp(connection), self.current == nil else { return }
+        guard self.enqueue(connection), self.current == nil else { return }
         self.loop.assumeIsolated().execute { self.slice() }
     }
 
     /// The same, for who has a slice done afterwards.
     @discardableResult
-    func lineUp(_ connection: Connection) -> Bool {
+    func enqueue(_ connection: Connection) -> Bool {
         guard !connection.standing.isInLine else { return false }
         connection.standing.isInLine = true
         let user = connection.user
@@ -210,9 +210,9 @@ final class Turns {
         var now = start
         var others = TimeAmount.zero
         while now < self.end, let user = self.next(at: now) {
-            if let patienceEnd = self.patienceEnd, now >= patienceEnd {
-                self.patienceEnd = nil
-                self.outOfPatience()
+            if let deadline = self.deadline, now >= deadline {
+                self.deadline = nil
+                self.deadlinePassed()
             }
             let count = self.users.count == 1 ? Self.unwatchedTurns : 1
             for _ in 0..<min(count, user.waiting.count) {

@@ -8,7 +8,7 @@ final class Bus {
     /// How long an answer may take.
     ///
     /// 20 s: a manager that reads all its units again answers within a few; D-Bus itself has 25.
-    private static let patience: UInt64 = 20_000_000
+    private static let timeout: UInt64 = 20_000_000
 
     private let pointer: OpaquePointer
 
@@ -52,7 +52,7 @@ final class Bus {
         defer { sd_bus_error_free(&error) }
         var reply: OpaquePointer?
         let result = withExtendedLifetime(message) {
-            sd_bus_call(self.pointer, message.pointer, Self.patience, &error, &reply)
+            sd_bus_call(self.pointer, message.pointer, Self.timeout, &error, &reply)
         }
         guard result >= 0, let reply else { throw self.failure(result, error) }
         return BusMessage(reply)

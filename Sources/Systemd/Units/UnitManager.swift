@@ -11,7 +11,7 @@ package actor UnitManager {
     /// How long the manager may be out of reach.
     ///
     /// 30 s: one that starts anew with thousands of units needs less than a second.
-    private static let patience: Duration = .seconds(30)
+    private static let timeout: Duration = .seconds(30)
     /// Between two attempts to reach it.
     private static let pause = 100
     /// How long a connection stays when nobody needs it, in seconds: a command that ends is often followed by one
@@ -108,7 +108,7 @@ package actor UnitManager {
                 guard case .lost = error else { throw error }
                 self.disconnect()
                 self.tryAgain(error)
-                guard ContinuousClock.now - began < Self.patience else { throw error }
+                guard ContinuousClock.now - began < Self.timeout else { throw error }
             }
             do {
                 try await Task.sleep(for: .milliseconds(Self.pause))
@@ -151,7 +151,7 @@ package actor UnitManager {
         guard !self.waits.isEmpty else { return }
         let since = self.lostSince ?? .now
         self.lostSince = since
-        guard ContinuousClock.now - since < Self.patience else {
+        guard ContinuousClock.now - since < Self.timeout else {
             self.lostSince = nil
             self.waits.failAll(error)
             return

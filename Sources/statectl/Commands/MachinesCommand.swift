@@ -3,7 +3,7 @@ import StateMachineClient
 
 struct MachinesCommand: AsyncParsableCommand {
     /// A daemon that does not answer keeps the list waiting no longer.
-    private static let patience = Duration.seconds(2)
+    private static let timeout = Duration.seconds(2)
 
     static let configuration = CommandConfiguration(
         commandName: "machines",
@@ -53,8 +53,8 @@ struct MachinesCommand: AsyncParsableCommand {
     private static func row(of instance: Instance) async -> MachineRow {
         let client = Client(instance.directory)
         do {
-            let report = try await client.accepted(.get, within: Self.patience)
-            let description = try await client.accepted(.describe, within: Self.patience)
+            let report = try await client.accepted(.get, within: Self.timeout)
+            let description = try await client.accepted(.describe, within: Self.timeout)
             return MachineRow(
                 instance: instance,
                 machine: description["machine"]?.string,

@@ -4,7 +4,7 @@ import StateMachineClient
 /// What a shell offers at a press of the tab key: what the daemon knows, and nothing without one.
 enum StateCompletion {
     /// A press of a key does not wait longer than this for a daemon that does not answer.
-    private static let patience = Duration.seconds(1)
+    private static let timeout = Duration.seconds(1)
 
     static func names(_ words: [String]) async -> [String] {
         await self.states(for: words).compactMap { $0["state"]?.string }.filter(self.isHarmless)
@@ -116,7 +116,7 @@ enum StateCompletion {
     private static func answer(to request: Request, for words: [String]) async -> Line? {
         do {
             let directory = try Self.directory(in: words)
-            return try await Client(directory).reply(to: request, within: Self.patience)
+            return try await Client(directory).reply(to: request, within: Self.timeout)
         } catch {
             // There is nobody to tell: the shell shows candidates and nothing else.
             return nil

@@ -206,8 +206,8 @@ struct WatchCommand: AsyncParsableCommand {
     }
 
     private func client(_ options: SharedOptions) async throws -> Client {
-        var patience: Duration?
-        return try await options.client(isPatient: !self.noWait, within: &patience)
+        var timeout: Duration?
+        return try await options.client(isPatient: !self.noWait, within: &timeout)
     }
 
     private func run(

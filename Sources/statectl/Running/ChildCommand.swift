@@ -57,12 +57,12 @@ struct ChildCommand: Sendable {
     /// - Parameters:
     ///   - environment: what it has besides this process's; nil takes a variable away.
     ///   - input: its standard input; nil leaves it this process's own.
-    ///   - patience: how long after SIGTERM it is killed.
+    ///   - timeout: how long after SIGTERM it is killed.
     /// - Returns: how it ended.
     func run(
         environment: [String: String?] = [:],
         input: String? = nil,
-        patience: Duration = grace
+        timeout: Duration = grace
     ) async -> Ending {
         await self.ending { configuration in
             let result = try await Subprocess.run(
@@ -73,16 +73,16 @@ struct ChildCommand: Sendable {
             )
             return result.terminationStatus
         } of: {
-            self.configuration(environment, patience)
+            self.configuration(environment, timeout)
         }
     }
 
-    /// Runs it to its end as ``run(environment:input:patience:)`` does, and keeps the first line of
+    /// Runs it to its end as ``run(environment:input:timeout:)`` does, and keeps the first line of
     /// what it says on standard error, which is passed on.
     func runKeepingComplaint(
         environment: [String: String?],
         input: String,
-        patience: Duration = grace
+        timeout: Duration = grace
     ) async -> (ending: Ending, complaint: String?) {
         var complaint = FirstLine()
         let ending = await self.ending { configuration in
@@ -107,7 +107,7 @@ struct ChildCommand: Sendable {
             complaint = result.closureResult
             return result.terminationStatus
         } of: {
-            self.configuration(environment, patience)
+            self.configuration(environment, timeout)
         }
         return (ending, complaint.text)
     }
@@ -130,11 +130,11 @@ struct ChildCommand: Sendable {
 
     private func configuration(
         _ environment: [String: String?],
-        _ patience: Duration
+        _ timeout: Duration
     ) -> Configuration {
         var options = PlatformOptions()
         options.teardownSequence = [
-            .send(signal: .terminate, allowedDurationToNextStep: patience)
+            .send(signal: .terminate, allowedDurationToNextStep: timeout)
         ]
         let program = self.words[0]
         var environment = environment

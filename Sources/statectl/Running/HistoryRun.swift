@@ -60,10 +60,10 @@ struct HistoryRun {
             for line in lines.reversed() { try self.print(line) }
         }
         if !self.options.json { try self.printer.end(reply, as: self.options.text.notice(reply)) }
-        try await self.goOn(after: head.cursor)
+        try await self.resume(after: head.cursor)
     }
 
-    private func goOn(after cursor: String?) async throws {
+    private func resume(after cursor: String?) async throws {
         let watch = self.client.watch(since: cursor, only: self.search.patterns)
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -92,7 +92,7 @@ struct HoldRun: Sendable {
         let signals = Signals.stream(Signals.ending)
         return await withTaskGroup(of: ChildCommand.Ending?.self) { group in
             // Once told to end, the command may take the time that it needs.
-            group.addTask { await command.run(patience: .seconds(1_000_000_000)) }
+            group.addTask { await command.run(timeout: .seconds(1_000_000_000)) }
             group.addTask {
                 for await number in signals where number == SIGTERM { break }
                 return nil

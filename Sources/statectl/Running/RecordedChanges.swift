@@ -16,7 +16,7 @@ final class RecordedChanges {
     private static let rows: Int32 = 1000
 
     /// Milliseconds to wait for a daemon that has the database locked.
-    private static let patience: Int32 = 5000
+    private static let timeout: Int32 = 5000
 
     private let path: String
     private let connection: OpaquePointer
@@ -45,7 +45,7 @@ final class RecordedChanges {
             )
         }
         self.connection = connection
-        sqlite3_busy_timeout(connection, Self.patience)
+        sqlite3_busy_timeout(connection, Self.timeout)
     }
 
     deinit { sqlite3_close_v2(self.connection) }

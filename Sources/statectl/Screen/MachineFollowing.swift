@@ -14,7 +14,7 @@ struct MachineFollowing: Sendable {
     /// How often it is asked, if nothing happens, and at most.
     private static let pause = (idle: Duration.seconds(1), busy: Duration.milliseconds(100))
     /// A daemon that does not answer is said to be silent after that.
-    private static let patience = Duration.seconds(2)
+    private static let timeout = Duration.seconds(2)
 
     let client: Client
 
@@ -45,12 +45,12 @@ struct MachineFollowing: Sendable {
         var (isDescribed, hasCommands) = (false, false)
         for await _ in pokes {
             do {
-                let state = try await self.client.accepted(.get, within: Self.patience)
-                let stats = try await self.client.accepted(.stats, within: Self.patience)
+                let state = try await self.client.accepted(.get, within: Self.timeout)
+                let stats = try await self.client.accepted(.stats, within: Self.timeout)
                 if !isDescribed {
                     let description = try await self.client.accepted(
                         .describe,
-                        within: Self.patience
+                        within: Self.timeout
                     )
                     tell(.name(description["machine"]?.string))
                     hasCommands = MachineStatus.hasCommands(description)

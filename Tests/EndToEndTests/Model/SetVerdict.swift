@@ -9,7 +9,7 @@ struct SetVerdict {
     let reenter: Bool
 
     /// Guarantee 3, and what `ifSeq` and `ifState` promise.
-    func judge(_ line: JSONLine, _ truth: inout Truth) throws {
+    func evaluate(_ line: JSONLine, _ truth: inout Truth) throws {
         guard let seq = line.seq else { throw TestFailure("no seq: \(line)") }
         let text = "\(line)"
         switch (line.ok, line.bool("changed"), line.error) {

@@ -46,7 +46,7 @@ enum WalkState {
 
 /// What the daemon has done, as its most faithful reader was told; the order of all things.
 ///
-/// A reader may be told of a change before the faithful one has read of it, so what it says is judged when
+/// A reader may be told of a change before the faithful one has read of it, so what it says is evaluated when
 /// both have come that far.
 struct Truth {
     struct Change {
@@ -57,7 +57,7 @@ struct Truth {
 
     /// Indexed by seq.
     private(set) var changes = [Change(state: 0, set: nil)]
-    private var claims: [(seq: Int, judge: (Truth) throws -> Void)] = []
+    private var claims: [(seq: Int, evaluate: (Truth) throws -> Void)] = []
 
     var head: Int { self.changes.count - 1 }
 
@@ -68,12 +68,12 @@ struct Truth {
         self.changes.append(change)
     }
 
-    /// Judges what depends on the changes up to `seq`, as soon as they are known.
-    mutating func claim(upTo seq: Int, _ judge: @escaping (Truth) throws -> Void) throws {
+    /// Evaluates what depends on the changes up to `seq`, as soon as they are known.
+    mutating func claim(upTo seq: Int, _ evaluate: @escaping (Truth) throws -> Void) throws {
         if seq <= self.head {
-            try judge(self)
+            try evaluate(self)
         } else {
-            self.claims.append((seq, judge))
+            self.claims.append((seq, evaluate))
         }
     }
 
@@ -81,10 +81,10 @@ struct Truth {
         guard !self.claims.isEmpty else { return }
         let due = self.claims.filter { $0.seq <= self.head }
         self.claims = self.claims.filter { $0.seq > self.head }
-        for claim in due { try claim.judge(self) }
+        for claim in due { try claim.evaluate(self) }
     }
 
-    /// Whether everything that was claimed has been judged.
+    /// Whether everything that was claimed has been evaluated.
     var isSettled: Bool { self.claims.isEmpty }
 
     /// How many changes after `low` and before `high` lead to one of the states.

@@ -56,7 +56,7 @@ struct Walk {
         case 76..<82:
             self.note("stop \(client.name)")
             client.isReading = false
-        case 82..<88 where !client.isReading: try self.goOn(client)
+        case 82..<88 where !client.isReading: try self.resume(client)
         case 88..<92 where self.clients.count < Self.most:
             let cursor = self.cursor()
             try self.connect()
@@ -169,9 +169,9 @@ struct Walk {
     }
 
     /// A reader returns, and reads all that there is for it.
-    private mutating func goOn(_ client: WalkClient) throws {
+    private mutating func resume(_ client: WalkClient) throws {
         self.note("go on \(client.name)")
-        client.goOn()
+        client.resume()
         guard !client.hasEndedInput else { return }
         try client.send(self.number(), .question, #""op":"ping""#)
         while client.unanswered > 0 {
@@ -214,7 +214,7 @@ struct Walk {
 
     /// Lets everybody read to the end: what is wanted is sent, and what was asked is answered.
     mutating func finish() throws {
-        for client in self.clients where !client.isReading { try self.goOn(client) }
+        for client in self.clients where !client.isReading { try self.resume(client) }
         let control = try self.daemon.connect(\.control)
         let last = WalkClient(control, name: "last", isWatching: false, ring: Self.ring)
         self.clients.append(last)

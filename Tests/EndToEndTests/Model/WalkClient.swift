@@ -63,7 +63,7 @@ final class WalkClient {
     }
 
     /// Reads again; it will be told what it has missed.
-    func goOn() { self.isReading = true }
+    func resume() { self.isReading = true }
 
     /// Whether nothing more is to come for it.
     func isDone(_ truth: Truth) -> Bool {
@@ -126,7 +126,7 @@ final class WalkClient {
         case .question:
             guard line.ok == true else { throw TestFailure("refused: \(line)") }
         case .set(let verdict):
-            try verdict.judge(line, &truth)
+            try verdict.evaluate(line, &truth)
             if line.bool("changed") != true { self.unmade.insert(verdict.number) }
         case .watch:
             throw TestFailure("a watch was refused: \(line)")
