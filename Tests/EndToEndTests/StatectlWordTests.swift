@@ -26,6 +26,11 @@ struct StatectlWordTests {
                 #expect(ended.output == "")
                 #expect(ended.errors.contains(sentence), "\(ended.errors)")
                 #expect(!ended.errors.contains("Ms"), "\(ended.errors)")
+                // How it is used: of the command, if it is one.
+                if ended.errors.hasPrefix("Error: ") {
+                    let command = sentence.contains("--") ? " \(words[0]) " : " "
+                    #expect(ended.errors.contains("\nUsage: statectl\(command)"), "\(ended.errors)")
+                }
             }
             #expect(ended.status == .exited(0))
         }

@@ -37,4 +37,13 @@ struct InboundLinesTests {
         }
         #expect(lines.capacity <= 512 * 1024)
     }
+
+    @Test("takes no room once all of it was taken")
+    func takesNoRoomOnceAllOfItWasTaken() {
+        var lines = InboundLines()
+        lines.append(ByteBuffer(string: String(repeating: "x", count: 60_000) + "\n"))
+        #expect(self.text(lines.next()) != nil)
+        #expect(self.text(lines.next()) == nil)
+        #expect(lines.capacity == 0)
+    }
 }

@@ -107,6 +107,15 @@ struct FieldReader {
         of name: Located<String>
     ) -> JSONFieldType? {
         if let type = JSONFieldType(rawValue: text) { return type }
+        // As a schema shows it, and as many languages have it.
+        if text.last == "?", let type = JSONFieldType(rawValue: String(text.dropLast())) {
+            self.problems.error(
+                position,
+                "there is no type \(text.quoted); write {type: \(type.rawValue), optional: true}"
+            )
+            self.problems.doubt(field: name.value)
+            return nil
+        }
         if let type = Self.foreignNames[text] {
             self.problems.error(
                 position,

@@ -109,7 +109,7 @@ private final class JSONNode {
         case .value: break
         case .members(let members):
             self.content = .members(
-                members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+                members.sorted { $0.key.precedesBytewise($1.key) }
             )
         case .elements(let elements):
             let starts = stride(from: 0, to: elements.count, by: width)
@@ -117,7 +117,7 @@ private final class JSONNode {
                 ([elements[start].value].listed, elements[start..<start + width])
             }
             self.content = .elements(
-                groups.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }
+                groups.sorted { $0.text.precedesBytewise($1.text) }
                     .flatMap(\.nodes)
             )
         }

@@ -22,7 +22,7 @@ struct PatternTable<Item> {
         guard !pattern.isOfGroup, pattern.data.allSatisfy(\.value.isEqualOrNot) else {
             return false
         }
-        let data = pattern.data.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+        let data = pattern.data.sorted { $0.key.precedesBytewise($1.key) }
         let place = Place(state: pattern.name, data: data)
         let fields = data.map { JSONValue.string($0.key) }
         var item = self.items.removeValue(forKey: place)

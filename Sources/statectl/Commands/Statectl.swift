@@ -97,10 +97,11 @@ struct Statectl: AsyncParsableCommand {
                 check.objectionToCommand ?? check.objectionToNegative
                 ?? self.unknownOption(in: words)
                 ?? WordCheck.objectionToTime(self.message(for: error))
-            throw objection.map { ValidationError($0) } ?? error
+            throw objection.map { UsageError($0, instead: self.fullMessage(for: error)) } ?? error
         }
-        if let objection = WordCheck.objectionToExec(words) { throw ValidationError(objection) }
-        if let objection = check.objectionToRepetition { throw ValidationError(objection) }
+        if let objection = WordCheck.objectionToExec(words) ?? check.objectionToRepetition {
+            throw UsageError(objection, to: type(of: command))
+        }
         return command
     }
 

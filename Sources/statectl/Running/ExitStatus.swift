@@ -66,6 +66,9 @@ enum ExitStatus: Int32, Error {
         case let refusal as Refusal:
             StandardError.write("statectl: \(refusal.sentence)")
             return refusal.status
+        case let error as UsageError:
+            StandardError.write(error.text)
+            return .usage
         case OutputError.readerGone:
             return .yes
         case OutputError.failed(let code):
