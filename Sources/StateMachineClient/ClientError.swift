@@ -63,6 +63,8 @@ extension ClientError: CustomStringConvertible {
             "no daemon found (looked for \(tried.joined(separator: " and "))); "
                 + "is the service running? systemctl status statemachine; where it is otherwise, "
                 + "--runtime-directory or $\(RuntimeDirectory.variable) says"
+        case .noInstance(let name, _) where name.contains("*"):
+            "there is no machine \(name.quoted); each is named by itself, and --all is for all of them"
         case .noInstance(let name, let nearest):
             "there is no machine \(name.quoted)"
                 + (nearest.map { "; did you mean \($0)?" }

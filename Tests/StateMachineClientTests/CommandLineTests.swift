@@ -83,6 +83,9 @@ import Testing
         (["wiat", "a"], "there is no command \"wiat\"; did you mean wait?"),
         (["--json", "-m", "left", "GET"], "there is no command \"GET\"; did you mean get?"),
         (["frobnicate"], "there is no command \"frobnicate\"; statectl --help lists them"),
+        (["set", "busy", ""], "a word is empty; write key= for an empty text"),
+        (["stat"], "there is no command \"stat\"; did you mean status?"),
+        (["log"], "there is no command \"log\"; did you mean history?"),
         (["stauts"], "there is no command \"stauts\"; did you mean status?"),
         (["set", "a", "--cuase", "x"], "set has no option --cuase; did you mean --cause?"),
         (

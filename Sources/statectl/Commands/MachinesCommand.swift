@@ -1,5 +1,7 @@
 import ArgumentParser
+import Glibc
 import StateMachineClient
+import StateMachineCore
 
 struct MachinesCommand: AsyncParsableCommand {
     /// A daemon that does not answer keeps the list waiting no longer.
@@ -26,8 +28,12 @@ struct MachinesCommand: AsyncParsableCommand {
     func run() async throws {
         let instances = Instance.all()
         guard !instances.isEmpty else {
+            let named = RuntimeDirectory.variable
+            let elsewhere = getenv(named).map { String(cString: $0).printable } ?? ""
             StandardError.write(
                 "statectl: no machine found; is a service running? systemctl status 'statemachine*'"
+                    + (elsewhere.isEmpty
+                        ? "" : "; of \(elsewhere), which $\(named) names, tells statectl status")
             )
             throw ExitStatus.unreachable
         }

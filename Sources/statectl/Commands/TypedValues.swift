@@ -36,6 +36,9 @@ struct TypedValues: ParsableArguments {
     }
 
     private static func fields(_ words: [String]) throws -> FieldWords {
+        guard !words.contains("") else {
+            throw ValidationError("a word is empty; write key= for an empty text")
+        }
         do {
             return try FieldWords(words, in: "the command line")
         } catch {

@@ -65,6 +65,8 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Go on from the cursor in this file, if it is there, and keep it up to date.",
+            discussion:
+                "It is replaced as a whole; a link in its place is replaced too, and not followed.",
             valueName: "file"
         ),
         completion: .file()

@@ -30,6 +30,14 @@ struct WordCheck {
     private static let names = Statectl.configuration.subcommands
         .compactMap { $0.configuration.commandName }
 
+    /// What the commands are called by other programs.
+    private static let otherNames = [
+        "follow": "watch", "info": "describe", "list": "machines", "log": "history",
+        "logs": "history",
+        "ls": "machines", "monitor": "top", "restore": "replay", "show": "status", "stat": "status",
+        "state": "get", "tail": "watch", "validate": "check",
+    ]
+
     /// What is wrong with the name of the command; nil if nothing is.
     var objectionToCommand: String? { self.head.command.flatMap(Self.objection) }
 
@@ -41,7 +49,7 @@ struct WordCheck {
 
     private static func objection(to name: String) -> String? {
         guard !self.names.contains(name), name != "help" else { return nil }
-        let nearest = NearestName.of(name, among: self.names + ["help"])
+        let nearest = self.otherNames[name] ?? NearestName.of(name, among: self.names + ["help"])
         return "there is no command \(name.quoted)"
             + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
     }
