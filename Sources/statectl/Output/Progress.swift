@@ -12,6 +12,8 @@ final class Progress {
 
     private let what: String
     private let isShown: Bool
+    private let now: () -> ContinuousClock.Instant
+    private let write: ([UInt8]) -> Void
     private var next: ContinuousClock.Instant
     private var looked: UInt64 = 0
     private var isWritten = false
@@ -19,22 +21,32 @@ final class Progress {
     /// - Parameters:
     ///   - what: what is done: `reading the past`.
     ///   - isShown: whether anybody sees it.
-    init(_ what: String, isShown: Bool = StandardError.isTerminal) {
+    ///   - now: the clock.
+    ///   - write: where the line stands.
+    init(
+        _ what: String,
+        isShown: Bool = StandardError.isTerminal,
+        now: @escaping () -> ContinuousClock.Instant = { .now },
+        write: @escaping ([UInt8]) -> Void = StandardError.pass
+    ) {
         self.what = what
         self.isShown = isShown
-        self.next = .now.advanced(by: Self.pause.first)
+        self.now = now
+        self.write = write
+        self.next = now().advanced(by: Self.pause.first)
     }
 
     /// Says how many changes have been dealt with, of how many if that is known.
     func show(_ count: UInt64, of whole: UInt64? = nil) {
         guard self.isShown, count >= self.looked + Self.look else { return }
         self.looked = count
-        guard ContinuousClock.now >= self.next else { return }
-        self.next = .now.advanced(by: Self.pause.next)
+        let now = self.now()
+        guard now >= self.next else { return }
+        self.next = now.advanced(by: Self.pause.next)
         var text = "\(self.what): \(count) changes"
         if let whole, whole > 0 { text += ", \(min(100, count * 100 / whole)) %" }
         let room = StandardError.columns.map { $0 - 1 } ?? 79
-        StandardError.pass(Array("\r\u{1B}[K\(StyledText(text).cut(to: room).text(.plain))".utf8))
+        self.write(Array("\r\u{1B}[K\(StyledText(text).cut(to: room).text(.plain))".utf8))
         self.isWritten = true
     }
 
@@ -42,6 +54,6 @@ final class Progress {
     func end() {
         guard self.isWritten else { return }
         self.isWritten = false
-        StandardError.pass(Array("\r\u{1B}[K".utf8))
+        self.write(Array("\r\u{1B}[K".utf8))
     }
 }
