@@ -107,15 +107,6 @@ struct FieldReader {
         of name: Located<String>
     ) -> JSONFieldType? {
         if let type = JSONFieldType(rawValue: text) { return type }
-        // As a schema shows it, and as many languages have it.
-        if text.last == "?", let type = JSONFieldType(rawValue: String(text.dropLast())) {
-            self.problems.error(
-                position,
-                "there is no type \(text.quoted); write {type: \(type.rawValue), optional: true}"
-            )
-            self.problems.doubt(field: name.value)
-            return nil
-        }
         if let type = Self.foreignNames[text] {
             self.problems.error(
                 position,
@@ -123,13 +114,16 @@ struct FieldReader {
             )
             return type
         }
+        // As a schema shows it, and as many languages have it.
+        let optional = text.last == "?" ? JSONFieldType(rawValue: String(text.dropLast())) : nil
         self.problems.error(
             position,
             "there is no type \(text.quoted)"
-                + self.problems.suggestion(
-                    for: text,
-                    among: ["boolean", "integer", "number", "string", "array", "object"]
-                )
+                + (optional.map { "; write {type: \($0.rawValue), optional: true}" }
+                    ?? self.problems.suggestion(
+                        for: text,
+                        among: ["boolean", "integer", "number", "string", "array", "object"]
+                    ))
         )
         self.problems.doubt(field: name.value)
         return nil

@@ -39,8 +39,8 @@ package enum AccountChange {
 
     /// Does not return if this process was begun for that.
     ///
-    /// To be called before there is a second thread. Ends with 217 where the user may not be taken, 216 where the group may not, 203 where the program cannot be
-    /// executed, as systemd.exec(5) has it.
+    /// To be called before there is a second thread. Ends with 217 where the user may not be taken, 216 where the
+    /// group may not, 203 where the program cannot be executed, as systemd.exec(5) has it.
     package static func performIfAsked() {
         let arguments = CommandLine.unsafeArgv
         guard CommandLine.argc > 4, let first = arguments[1], strcmp(first, self.word) == 0,

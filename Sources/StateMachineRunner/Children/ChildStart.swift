@@ -58,33 +58,32 @@ struct ChildStart: Sendable {
         account: ChildAccount?,
         variables: [String: String]
     ) async throws(Failure) -> Configuration {
+        let name = order.words.first ?? ""
+        var program: Executable = name.contains("/") ? .path(FilePath(name)) : .name(name)
+        var arguments = Array(order.words.dropFirst())
+        var variables = variables
+        if let account {
+            let path: FilePath
+            do {
+                path = try await program.resolveExecutablePath(in: Self.environment(variables))
+            } catch {
+                throw .program
+            }
+            program = .path(AccountChange.program)
+            arguments = AccountChange.arguments(
+                to: account,
+                program: path.string,
+                words: order.words
+            )
+            variables = AccountChange.environment(variables)
+        }
         var options = PlatformOptions()
         options.createSession = true
-        let directory = FilePath(order.command.directory)
-        let name = order.words.first ?? ""
-        let program: Executable = name.contains("/") ? .path(FilePath(name)) : .name(name)
-        guard let account else {
-            return Configuration(
-                executable: program,
-                arguments: Arguments(Array(order.words.dropFirst())),
-                environment: Self.environment(variables),
-                workingDirectory: directory,
-                platformOptions: options
-            )
-        }
-        let path: FilePath
-        do {
-            path = try await program.resolveExecutablePath(in: Self.environment(variables))
-        } catch {
-            throw .program
-        }
         return Configuration(
-            executable: .path(AccountChange.program),
-            arguments: Arguments(
-                AccountChange.arguments(to: account, program: path.string, words: order.words)
-            ),
-            environment: Self.environment(AccountChange.environment(variables)),
-            workingDirectory: directory,
+            executable: program,
+            arguments: Arguments(arguments),
+            environment: Self.environment(variables),
+            workingDirectory: FilePath(order.command.directory),
             platformOptions: options
         )
     }

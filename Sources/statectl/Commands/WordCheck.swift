@@ -34,7 +34,7 @@ struct WordCheck {
     private static let otherNames = [
         "follow": "watch", "info": "describe", "list": "machines", "log": "history",
         "logs": "history",
-        "ls": "machines", "monitor": "top", "restore": "replay", "show": "status", "stat": "status",
+        "ls": "machines", "monitor": "top", "show": "status", "stat": "status",
         "state": "get", "tail": "watch", "validate": "check",
     ]
 
