@@ -23,11 +23,20 @@ let package = Package(
         .executable(name: "statemachine", targets: ["statemachine"]),
         .executable(name: "statectl", targets: ["statectl"]),
         .executable(name: "statemachine-runner", targets: ["statemachine-runner"]),
+        .executable(name: "statemachine-web", targets: ["statemachine-web"]),
+    ],
+    traits: [
+        .trait(
+            name: "Web",
+            description: "Build statemachine-web, the page, which brings Hummingbird."
+        )
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         // Without traits: its YAML provider tells neither unknown keys nor lines, so Yams is asked itself.
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+        // Of the page alone, as Hummingbird is.
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -36,6 +45,12 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        // Of the page alone, and without traits: settings and files are read by our own code.
+        .package(
+            url: "https://github.com/hummingbird-project/hummingbird",
+            from: "2.28.1",
+            traits: []
+        ),
     ],
     targets: [
         .systemLibrary(
@@ -191,6 +206,49 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
+            name: "StateMachineWeb",
+            dependencies: [
+                "StateMachineClient",
+                "StateMachineDeclaration",
+                "StateMachineProtocol",
+                "Systemd",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(
+                    name: "HTTPTypes",
+                    package: "swift-http-types",
+                    condition: .when(traits: ["Web"])
+                ),
+                .product(
+                    name: "HummingbirdCore",
+                    package: "hummingbird",
+                    condition: .when(traits: ["Web"])
+                ),
+            ],
+            resources: [
+                .embedInCode("Page/page.css"),
+                .embedInCode("Page/page.html"),
+                .embedInCode("Page/page.js"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "statemachine-web",
+            dependencies: [
+                "ServiceLog",
+                "StateMachineClient",
+                "StateMachineCore",
+                "StateMachineProtocol",
+                "StateMachineWeb",
+                "Systemd",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict
+        ),
+        .target(
             name: "TestSupport",
             dependencies: [
                 "StateMachineCore",
@@ -293,6 +351,20 @@ let package = Package(
                 "statectl",
                 "statemachine",
                 "statemachine-runner",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "StateMachineWebTests",
+            dependencies: [
+                "StateMachineClient",
+                "StateMachineProtocol",
+                "StateMachineWeb",
+                "TestSupport",
+                "statectl",
+                "statemachine",
+                "statemachine-web",
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             swiftSettings: strict

@@ -6,6 +6,7 @@ package enum BuiltProduct: String, Sendable {
     case statemachine
     case statectl
     case runner = "statemachine-runner"
+    case web = "statemachine-web"
 
     package var path: String {
         get throws {

@@ -115,6 +115,9 @@ package final class LineSocket: @unchecked Sendable {
         return nil
     }
 
+    /// What has been read after the last newline.
+    package var unfinishedLine: String { String(decoding: self.buffer, as: UTF8.self) }
+
     /// Waits until something has arrived that was not there, or the connection has ended.
     package func waitForInput() throws {
         try UnixSocket.wait(for: POLLIN, on: self.descriptor, "a line")

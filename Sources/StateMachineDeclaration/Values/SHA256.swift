@@ -1,7 +1,21 @@
 /// The hash by which declarations are told from each other, the one that `sha256sum` prints: FIPS 180-4.
-enum SHA256 {
+package enum SHA256 {
     /// In hexadecimal digits.
     static func hexadecimal(of bytes: [UInt8]) -> String {
+        self.hash(of: bytes).map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 8 - digits.count) + digits
+        }.joined()
+    }
+
+    /// Its 32 bytes.
+    package static func digest(of bytes: [UInt8]) -> [UInt8] {
+        self.hash(of: bytes).flatMap { word in
+            (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) }
+        }
+    }
+
+    private static func hash(of bytes: [UInt8]) -> [UInt32] {
         var hash = Self.beginning
         var message = bytes + [0x80]
         message += [UInt8](repeating: 0, count: (120 - message.count % 64) % 64)
@@ -16,10 +30,7 @@ enum SHA256 {
                 }
             }
         }
-        return hash.map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 8 - digits.count) + digits
-        }.joined()
+        return hash
     }
 
     private static func spread(

@@ -90,7 +90,7 @@ struct GraphCommand: AsyncParsableCommand {
         }
         let stats = try await client.reply(to: .stats)
         guard stats.isOK == true else { try self.options.refuse(stats) }
-        drawing.note(MachineBars.bars(stats, description))
+        drawing.note(DrawingBar.bars(stats.value, description.value))
         if self.counts {
             let place = try TypedPlace.place("--since", self.since, isUTC: self.options.utc)
             let reading = PastReading(client: client, options: self.options, since: place)

@@ -30,7 +30,10 @@ struct StatsCommand: AsyncParsableCommand {
             let reply = try await client.reply(to: .stats)
             guard reply.isOK == true else { try target.options.refuse(reply) }
             if self.prometheus {
-                let text = PrometheusText.text(reply, RunnerState(in: client.directory))
+                let runner = RunnerState(in: client.directory).flatMap {
+                    $0.isThere ? $0.json : nil
+                }
+                let text = PrometheusText.text(reply, runner)
                 try StandardOutput.offer(text)
             } else {
                 try target.print(reply) { StatsText(text: $0).text(reply) }

@@ -1,9 +1,8 @@
-import StateMachineClient
-import StateMachineDeclaration
+package import StateMachineProtocol
 
-/// Which states are held or guarded, of the answers to `stats` and `describe`.
-enum MachineBars {
-    static func bars(_ stats: Line, _ description: Line) -> [String: DrawingBar] {
+extension DrawingBar {
+    /// Which states are held or guarded, of the answers to `stats` and `describe`, by their names.
+    package static func bars(_ stats: JSONValue, _ description: JSONValue) -> [String: DrawingBar] {
         let names = (description["states"]?.elements ?? []).compactMap { $0["state"]?.string }
         let groups = description["groups"]
         var bars: [String: DrawingBar] = [:]

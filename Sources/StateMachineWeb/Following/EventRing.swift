@@ -1,0 +1,58 @@
+import NIOCore
+import StateMachineProtocol
+
+/// The last events of a machine, encoded once for all who read them.
+struct EventRing: Sendable {
+    /// Events and bytes that are kept for readers that fall behind, the newest in any case.
+    ///
+    /// 4096 and 4 MiB: what the daemon keeps of changes.
+    private static let limits = (events: 4096, bytes: 4 << 20)
+
+    struct Entry: Sendable {
+        /// Where its reader is after it; nil if it moves nobody.
+        let cursor: Cursor?
+        let isChange: Bool
+        let bytes: [UInt8]
+    }
+
+    private var entries = CircularBuffer<Entry>()
+    private var size = 0
+    /// The number of the oldest that is kept; each event has one more than that before it.
+    private(set) var first: UInt64 = 0
+
+    /// The number that the next event will have.
+    var end: UInt64 { self.first + UInt64(self.entries.count) }
+
+    mutating func append(_ entry: Entry) {
+        self.entries.append(entry)
+        self.size += entry.bytes.count
+        while self.entries.count > Self.limits.events
+            || self.size > Self.limits.bytes && self.entries.count > 1
+        {
+            self.size -= self.entries.removeFirst().bytes.count
+            self.first += 1
+        }
+    }
+
+    /// The events from that number on, at least one if there are any, and no more than so many bytes of more than one.
+    func entries(from number: UInt64, bytes limit: Int) -> [Entry] {
+        guard number >= self.first, number < self.end else { return [] }
+        var (taken, size): ([Entry], Int) = ([], 0)
+        for entry in self.entries.dropFirst(Int(number - self.first)) {
+            size += entry.bytes.count
+            guard taken.isEmpty || size <= limit else { break }
+            taken.append(entry)
+        }
+        return taken
+    }
+
+    /// The number of the event that follows that place with nothing between; nil if it is not kept.
+    func next(after cursor: Cursor) -> UInt64? {
+        for (index, entry) in self.entries.enumerated().reversed() {
+            guard let own = entry.cursor, own.epoch == cursor.epoch else { continue }
+            if own.seq == cursor.seq { return self.first + UInt64(index) + 1 }
+            if entry.isChange, own.seq == cursor.seq + 1 { return self.first + UInt64(index) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,22 @@
+import StateMachineClient
+import StateMachineProtocol
+
+extension Line {
+    /// The state that the line tells, as a `state` line would, but for what was missed.
+    var stateJSON: JSONValue { .object(self.stateMembers) }
+
+    /// The same as an event of a stream, with why it comes instead of changes, and how many.
+    func stateEvent(resync: String? = nil, missed: UInt64? = nil) -> [UInt8] {
+        var members = self.stateMembers
+        if let resync { members.append(JSONMember("resync", .string(resync))) }
+        if let missed { members.append(JSONMember("missed", .integer(missed))) }
+        let data = JSONValue.object(members).description
+        return ServerEvent(kind: .state, cursor: self.cursor, data: data).bytes
+    }
+
+    private var stateMembers: [JSONMember] {
+        let keys = ["seq", "state", "data", "at", "stay", "due", "by", "cause", "cursor"]
+        return [JSONMember("type", "state")]
+            + keys.compactMap { key in self[key].map { JSONMember(key, $0) } }
+    }
+}

@@ -1,0 +1,125 @@
+import StateMachineClient
+import StateMachineDeclaration
+import StateMachineProtocol
+
+/// A machine that is shown: one watch of it, and what is asked about it, whoever looks.
+final class Machine: Sendable {
+    /// How often readers are told that there is more.
+    ///
+    /// 20 ms: nobody sees a shorter time, and of a flood each browser is written to fifty times a second.
+    private static let pace = Duration.milliseconds(20)
+    /// How often a stream without news shows that it is there.
+    ///
+    /// 15 s: what the HTML standard proposes against proxies that drop what is idle.
+    private static let beat = Duration.seconds(15)
+    /// How long a daemon that refuses the watch is left alone.
+    ///
+    /// 5 s: the longest pause of a client that connects again.
+    private static let pause = Duration.seconds(5)
+    /// Changes, and bytes of them, that the page is given of the past.
+    ///
+    /// 300: more than a band a thousand pixels wide shows apart; 1 MiB: sixteen of the largest states.
+    private static let past = (changes: UInt64(300), bytes: 1 << 20)
+
+    let name: String
+    let client: Client
+    let feed = Feed()
+    private let overviews: Refreshed
+    private let pasts: Refreshed
+
+    init(name: String, directory: RuntimeDirectory) {
+        let client = Client(directory)
+        (self.name, self.client) = (name, client)
+        self.overviews = Refreshed { try await Self.overview(client) }
+        self.pasts = Refreshed { try await Self.past(client) }
+    }
+
+    /// The graph and the answer to `stats`, as JSON.
+    ///
+    /// - Throws: `ClientError`.
+    var overview: String {
+        get async throws { try await self.overviews.value() }
+    }
+
+    /// The last changes, the oldest first, as JSON.
+    ///
+    /// - Throws: `ClientError`.
+    var past: String {
+        get async throws { try await self.pasts.value() }
+    }
+
+    /// Follows it until the task is cancelled.
+    func run() async {
+        let (pokes, poke) = AsyncStream.makeStream(
+            of: Void.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.follow { poke.yield() } }
+            group.addTask {
+                for await _ in pokes {
+                    self.feed.announce()
+                    guard await Self.hasSlept(Self.pace) else { return }
+                }
+            }
+            group.addTask {
+                while await Self.hasSlept(Self.beat) { self.feed.beat() }
+            }
+        }
+    }
+
+    private func follow(_ poke: @Sendable () -> Void) async {
+        repeat {
+            do {
+                let cursor = self.feed.latest?.cursor
+                for try await event in self.client.watch(since: cursor, isPatient: true) {
+                    switch event {
+                    case .line(let line): self.feed.take(line)
+                    case .interrupted(let error, _, _): self.feed.lost(error.description)
+                    case .reached: break
+                    }
+                    poke()
+                }
+            } catch let error as ClientError {
+                self.feed.lost(error.description)
+                poke()
+            } catch {
+                // Only a cancelled task's watch throws anything else.
+                return
+            }
+        } while await Self.hasSlept(Self.pause)
+    }
+
+    /// False if the task is cancelled.
+    private static func hasSlept(_ duration: Duration) async -> Bool {
+        do {
+            try await Task.sleep(for: duration)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private static func overview(_ client: Client) async throws -> String {
+        let description = try await client.accepted(.describe).value
+        let stats = try await client.accepted(.stats).value
+        var drawing = Drawing(description: description)
+        drawing?.note(DrawingBar.bars(stats, description))
+        return JSONValue.object([
+            JSONMember("graph", drawing?.json ?? .null),
+            JSONMember("stats", stats),
+            JSONMember("version", description["version"] ?? .null),
+        ]).description
+    }
+
+    private static func past(_ client: Client) async throws -> String {
+        var (lines, size): ([String], Int) = ([], 0)
+        let request = Request.history(limit: self.past.changes, order: .newest)
+        let reply = try await client.changes(request) { line in
+            size += line.text.utf8.count
+            if size <= self.past.bytes { lines.append(line.text) }
+        }
+        guard reply.isOK == true else { throw ClientError.refused(reply) }
+        return "[\(lines.reversed().joined(separator: ",\n"))]"
+    }
+}

@@ -1,0 +1,86 @@
+import StateMachineClient
+package import StateMachineProtocol
+import Synchronization
+
+/// The machines that are shown.
+///
+/// Guarded state: the machines, behind a lock; they only become more.
+package final class Machines: Sendable {
+    /// Which they are.
+    package enum Choice: Sendable {
+        /// Those in these directories.
+        case directories([RuntimeDirectory])
+        /// All of the system and of this user, whenever they come.
+        case all
+    }
+
+    /// Machines that are shown at most.
+    ///
+    /// 64: each costs a connection and up to 4 MiB; a page of more is no page.
+    private static let most = 64
+    /// How often it is looked for new ones.
+    ///
+    /// 2 s: one that has just been started is soon there, and a look costs two reads of a directory.
+    private static let pause = Duration.seconds(2)
+
+    private let choice: Choice
+    private let known = Mutex<[Machine]>([])
+
+    /// Nothing is connected yet.
+    package init(_ choice: Choice) { self.choice = choice }
+
+    /// All of them, in the order in which they came.
+    var all: [Machine] { self.known.withLock { $0 } }
+
+    /// The one of that name.
+    subscript(name: String) -> Machine? { self.all.first { $0.name == name } }
+
+    /// Follows them until the task is cancelled.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            repeat {
+                for machine in self.found() { group.addTask { await machine.run() } }
+                do {
+                    try await Task.sleep(for: Self.pause)
+                } catch {
+                    return
+                }
+            } while !Task.isCancelled
+        }
+    }
+
+    /// There will be no more news of any.
+    func finish() {
+        for machine in self.all { machine.feed.finish() }
+    }
+
+    /// Those that were not known before.
+    private func found() -> [Machine] {
+        let candidates: [(String, RuntimeDirectory)] =
+            switch self.choice {
+            case .directories(let directories):
+                directories.map { ($0.path.split(separator: "/").last.map(String.init) ?? "/", $0) }
+            case .all:
+                Instance.all().map { ($0.name ?? "statemachine", $0.directory) }
+            }
+        return self.known.withLock { known in
+            var found: [Machine] = []
+            for (name, directory) in candidates where known.count < Self.most {
+                guard !known.contains(where: { $0.client.directory == directory }) else { continue }
+                let own = Self.name(name) { name in known.contains { $0.name == name } }
+                let machine = Machine(name: own, directory: directory)
+                known.append(machine)
+                found.append(machine)
+            }
+            return found
+        }
+    }
+
+    /// The name, or if it is taken, as of the system's and the user's own, with a number.
+    private static func name(_ name: String, isTaken: (String) -> Bool) -> String {
+        guard isTaken(name) else { return name }
+        var number = 2
+        while isTaken("\(name)-\(number)") { number += 1 }
+        return "\(name)-\(number)"
+    }
+}

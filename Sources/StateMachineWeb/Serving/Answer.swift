@@ -1,0 +1,52 @@
+import StateMachineClient
+import StateMachineProtocol
+
+/// What is answered to a request, before it is made HTTP's.
+enum Answer {
+    case document(status: Int, type: String, body: String)
+    /// The state, with the cursor that is its entity tag.
+    case state(json: String, tag: String)
+    /// It is the one that the browser has.
+    case unchanged(tag: String)
+    case stream(Machine, lastID: String?)
+
+    static func json(_ body: String) -> Answer {
+        .document(status: 200, type: "application/json", body: body)
+    }
+
+    /// No, and why: a sentence for people.
+    static func refusal(_ status: Int, _ message: String) -> Answer {
+        let body = JSONValue.object([JSONMember("message", .string(message))])
+        return .document(status: status, type: "application/json", body: body.description)
+    }
+}
+
+/// What is asked for: the parts of a request that an answer depends on.
+struct Question: Sendable {
+    /// Without the query, its parts decoded.
+    let path: [String]
+    /// Seconds that the answer may wait for another state.
+    var wait: String?
+    /// `If-None-Match`.
+    var tag: String?
+    /// `Last-Event-ID`, or what the query has as `since`.
+    var lastID: String?
+}
+
+extension Substring {
+    /// What a part of a path means: RFC 3986, 2.1; what is no such encoding is itself.
+    var percentDecoded: String {
+        var (bytes, rest): ([UInt8], Self.UTF8View.SubSequence) = ([], self.utf8[...])
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let decoded = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+            {
+                bytes.append(decoded)
+                rest.removeFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,117 @@
+import StateMachineClient
+import StateMachineProtocol
+
+/// Says what each path has.
+struct Answers: Sendable {
+    /// Seconds that a request may wait for another state.
+    ///
+    /// 60: proxies give up a request that is silent for longer.
+    private static let longestWait = 60
+
+    let machines: Machines
+    let page: Page
+
+    func answer(to question: Question) async -> Answer {
+        switch question.path {
+        case []:
+            return .document(status: 200, type: "text/html; charset=utf-8", body: self.page.html)
+        case ["machines"]: return .json(self.list)
+        case ["metrics"]: return await self.metrics()
+        default: break
+        }
+        guard question.path.first == "machines", (2...3).contains(question.path.count) else {
+            return .refusal(404, "there is nothing here; the page is at /")
+        }
+        guard let machine = self.machines[question.path[1]] else {
+            return .refusal(404, "there is no such machine; /machines lists those that there are")
+        }
+        do {
+            switch question.path.dropFirst(2).first {
+            case nil: return try await self.state(of: machine, question)
+            case "events"?: return .stream(machine, lastID: question.lastID)
+            case "overview"?: return .json(try await machine.overview)
+            case "past"?: return .json(try await machine.past)
+            default: return .refusal(404, "a machine has events, overview and past")
+            }
+        } catch {
+            return .refusal(503, "\(error)")
+        }
+    }
+
+    /// All machines, each with its state as far as it is known.
+    private var list: String {
+        JSONValue.array(
+            self.machines.all.map { machine in
+                .object([
+                    JSONMember("name", .string(machine.name)),
+                    JSONMember("present", .bool(machine.feed.isPresent)),
+                    JSONMember("state", machine.feed.latest?.stateJSON ?? .null),
+                ])
+            }
+        ).description
+    }
+
+    private func state(of machine: Machine, _ question: Question) async throws -> Answer {
+        let known = question.tag ?? machine.feed.latest?.tag
+        if let wait = question.wait {
+            guard let seconds = Int(wait), (0...Self.longestWait).contains(seconds) else {
+                return .refusal(400, "wait takes whole seconds, 0 to \(Self.longestWait)")
+            }
+            try await self.wait(for: machine.feed, toLeave: known, within: .seconds(seconds))
+        }
+        guard machine.feed.isPresent, let latest = machine.feed.latest, let tag = latest.tag else {
+            return .refusal(503, "the machine's daemon cannot be reached")
+        }
+        if tag == question.tag { return .unchanged(tag: tag) }
+        return .state(json: latest.stateJSON.description, tag: tag)
+    }
+
+    /// Until the state has another tag, or the time is up.
+    private func wait(for feed: Feed, toLeave tag: String?, within time: Duration) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await Task.sleep(for: time) }
+            group.addTask {
+                while true {
+                    let end = feed.next
+                    guard feed.latest?.tag == tag || !feed.isPresent else { return }
+                    if case .ended = await feed.news(from: end) { return }
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func metrics() async -> Answer {
+        let machines = self.machines.all
+        let samples = await withTaskGroup(of: (Int, PrometheusText.Sample?).self) { group in
+            for (index, machine) in machines.enumerated() {
+                group.addTask {
+                    do {
+                        let stats = try await machine.client.accepted(.stats, within: .seconds(2))
+                        return (index, PrometheusText.Sample(machine: machine.name, stats: stats))
+                    } catch {
+                        // It shows as 0 in `up`.
+                        return (index, nil)
+                    }
+                }
+            }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        let up = machines.enumerated().map { index, machine in
+            "statemachine_up{machine=\(JSONValue.string(machine.name))} \(samples[index] == nil ? 0 : 1)"
+        }
+        let head = [
+            "# HELP statemachine_up Whether the machine's daemon answers.",
+            "# TYPE statemachine_up gauge",
+        ]
+        let rest = PrometheusText.text(samples.sorted { $0.key < $1.key }.map(\.value))
+        let text = (head + up + [rest]).filter { !$0.isEmpty }.joined(separator: "\n") + "\n"
+        return .document(status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: text)
+    }
+}
+
+extension Line {
+    /// The cursor as an entity tag.
+    fileprivate var tag: String? { self.cursor.map { "\"\($0)\"" } }
+}

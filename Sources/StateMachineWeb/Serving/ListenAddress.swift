@@ -1,0 +1,60 @@
+import Glibc
+
+/// Where the page is served, as `--listen` has it.
+package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
+    /// An address of the Internet protocol, as a number, and a port; 0 is one that is free.
+    case internet(host: String, port: Int)
+    /// A socket in the file system.
+    case unix(path: String)
+
+    /// The one of `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or `unix:PATH`; nil if it is none of these.
+    package init?(_ text: String) {
+        if text.hasPrefix("unix:") {
+            let path = text.dropFirst(5)
+            guard !path.isEmpty else { return nil }
+            self = .unix(path: String(path))
+            return
+        }
+        guard let colon = text.lastIndex(of: ":"),
+            let port = UInt16(text[text.index(after: colon)...])
+        else { return nil }
+        var host = String(text[..<colon])
+        if host == "localhost" { host = "127.0.0.1" }
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = String(host.dropFirst().dropLast())
+            guard Self.isIPv6(host) else { return nil }
+        } else {
+            guard Self.isIPv4(host) else { return nil }
+        }
+        self = .internet(host: host, port: Int(port))
+    }
+
+    /// Whether only this machine can reach it.
+    package var isLocal: Bool {
+        switch self {
+        case .internet(let host, _): host.hasPrefix("127.") || host == "::1"
+        case .unix: true
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .internet(let host, let port):
+            host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+
+    /// Whether the text is an address and no name.
+    static func isNumber(_ host: String) -> Bool { self.isIPv4(host) || self.isIPv6(host) }
+
+    private static func isIPv4(_ text: String) -> Bool {
+        var address = in_addr()
+        return inet_pton(AF_INET, text, &address) == 1
+    }
+
+    private static func isIPv6(_ text: String) -> Bool {
+        var address = in6_addr()
+        return inet_pton(AF_INET6, text, &address) == 1
+    }
+}

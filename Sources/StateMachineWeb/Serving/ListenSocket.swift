@@ -1,0 +1,46 @@
+import Glibc
+package import Systemd
+
+/// The socket on which the page is served: bound by us, or handed over by the service manager.
+package enum ListenSocket: Sendable {
+    case address(ListenAddress)
+    case handed(CInt)
+
+    /// The one that was handed over, if any was, else the address.
+    ///
+    /// - Throws: ``WebError`` if what was handed over cannot be it.
+    package init(handed: [HandedDescriptor], else address: ListenAddress) throws(WebError) {
+        guard let first = handed.first else {
+            self = .address(address)
+            return
+        }
+        guard handed.count == 1 else {
+            throw WebError(
+                "the service manager handed over \(handed.count) sockets; the page takes one, so let the unit have one"
+            )
+        }
+        var isListening: CInt = 0
+        var length = socklen_t(MemoryLayout<CInt>.size)
+        guard getsockopt(first.descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0,
+            isListening == 1
+        else {
+            throw WebError(
+                "the service manager handed over \(first.kind); the page takes a stream socket that listens"
+            )
+        }
+        self = .handed(first.descriptor)
+    }
+
+    /// Whether it is in the file system, where no browser reaches it by itself.
+    var isUnix: Bool {
+        switch self {
+        case .address(.unix): return true
+        case .address(.internet): return false
+        case .handed(let descriptor):
+            var domain: CInt = -1
+            var length = socklen_t(MemoryLayout<CInt>.size)
+            return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0
+                && domain == AF_UNIX
+        }
+    }
+}

@@ -1,0 +1,120 @@
+#if Web
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
+
+/// Makes answers of HTTP out of what the paths have.
+struct Responder: Sendable {
+    private let answers: Answers
+    private let rule: HostRule
+    private let slots = StreamSlots()
+    private static let lastEventID = HTTPField.Name("Last-Event-ID")
+    /// What has no name of its own in the library.
+    private static let others = [
+        (HTTPField.Name("Referrer-Policy"), "no-referrer"),
+        // A proxy passes on each event as it comes.
+        (HTTPField.Name("X-Accel-Buffering"), "no"),
+    ]
+
+    init(answers: Answers, rule: HostRule) {
+        (self.answers, self.rule) = (answers, rule)
+    }
+
+    func response(to request: Request, from address: String?) async throws -> Response {
+        let head = request.head
+        if let refusal = self.rule.refusal(host: head.authority, origin: head.headerFields[.origin])
+        {
+            return self.response(.refusal(421, refusal), request, address)
+        }
+        guard head.method == .get || head.method == .head else {
+            var response = self.response(.refusal(405, "this only reads"), request, address)
+            response.headers[.allow] = "GET, HEAD"
+            return response
+        }
+        let question = Question(
+            path: request.uri.path.split(separator: "/").map(\.percentDecoded),
+            wait: request.uri.queryParameters["wait"].map(String.init),
+            tag: head.headerFields[.ifNoneMatch],
+            lastID: Self.lastEventID.flatMap { head.headerFields[$0] }
+                ?? request.uri.queryParameters["since"].map { $0.percentDecoded }
+        )
+        guard question.wait != nil else {
+            return self.response(await self.answers.answer(to: question), request, address)
+        }
+        // Nobody is waited for on behalf of a browser that has hung up.
+        let answer = try await request.body.consumeWithCancellationOnInboundClose { _ in
+            await self.answers.answer(to: question)
+        }
+        return self.response(answer, request, address)
+    }
+
+    private func response(_ answer: Answer, _ request: Request, _ address: String?) -> Response {
+        var headers = HTTPFields()
+        headers[.cacheControl] = "no-cache"
+        headers[.contentSecurityPolicy] = self.answers.page.policy
+        headers[.xContentTypeOptions] = "nosniff"
+        for (name, value) in Self.others { if let name { headers[name] = value } }
+        headers[.crossOriginResourcePolicy] = "same-origin"
+        let isHead = request.method == .head
+        switch answer {
+        case .document(let status, let type, let body):
+            headers[.contentType] = type
+            if status == 503 { headers[.retryAfter] = "1" }
+            return Self.response(.init(code: status), headers, body, isHead: isHead)
+        case .state(let json, let tag):
+            headers[.contentType] = "application/json"
+            headers[.eTag] = tag
+            return Self.response(.ok, headers, json, isHead: isHead)
+        case .unchanged(let tag):
+            headers[.eTag] = tag
+            return Response(status: .notModified, headers: headers)
+        case .stream(let machine, let lastID):
+            headers[.contentType] = "text/event-stream"
+            guard !isHead else { return Response(status: .ok, headers: headers) }
+            guard let slot = self.slots.take(address) else {
+                headers[.retryAfter] = "10"
+                headers[.contentType] = "text/plain; charset=utf-8"
+                let text =
+                    "too many streams of one address, \(StreamSlots.perAddress); close some\n"
+                return Self.response(.tooManyRequests, headers, text, isHead: false)
+            }
+            return self.stream(machine, lastID, headers, request, slot)
+        }
+    }
+
+    private static func response(
+        _ status: HTTPResponse.Status,
+        _ headers: HTTPFields,
+        _ body: String,
+        isHead: Bool
+    ) -> Response {
+        var headers = headers
+        headers[.contentLength] = String(body.utf8.count)
+        let body = isHead ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: body))
+        return Response(status: status, headers: headers, body: body)
+    }
+
+    private func stream(
+        _ machine: Machine,
+        _ lastID: String?,
+        _ headers: HTTPFields,
+        _ request: Request,
+        _ slot: StreamSlots.Slot
+    ) -> Response {
+        let body = ResponseBody { writer in
+            let out = writer
+            // A browser that hangs up is noticed at once, and not when it is written to.
+            try await request.body.consumeWithCancellationOnInboundClose { _ in
+                let stream = EventStream(machine: machine) { bytes in
+                    var own = out
+                    try await own.write(ByteBuffer(bytes: bytes))
+                }
+                try await stream.run(after: lastID)
+            }
+            withExtendedLifetime(slot) {}
+            try await out.finish(nil)
+        }
+        return Response(status: .ok, headers: headers, body: body)
+    }
+}
+#endif

@@ -1,0 +1,163 @@
+#if Web
+import Glibc
+import HummingbirdCore
+package import Logging
+import NIOCore
+import NIOPosix
+
+/// Serves the page until the task is cancelled.
+package struct WebServer: Sendable {
+    /// Connections that are served at a time; others wait in the system's queue.
+    ///
+    /// 512: what the daemon has, and half of a process's usual 1024 descriptors.
+    private static let connections = 512
+    /// How long a connection may take for a request, and stay without one.
+    ///
+    /// 10 s: a request is one packet; browsers connect anew when they need to.
+    private static let idle = TimeAmount.seconds(10)
+    /// Bytes of the fields of a request, and how many there are.
+    ///
+    /// 16 KiB and 64: twice what browsers send, without the cookies that this host has of others.
+    private static let fields = (bytes: 16 << 10, count: 64)
+    /// Those that the system lets wait.
+    private static let backlog: CInt = 256
+
+    private let socket: ListenSocket
+    private let responder: Responder
+    private let machines: Machines
+    private let log: Logger
+
+    package init(_ socket: ListenSocket, _ machines: Machines, rule: HostRule, log: Logger) {
+        self.socket = socket
+        self.machines = machines
+        self.responder = Responder(answers: Answers(machines: machines, page: Page()), rule: rule)
+        self.log = log
+    }
+
+    /// Serves; calls `ready` with the address once it listens.
+    ///
+    /// When the task is cancelled no more is accepted, and streams are ended so that browsers come again.
+    ///
+    /// - Throws: ``WebError`` if the socket cannot be had.
+    package func run(_ ready: @escaping @Sendable (String) -> Void) async throws {
+        let responder = self.responder
+        let http = HTTP1Channel(
+            responder: { request, writer, channel in
+                let address = channel.remoteAddress?.ipAddress
+                let response = try await responder.response(to: request, from: address)
+                try await writer.write(response: response.head, body: response.body)
+            },
+            configuration: .init(
+                idleTimeout: Self.idle,
+                httpDecoderConfiguration: .init(
+                    maxHeaderFieldSize: Self.fields.bytes,
+                    maxHeaderListSize: Self.fields.bytes,
+                    maxHeaderFieldCount: Self.fields.count
+                )
+            )
+        )
+        let log = self.log
+        let server = try await self.listen { channel in http.setup(channel: channel, logger: log) }
+        defer { self.removeSocket() }
+        ready(Self.text(server.channel.localAddress))
+        await withTaskCancellationHandler {
+            await withDiscardingTaskGroup { group in
+                do {
+                    try await server.executeThenClose { inbound in
+                        for try await child in inbound {
+                            group.addTask { await http.handle(value: child, logger: log) }
+                        }
+                    }
+                } catch is CancellationError {
+                    log.debug("no more is accepted")
+                } catch {
+                    log.error("accepting has ended", metadata: ["error": "\(error)"])
+                }
+                self.machines.finish()
+            }
+        } onCancel: {
+            self.machines.finish()
+            server.channel.close(promise: nil)
+        }
+    }
+
+    private func listen(
+        _ setUp: @escaping @Sendable (any Channel) -> EventLoopFuture<HTTP1Channel.Value>
+    ) async throws -> NIOAsyncChannel<HTTP1Channel.Value, Never> {
+        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: Self.backlog)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handler = AvailableConnectionsChannelHandler(
+                        maxConnections: Self.connections
+                    )
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+        do {
+            switch self.socket {
+            case .handed(let descriptor):
+                return try await bootstrap.bind(descriptor, childChannelInitializer: setUp)
+            case .address(.internet(let host, let port)):
+                return try await bootstrap.bind(
+                    host: host,
+                    port: port,
+                    childChannelInitializer: setUp
+                )
+            case .address(.unix(let path)):
+                return try await bootstrap.bind(
+                    unixDomainSocketPath: path,
+                    cleanupExistingSocketFile: try await Self.isStale(path),
+                    childChannelInitializer: setUp
+                )
+            }
+        } catch let error as IOError {
+            throw self.error(error)
+        }
+    }
+
+    private func error(_ error: IOError) -> WebError {
+        guard case .address(let address) = self.socket else {
+            return WebError("the socket that was handed over cannot be used: \(error)")
+        }
+        let advice =
+            switch error.errnoCode {
+            case EADDRINUSE: "something listens there already; give another --listen"
+            case EACCES, EPERM: "this user may not listen there; give another --listen"
+            case EADDRNOTAVAIL: "this machine has no such address; give one that it has"
+            default: "error \(error.errnoCode); give another --listen"
+            }
+        return WebError("cannot listen at \(address): \(advice)")
+    }
+
+    /// Whether there is a socket on which nobody answers.
+    private static func isStale(_ path: String) async throws -> Bool {
+        guard access(path, F_OK) == 0 else { return false }
+        do {
+            let client = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            try await client.connect(unixDomainSocketPath: path).get().close()
+            return false
+        } catch {
+            // Nobody; what is no socket is not removed by whoever binds.
+            return true
+        }
+    }
+
+    private func removeSocket() {
+        if case .address(.unix(let path)) = self.socket { unlink(path) }
+    }
+
+    private static func text(_ address: SocketAddress?) -> String {
+        switch address {
+        case .v4?, .v6?:
+            let host = address?.ipAddress ?? "?"
+            let name = host.contains(":") ? "[\(host)]" : host
+            return "http://\(name):\(address?.port ?? 0)/"
+        case .unixDomainSocket?: return "unix:\(address?.pathname ?? "?")"
+        case nil: return "?"
+        }
+    }
+}
+#endif

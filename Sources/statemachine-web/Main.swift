@@ -1,0 +1,93 @@
+import ArgumentParser
+import Glibc
+import ServiceLog
+import StateMachineCore
+import StateMachineProtocol
+import StateMachineWeb
+
+extension LogLevel: ExpressibleByArgument {}
+
+extension ListenAddress: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}
+
+/// Shows machines on a page.
+@main
+struct WebCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "statemachine-web",
+        abstract: "Shows machines on a page: the state as it changes, the graph, the past.",
+        discussion: """
+            A client of the daemons, at the door where everybody may read; the page changes nothing. Whoever reaches \
+            the address sees all that the page shows, so it is one of this machine alone unless asked otherwise; a \
+            proxy with a login belongs before any other.
+
+            Paths: / the page; /machines a list; /machines/NAME the state, with an ETag; ?wait=SECONDS until there is \
+            another; /machines/NAME/events a stream of server-sent events; /metrics for Prometheus. A socket that \
+            systemd hands over is served instead of --listen. Exit codes: 0 ended by SIGTERM or SIGINT, 1 it cannot \
+            serve, 64 usage.
+            """,
+        version: StateMachineVersion.current
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the page is served: an address and a port, or unix: and a path.",
+            valueName: "address"
+        )
+    )
+    var listen = ListenAddress.internet(host: "127.0.0.1", port: 8080)
+
+    @Option(
+        help: ArgumentHelp(
+            "Where a daemon's sockets are; may be given several times.",
+            discussion: "Default: all of the system and of this user, whenever they come.",
+            valueName: "dir"
+        ),
+        completion: .directory
+    )
+    var runtimeDirectory: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A name by which browsers reach the page, besides localhost; may be given several times.",
+            discussion:
+                "What asks for another host is refused: a page of somebody else's may be behind it.",
+            valueName: "name"
+        )
+    )
+    var host: [String] = []
+
+    @Flag(
+        name: .customLong("i-know-it-is-open"),
+        help: "Serve everybody who reaches an address that is not this machine's alone."
+    )
+    var isOpen = false
+
+    @Option(help: "What is logged: this level and those above.")
+    var logLevel = LogLevel.info
+
+    func validate() throws {
+        guard !self.runtimeDirectory.contains("") else {
+            throw ValidationError("--runtime-directory is empty; name the directory")
+        }
+        guard !self.host.contains("") else {
+            throw ValidationError("--host is empty; name the host")
+        }
+        guard self.listen.isLocal || self.isOpen else {
+            throw ValidationError(
+                "\(self.listen) is open to other machines, and the page asks nobody who they are; let a proxy with a login "
+                    + "serve --listen unix:PATH, or give --i-know-it-is-open"
+            )
+        }
+    }
+
+    func run() async throws {
+        // What is written to a browser that is gone is an error of that write, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        let status = await WebService(self).run()
+        LogOutput.standardError.flush()
+        // Not exit(3): it waits for the lock of a stderr that a thread may be writing to.
+        _exit(status)
+    }
+}

@@ -1,0 +1,62 @@
+import Testing
+
+@testable import StateMachineWeb
+
+/// Where the page is served, and for whom.
+struct AddressTests {
+    @Test(arguments: [
+        ("127.0.0.1:8080", true), ("[::1]:80", true), ("localhost:1", true), ("unix:/run/x", true),
+        ("127.1.2.3:80", true), ("0.0.0.0:80", false), ("[::]:80", false), ("10.0.0.1:80", false),
+    ])
+    func anAddressIsReadAndJudged(_ text: String, _ isLocal: Bool) throws {
+        let address = try #require(ListenAddress(text))
+        #expect(address.isLocal == isLocal)
+        #expect(address == ListenAddress(address.description))
+    }
+
+    @Test(arguments: [
+        "", "8080", "unix:", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "::1:80", "[::1]",
+        "example.org:80", "127.0.0.1:-1",
+    ])
+    func whatIsNoAddressIsNone(_ text: String) {
+        #expect(ListenAddress(text) == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("localhost:8080", nil, true), ("127.0.0.1:8080", nil, true), ("[::1]:8080", nil, true),
+            ("LOCALHOST", nil, true), ("10.1.2.3", nil, true), ("page.example:8080", nil, true),
+            ("evil.example", nil, false), ("localhost.evil.example:8080", nil, false),
+            ("127.0.0.1.evil.example", nil, false), ("", nil, false), (nil, nil, false),
+            ("localhost:8080", "http://localhost:8080", true),
+            ("localhost:8080", "https://localhost:8080", true),
+            ("localhost:8080", "http://localhost:8081", false),
+            ("localhost:8080", "http://evil.example", false), ("localhost:8080", "null", false),
+        ] as [(String?, String?, Bool)]
+    )
+    func otherHostsAndOriginsAreRefused(_ host: String?, _ origin: String?, _ isRight: Bool) {
+        let rule = HostRule(
+            names: ["Page.example"],
+            socket: .address(.internet(host: "127.0.0.1", port: 1))
+        )
+        #expect((rule.refusal(host: host, origin: origin) == nil) == isRight)
+    }
+
+    @Test
+    func behindASocketAnyNameWillDoButAnotherPagesWillNot() {
+        let rule = HostRule(names: [], socket: .address(.unix(path: "/run/x")))
+        #expect(rule.refusal(host: "page.example", origin: nil) == nil)
+        #expect(rule.refusal(host: "page.example", origin: "http://evil.example") != nil)
+    }
+
+    @Test
+    func oneAddressHasSoManyStreamsAndGetsThemBack() {
+        let slots = StreamSlots()
+        var taken = (0..<StreamSlots.perAddress).map { _ in slots.take("127.0.0.1") }
+        #expect(taken.allSatisfy { $0 != nil })
+        #expect(slots.take("127.0.0.1") == nil)
+        #expect(slots.take("127.0.0.2") != nil)
+        taken.removeLast()
+        #expect(slots.take("127.0.0.1") != nil)
+    }
+}

@@ -1,0 +1,113 @@
+import StateMachineClient
+import StateMachineProtocol
+import Testing
+
+@testable import StateMachineWeb
+
+/// What readers of a feed are given, wherever they are.
+struct FeedTests {
+    private static func line(_ type: String, _ seq: Int, epoch: String = "aaaaaaaa") throws -> Line
+    {
+        let text =
+            #"{"type":"\#(type)","seq":\#(seq),"state":"s\#(seq)","data":{},"cursor":"\#(epoch):\#(seq)"}"#
+        return try #require(Line(Array(text.utf8)))
+    }
+
+    /// A feed that has told the state 1 and the changes after it.
+    private func feed(upTo last: Int) throws -> Feed {
+        let feed = Feed()
+        feed.take(try Self.line("state", 1))
+        for seq in 1..<last { feed.take(try Self.line("change", seq + 1)) }
+        return feed
+    }
+
+    private func place(_ start: FeedStart) throws -> (FeedPlace, String) {
+        guard case .at(let place, let bytes) = start else { throw Unexpected() }
+        return (place, String(decoding: bytes, as: UTF8.self))
+    }
+
+    private struct Unexpected: Error {}
+
+    @Test
+    func aNewReaderIsToldTheStateAndWhatFollows() throws {
+        let feed = try self.feed(upTo: 3)
+        var (place, first) = try self.place(feed.start(after: nil))
+        #expect(first.hasPrefix("id: aaaaaaaa:3\nevent: state\ndata: {"))
+        #expect(!first.contains("resync"))
+        #expect(feed.read(&place).isEmpty)
+        feed.take(try Self.line("change", 4))
+        let next = String(decoding: feed.read(&place), as: UTF8.self)
+        #expect(next.hasPrefix("id: aaaaaaaa:4\nevent: change\n"))
+        #expect(feed.read(&place).isEmpty)
+    }
+
+    @Test(arguments: 1...5)
+    func aReaderThatComesAgainMissesNothing(_ seen: Int) throws {
+        let feed = try self.feed(upTo: 5)
+        var (place, first) = try self.place(feed.start(after: "aaaaaaaa:\(seen)"))
+        #expect(first.isEmpty)
+        var told = ""
+        while true {
+            let bytes = feed.read(&place)
+            guard !bytes.isEmpty else { break }
+            told += String(decoding: bytes, as: UTF8.self)
+        }
+        let ids = told.split(separator: "\n").filter { $0.hasPrefix("id: ") }
+        #expect(ids == (seen + 1..<6).map { "id: aaaaaaaa:\($0)" })
+    }
+
+    @Test
+    func whatIsNoLongerHereIsLookedForAtTheDaemon() throws {
+        let feed = try self.feed(upTo: 5000)
+        guard case .before(let cursor, let head) = feed.start(after: "aaaaaaaa:7") else {
+            throw Unexpected()
+        }
+        #expect(cursor.seq == 7)
+        #expect(head == 5000)
+    }
+
+    @Test(arguments: [
+        ("bbbbbbbb:3", "restarted"), ("aaaaaaaa:6", "unknown"), ("nonsense", "unknown"),
+    ])
+    func aPlaceThatIsNotHereIsToldWhy(_ id: String, _ reason: String) throws {
+        let (_, first) = try self.place(try self.feed(upTo: 5).start(after: id))
+        #expect(first.contains(#""resync":"\#(reason)""#))
+        #expect(first.hasPrefix("id: aaaaaaaa:5\nevent: state\n"))
+    }
+
+    @Test
+    func aReaderThatStandsStillIsToldWhatItMissedInOneEvent() throws {
+        let feed = try self.feed(upTo: 2)
+        var (place, _) = try self.place(feed.start(after: nil))
+        for seq in 3...6000 { feed.take(try Self.line("change", seq)) }
+        let told = String(decoding: feed.read(&place), as: UTF8.self)
+        #expect(told.contains(#""resync":"lagged","missed":5998"#))
+        #expect(told.split(separator: "\n").count { $0.hasPrefix("event: ") } == 1)
+        #expect(feed.read(&place).isEmpty)
+    }
+
+    @Test
+    func aDaemonThatGoesAndComesBackIsToldOnce() throws {
+        let feed = try self.feed(upTo: 2)
+        var (place, _) = try self.place(feed.start(after: nil))
+        feed.lost("it is away")
+        feed.lost("it is still away")
+        #expect(!feed.isPresent)
+        let (_, first) = try self.place(feed.start(after: nil))
+        #expect(first.contains("event: state\n"))
+        #expect(first.contains("event: gone\ndata: {\"message\":\"it is away\"}\n"))
+        feed.take(try Self.line("change", 3))
+        let told = String(decoding: feed.read(&place), as: UTF8.self)
+        let events = told.split(separator: "\n").filter { $0.hasPrefix("event: ") }
+        #expect(events == ["event: gone", "event: back", "event: change"])
+        #expect(feed.isPresent)
+    }
+
+    @Test
+    func aReaderThatIsCancelledWaitsNoLonger() async throws {
+        let feed = try self.feed(upTo: 2)
+        let task = Task { await feed.news(from: feed.next) }
+        task.cancel()
+        guard case .ended = await task.value else { throw Unexpected() }
+    }
+}

@@ -1,0 +1,225 @@
+#if Web
+import Foundation
+import Glibc
+import Subprocess
+import TestSupport
+import Testing
+
+/// The built service before a real daemon, asked by HTTP.
+@Suite(.timeLimit(.minutes(3)))
+struct ServiceTests {
+    private static let machine = """
+        machine: text
+        start: empty
+        always: [empty, full]
+        states:
+          empty: {}
+          full:
+            fields: {text: {type: string, max: 62000}}
+        """
+
+    /// A daemon that keeps its past, of a machine with a text in it.
+    private func withDaemon(
+        in directory: String,
+        _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
+    ) async throws {
+        let file = "\(directory)/text.yaml"
+        try Self.machine.write(toFile: file, atomically: true, encoding: .utf8)
+        _ = try await DaemonProcess.run(
+            in: directory,
+            arguments: [
+                "--machine", file, "--state-directory", "\(directory)/state", "--log-level",
+                "error",
+            ],
+            body
+        )
+    }
+
+    private func set(_ daemon: DaemonProcess, _ text: String, cause: String? = nil) async throws {
+        let data = try JSONSerialization.data(withJSONObject: ["text": text])
+        var request =
+            #"{"op":"set","state":"full","data":\#(String(decoding: data, as: UTF8.self))"#
+        if let cause {
+            let json = try JSONSerialization.data(withJSONObject: [cause])
+            request += #","cause":\#(String(decoding: json, as: UTF8.self).dropFirst().dropLast())"#
+        }
+        #expect(try await daemon.ask(\.control, request + "}").ok == true)
+    }
+
+    @Test
+    func theStateHasATagAndCanBeWaitedFor() async throws {
+        try await withTemporaryDirectory { directory in
+            try await self.withDaemon(in: directory) { daemon in
+                let web = try await WebProcess(in: directory, daemon.directory)
+                _ = try await web.events().event("state")
+                let first = try await web.get("/machines/run")
+                #expect(first.status == "HTTP/1.1 200 OK")
+                #expect(try JSONLine(first.body).state == "empty")
+                let tag = try #require(first.fields["etag"])
+                let same = try await web.get("/machines/run", "If-None-Match: \(tag)")
+                #expect(same.status == "HTTP/1.1 304 Not Modified")
+                async let waiting = web.get("/machines/run?wait=60", "If-None-Match: \(tag)")
+                try await self.set(daemon, "now")
+                let next = try await waiting
+                #expect(next.status == "HTTP/1.1 200 OK")
+                #expect(try JSONLine(next.body).state == "full")
+                #expect(next.fields["etag"] != tag)
+                #expect(try await web.get("/machines/run?wait=61").status.contains("400"))
+                #expect(try await web.get("/machines/none").status.contains("404"))
+                let metrics = try await web.get("/metrics").body
+                #expect(metrics.contains(#"statemachine_changes_total{machine="run"} 1"#))
+                #expect(metrics.contains(#"statemachine_up{machine="run"} 1"#))
+                #expect(try await web.end() == 0)
+            }
+        }
+    }
+
+    @Test
+    func aStreamGoesOnOverRestartsOfBothWithNothingLostOrDoubled() async throws {
+        try await withTemporaryDirectory { directory in
+            let runtime = "\(directory)/run"
+            let web = try await WebProcess(in: directory, runtime)
+            let events = try web.events()
+            #expect(try await events.event().kind == "gone")
+            var seen: String?
+            try await self.withDaemon(in: directory) { daemon in
+                #expect(try await events.event("state").data.seq == 0)
+                for number in 1...3 { try await self.set(daemon, "\(number)") }
+                for number in 1...3 {
+                    #expect(try await events.event("change").data.seq == number)
+                }
+            }
+            #expect(try await events.event().kind == "gone")
+            try await self.withDaemon(in: directory) { daemon in
+                #expect(try await events.event().kind == "back")
+                for number in 4...6 { try await self.set(daemon, "\(number)") }
+                for number in 4...6 {
+                    #expect(try await events.event("change").data.seq == number)
+                }
+                try await self.set(daemon, "7")
+            }
+            let last = try await events.event("change")
+            seen = last.id
+            #expect(last.data.seq == 7)
+            #expect(try await web.end() == 0)
+            let id = try #require(seen)
+            try await self.withDaemon(in: directory) { daemon in
+                for number in 8...100 { try await self.set(daemon, "\(number)") }
+                let next = try await WebProcess(in: directory, runtime)
+                let again = try next.events(after: id)
+                for number in 8...100 {
+                    let event = try await again.event()
+                    #expect(event.kind == "change")
+                    #expect(event.data.seq == number)
+                }
+                try await self.set(daemon, "101")
+                #expect(try await again.event().data.seq == 101)
+                let strange = try next.events(after: "00000000:5")
+                let event = try await strange.event()
+                #expect(event.kind == "state")
+                #expect(event.data.string("resync") == "restarted")
+                #expect(try await next.end() == 0)
+            }
+        }
+    }
+
+    @Test
+    func aReaderThatHasStoppedIsToldWhatItMissedAndSlowsNobody() async throws {
+        try await withTemporaryDirectory { directory in
+            try await self.withDaemon(in: directory) { daemon in
+                let web = try await WebProcess(in: directory, daemon.directory)
+                let stopped = try web.events()
+                #expect(try await stopped.event("state").data.seq == 0)
+                let other = try web.events()
+                #expect(try await other.event("state").data.seq == 0)
+                // More than the ring and the sockets hold.
+                for number in 1...120 {
+                    try await self.set(daemon, String(repeating: "x", count: 60_000) + "\(number)")
+                    #expect(try await other.event().data.seq == number)
+                }
+                var event = try await stopped.event()
+                var last = 0
+                while event.kind == "change" {
+                    #expect(event.data.seq == last + 1)
+                    last += 1
+                    event = try await stopped.event()
+                }
+                #expect(event.kind == "state")
+                #expect(event.data.string("resync") == "lagged")
+                #expect(event.data.seq == 120)
+                #expect(event.data.int("missed") == 120 - last)
+                try await self.set(daemon, "after")
+                #expect(try await stopped.event().data.seq == 121)
+                #expect(try await web.end() == 0)
+            }
+        }
+    }
+
+    @Test
+    func hostileTextStaysTextInOneLine() async throws {
+        try await withTemporaryDirectory { directory in
+            try await self.withDaemon(in: directory) { daemon in
+                let web = try await WebProcess(in: directory, daemon.directory)
+                let events = try web.events()
+                _ = try await events.event("state")
+                let evil =
+                    "\u{1b}[2J</script><script>x()</script>\n\nevent: gone\ndata: {}\n\n\u{2028}"
+                try await self.set(daemon, evil, cause: "<script>\u{1b}[31m</script>")
+                let event = try await events.event()
+                #expect(event.kind == "change")
+                #expect(event.data.item("data")?.string("text") == evil)
+                #expect(!event.data.description.contains("\u{1b}"))
+                let page = try await web.get("/")
+                #expect(page.fields["content-type"] == "text/html; charset=utf-8")
+                let policy = try #require(page.fields["content-security-policy"])
+                #expect(policy.hasPrefix("default-src 'none'; script-src 'sha256-"))
+                #expect(!policy.contains("unsafe"))
+                #expect(page.body.components(separatedBy: "<script").count == 2)
+                #expect(try await web.end() == 0)
+            }
+        }
+    }
+
+    @Test
+    func anotherHostsPageIsRefused() async throws {
+        try await withTemporaryDirectory { directory in
+            let web = try await WebProcess(
+                in: directory,
+                "\(directory)/none",
+                "--host",
+                "page.example"
+            )
+            #expect(try await web.get("/machines", "Host: page.example").status.contains("200"))
+            #expect(try await web.get("/machines", "Host: evil.example").status.contains("421"))
+            let origin = "Origin: http://evil.example"
+            #expect(
+                try await web.get("/machines", "Host: page.example", origin).status.contains("421")
+            )
+            #expect(try await web.get("/machines/none").status.contains("503"))
+            #expect(try await web.end() == 0)
+        }
+    }
+
+    @Test(arguments: [
+        (["--listen", "0.0.0.0:0"], "--i-know-it-is-open"), (["--listen", "nonsense"], "--listen"),
+        (["--runtime-directory", ""], "empty"), (["--host", ""], "empty"),
+    ])
+    func aWrongCommandLineIsSaid(_ words: [String], _ advice: String) async throws {
+        let result = try await BuiltProduct.web.run(words)
+        #expect(result.status == .exited(64))
+        #expect(result.errors.contains(advice))
+    }
+
+    @Test
+    func anAddressThatIsTakenIsSaid() async throws {
+        try await withTemporaryDirectory { directory in
+            let web = try await WebProcess(in: directory, "\(directory)/none")
+            let result = try await BuiltProduct.web.run(["--listen", "unix:\(web.path)"])
+            #expect(result.status == .exited(1))
+            #expect(result.errors.contains("something listens there already"))
+            #expect(try await web.end() == 0)
+            #expect(access(web.path, F_OK) != 0)
+        }
+    }
+}
+#endif

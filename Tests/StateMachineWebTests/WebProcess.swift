@@ -1,0 +1,99 @@
+#if Web
+import Foundation
+import Glibc
+import TestSupport
+
+/// The built page's service, on a socket in the file system.
+struct WebProcess {
+    let path: String
+    let process: SpawnedProcess
+
+    /// Starts it for the machine of a daemon, and waits until it listens.
+    init(in directory: String, _ runtime: String, _ others: String...) async throws {
+        let own = "\(directory)/\(UInt32.random(in: 0...UInt32.max))"
+        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
+        let notify = try NotifySocket(in: own)
+        self.path = "\(own)/web"
+        let words = ["--listen", "unix:\(self.path)", "--runtime-directory", runtime] + others
+        self.process = try SpawnedProcess(
+            [try BuiltProduct.web.path] + words,
+            environment: ["NOTIFY_SOCKET": notify.path, "SWIFTNIO_STRICT": "1"],
+            output: "\(own)/log"
+        )
+        try await notify.wait(for: "READY=1")
+    }
+
+    /// Asks for a path; the answer's first line, its fields and what follows them.
+    func get(
+        _ path: String,
+        _ fields: String...
+    ) async throws -> (status: String, fields: [String: String], body: String) {
+        let socket = try LineSocket(connectingTo: self.path)
+        try socket.ask(path, fields + ["Connection: close"])
+        let status = try await socket.nextLine() ?? ""
+        var found: [String: String] = [:]
+        while let line = try await socket.nextLine(), line != "\r" {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else { throw TestFailure("no field: \(line)") }
+            found[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        // The last line of a document may have no newline; it is as long as it says.
+        let length = Int(found["content-length"] ?? "") ?? 0
+        let body = try await blocking { try socket.read(length) }
+        return (status.trimmingCharacters(in: .whitespacesAndNewlines), found, body)
+    }
+
+    /// A stream of a machine's events, after that place.
+    func events(of machine: String = "run", after id: String? = nil) throws -> LineSocket {
+        let socket = try LineSocket(connectingTo: self.path)
+        try socket.ask("/machines/\(machine)/events", id.map { ["Last-Event-ID: \($0)"] } ?? [])
+        return socket
+    }
+
+    /// Asks it to end, and waits until it has.
+    func end() async throws -> CInt {
+        self.process.send(SIGTERM)
+        return try await self.process.ended()
+    }
+}
+
+/// An event of a stream, as it arrived.
+struct Event {
+    let kind: String
+    let id: String?
+    let data: JSONLine
+}
+
+extension LineSocket {
+    fileprivate func ask(_ path: String, _ fields: [String]) throws {
+        let fields =
+            fields.contains { $0.hasPrefix("Host:") } ? fields : ["Host: localhost"] + fields
+        let lines = ["GET \(path) HTTP/1.1"] + fields
+        try self.send(raw: lines.joined(separator: "\r\n") + "\r\n\r\n")
+    }
+
+    /// So many bytes, read to the end of the connection.
+    fileprivate func read(_ count: Int) throws -> String {
+        var text = ""
+        while let line = try self.readLine() { text += line + "\n" }
+        guard text.utf8.count < count else { return String(text.prefix(count)) }
+        return text + self.unfinishedLine
+    }
+
+    /// The next event of those kinds; what is of the transfer and not of the stream is passed over.
+    func event(_ kinds: String...) async throws -> Event {
+        try await blocking {
+            var (id, kind): (String?, String?)
+            while let line = try self.readLine() {
+                if line.hasPrefix("id: ") { id = String(line.dropFirst(4)) }
+                if line.hasPrefix("event: ") { kind = String(line.dropFirst(7)) }
+                guard line.hasPrefix("data: "), let told = kind else { continue }
+                let event = Event(kind: told, id: id, data: try JSONLine(String(line.dropFirst(6))))
+                if kinds.isEmpty || kinds.contains(told) { return event }
+                (id, kind) = (nil, nil)
+            }
+            throw TestFailure("the stream ended where an event was expected")
+        }
+    }
+}
+#endif
