@@ -208,7 +208,7 @@ class Card {
   }
 
   async askAround() {
-    if (!this.isOpen) return;
+    if (!this.isOpen || this.element.dataset.link === "gone") return;
     try {
       const overview = await ask(`${this.path}/overview`);
       this.around(overview.stats);
@@ -246,8 +246,10 @@ class Card {
     const parts = [];
     if (line.at) parts.push(`for ${span(Date.now() - new Date(line.at))}`);
     if (line.due?.at) parts.push(`${plain(line.due.state, 80)} in ${span(new Date(line.due.at) - Date.now())}`);
-    if (line.by) parts.push(`by ${who(line.by)}`);
-    if (line.cause) parts.push(plain(line.cause, 256));
+    // A state at the beginning of a stream does not say who made it; the past does.
+    const change = line.by ? line : this.changes.findLast((other) => other.seq === line.seq) ?? line;
+    if (change.by) parts.push(`by ${who(change.by)}`);
+    if (change.cause) parts.push(plain(change.cause, 256));
     parts.push(`#${line.seq}`);
     this.find(".meta").textContent = parts.join(" · ");
   }
@@ -272,6 +274,7 @@ class Card {
     });
     this.find(".changes").replaceChildren(...(shown.length ? shown : [make("li", "No change yet.")]));
     this.drawBands();
+    this.tick();
   }
 
   drawBands() {
@@ -381,6 +384,8 @@ function lay(states, initial) {
   const rank = new Array(states.length).fill(-1);
   const queue = [initial];
   if (states.length) rank[initial] = 0;
+  // In a narrow window more rows, and letters that can be read.
+  const most = innerWidth < 500 ? 2 : 4;
   const visit = () => {
     while (queue.length) {
       const from = queue.shift();
@@ -397,13 +402,12 @@ function lay(states, initial) {
   for (let index = 0; index < states.length; index++) {
     if (rank[index] >= 0) continue;
     const into = states.findIndex((state, from) => rank[from] >= 0 && state.arrows.some((arrow) => arrow.to === index));
-    rank[index] = isMoved ? (into >= 0 ? rank[into] + 1 : Math.max(...rank) + 1) : Math.floor(index / 3);
+    rank[index] = isMoved ? (into >= 0 ? rank[into] + 1 : Math.max(...rank) + 1) : 0;
     queue.push(index);
     if (isMoved) visit();
   }
   const rows = [];
   rank.forEach((value, index) => (rows[value] ??= []).push(index));
-  const most = 4;
   const lines = rows.filter(Boolean).flatMap((row) => {
     const parts = [];
     for (let index = 0; index < row.length; index += most) parts.push(row.slice(index, index + most));
@@ -423,7 +427,10 @@ function lay(states, initial) {
       x += widths[index] + gap.x;
     }
   });
-  const height = 38 + Math.max(0, lines.length - 1) * (34 + gap.y) + 34;
+  // An arrow within the last row hangs below it.
+  const last = lines.at(-1) ?? [];
+  const isHanging = last.some((index) => states[index].arrows.some((arrow) => arrow.to !== index && last.includes(arrow.to)));
+  const height = 38 + Math.max(0, lines.length - 1) * (34 + gap.y) + (isHanging ? 66 : 34);
   const shift = (from, to) => ((from * 7 + to * 13) % 5 - 2) * 7;
   const edge = (from, to) => {
     const [a, b] = [boxes[from], boxes[to]];
