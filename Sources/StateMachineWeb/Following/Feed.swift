@@ -30,6 +30,9 @@ final class Feed: Sendable {
     /// The last line that told the state; nil before the first.
     var latest: Line? { self.guarded.withLock { $0.latest } }
 
+    /// Whether nothing has been heard yet, not even that the daemon is gone.
+    var isUnknown: Bool { self.guarded.withLock { $0.latest == nil && $0.gone == nil } }
+
     /// Whether the daemon was there when it was last heard of.
     var isPresent: Bool { self.guarded.withLock { $0.latest != nil && $0.gone == nil } }
 

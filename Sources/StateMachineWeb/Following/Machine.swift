@@ -91,7 +91,7 @@ final class Machine: Sendable {
     }
 
     /// False if the task is cancelled.
-    private static func hasSlept(_ duration: Duration) async -> Bool {
+    static func hasSlept(_ duration: Duration) async -> Bool {
         do {
             try await Task.sleep(for: duration)
             return true

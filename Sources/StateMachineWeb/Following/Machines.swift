@@ -25,9 +25,14 @@ package final class Machines: Sendable {
 
     private let choice: Choice
     private let known = Mutex<[Machine]>([])
+    /// Those that are known and not followed yet.
+    private let (found, find) = AsyncStream.makeStream(of: Machine.self)
 
-    /// Nothing is connected yet.
-    package init(_ choice: Choice) { self.choice = choice }
+    /// Those that there are are known; nothing is connected yet.
+    package init(_ choice: Choice) {
+        self.choice = choice
+        self.look()
+    }
 
     /// All of them, in the order in which they came.
     var all: [Machine] { self.known.withLock { $0 } }
@@ -38,14 +43,12 @@ package final class Machines: Sendable {
     /// Follows them until the task is cancelled.
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
-            repeat {
-                for machine in self.found() { group.addTask { await machine.run() } }
-                do {
-                    try await Task.sleep(for: Self.pause)
-                } catch {
-                    return
-                }
-            } while !Task.isCancelled
+            group.addTask {
+                while await Machine.hasSlept(Self.pause) { self.look() }
+            }
+            for await machine in self.found {
+                group.addTask { await machine.run() }
+            }
         }
     }
 
@@ -54,8 +57,8 @@ package final class Machines: Sendable {
         for machine in self.all { machine.feed.finish() }
     }
 
-    /// Those that were not known before.
-    private func found() -> [Machine] {
+    /// Whether there are any that were not known before.
+    private func look() {
         let candidates: [(String, RuntimeDirectory)] =
             switch self.choice {
             case .directories(let directories):
@@ -63,16 +66,14 @@ package final class Machines: Sendable {
             case .all:
                 Instance.all().map { ($0.name ?? "statemachine", $0.directory) }
             }
-        return self.known.withLock { known in
-            var found: [Machine] = []
+        self.known.withLock { known in
             for (name, directory) in candidates where known.count < Self.most {
                 guard !known.contains(where: { $0.client.directory == directory }) else { continue }
                 let own = Self.name(name) { name in known.contains { $0.name == name } }
                 let machine = Machine(name: own, directory: directory)
                 known.append(machine)
-                found.append(machine)
+                self.find.yield(machine)
             }
-            return found
         }
     }
 

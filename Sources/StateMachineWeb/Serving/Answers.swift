@@ -7,6 +7,10 @@ struct Answers: Sendable {
     ///
     /// 60: proxies give up a request that is silent for longer.
     private static let longestWait = 60
+    /// How long a request waits for what is not known of a machine since the service has just begun.
+    ///
+    /// 1 s: a hundred times what a daemon takes to answer.
+    private static let settling = Duration.seconds(1)
 
     let machines: Machines
     let page: Page
@@ -15,7 +19,7 @@ struct Answers: Sendable {
         switch question.path {
         case []:
             return .document(status: 200, type: "text/html; charset=utf-8", body: self.page.html)
-        case ["machines"]: return .json(self.list)
+        case ["machines"]: return .json(await self.list())
         case ["metrics"]: return await self.metrics()
         default: break
         }
@@ -27,7 +31,7 @@ struct Answers: Sendable {
         }
         do {
             switch question.path.dropFirst(2).first {
-            case nil: return try await self.state(of: machine, question)
+            case nil: return await self.state(of: machine, question)
             case "events"?: return .stream(machine, lastID: question.lastID)
             case "overview"?: return .json(try await machine.overview)
             case "past"?: return .json(try await machine.past)
@@ -39,8 +43,11 @@ struct Answers: Sendable {
     }
 
     /// All machines, each with its state as far as it is known.
-    private var list: String {
-        JSONValue.array(
+    private func list() async -> String {
+        await withDiscardingTaskGroup { group in
+            for machine in self.machines.all { group.addTask { await self.settle(machine.feed) } }
+        }
+        return JSONValue.array(
             self.machines.all.map { machine in
                 .object([
                     JSONMember("name", .string(machine.name)),
@@ -51,13 +58,16 @@ struct Answers: Sendable {
         ).description
     }
 
-    private func state(of machine: Machine, _ question: Question) async throws -> Answer {
+    private func state(of machine: Machine, _ question: Question) async -> Answer {
+        await self.settle(machine.feed)
         let known = question.tag ?? machine.feed.latest?.tag
         if let wait = question.wait {
             guard let seconds = Int(wait), (0...Self.longestWait).contains(seconds) else {
                 return .refusal(400, "wait takes whole seconds, 0 to \(Self.longestWait)")
             }
-            try await self.wait(for: machine.feed, toLeave: known, within: .seconds(seconds))
+            await self.wait(for: machine.feed, within: .seconds(seconds)) {
+                $0.latest?.tag == known || !$0.isPresent
+            }
         }
         guard machine.feed.isPresent, let latest = machine.feed.latest, let tag = latest.tag else {
             return .refusal(503, "the machine's daemon cannot be reached")
@@ -66,19 +76,29 @@ struct Answers: Sendable {
         return .state(json: latest.stateJSON.description, tag: tag)
     }
 
-    /// Until the state has another tag, or the time is up.
-    private func wait(for feed: Feed, toLeave tag: String?, within time: Duration) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await Task.sleep(for: time) }
+    /// Until something is known of the machine.
+    private func settle(_ feed: Feed) async {
+        await self.wait(for: feed, within: Self.settling) { $0.isUnknown }
+    }
+
+    /// While that is so of a feed, until the time is up.
+    private func wait(
+        for feed: Feed,
+        within time: Duration,
+        while isSo: @escaping @Sendable (Feed) -> Bool
+    ) async {
+        guard isSo(feed) else { return }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await Machine.hasSlept(time) }
             group.addTask {
                 while true {
                     let end = feed.next
-                    guard feed.latest?.tag == tag || !feed.isPresent else { return }
+                    guard isSo(feed) else { return }
                     if case .ended = await feed.news(from: end) { return }
                 }
             }
             defer { group.cancelAll() }
-            try await group.next()
+            await group.next()
         }
     }
 
