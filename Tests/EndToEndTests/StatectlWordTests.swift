@@ -15,6 +15,7 @@ struct StatectlWordTests {
         (["wait", "ready", "--timeout", "soon"], "'--timeout <time>'; write 200ms, 30s"),
         (["set", "ready", "true", "--cause", "a", "--cause", "b"], "--cause is given twice"),
         (["hold", "--before", "ready", "--mode", "delay", "--max", "2m"], "--max is at most 60s"),
+        (["get", "--all"], "--all is about every machine"),
     ])
     func whatCannotBeMeantEndsWithTwo(words: [String], sentence: String) async throws {
         try await withTemporaryDirectory { directory in

@@ -105,6 +105,20 @@ struct Statectl: AsyncParsableCommand {
         return command
     }
 
+    /// - Throws: what the command throws, and `UsageError` for what it finds out about its options only when it runs.
+    private static func run(_ command: any ParsableCommand) async throws {
+        var command = command
+        do {
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch let error as ValidationError {
+            throw UsageError(error.message, to: type(of: command))
+        }
+    }
+
     /// The first option that the command does not have, if it is one that takes words.
     private static func unknownOption(in words: [String]) -> String? {
         let commands = ["set": ["a"], "send": ["a"], "update": ["a=b"]]
@@ -135,12 +149,7 @@ struct Statectl: AsyncParsableCommand {
         NIOSingletons.groupLoopCountSuggestion = 1
         do {
             let words = self.words(CommandLine.arguments.dropFirst())
-            var command = try await self.command(words)
-            if var asynchronous = command as? any AsyncParsableCommand {
-                try await asynchronous.run()
-            } else {
-                try command.run()
-            }
+            try await self.run(try await self.command(words))
         } catch let end as ProcessEnd {
             end.perform()
         } catch {

@@ -17,11 +17,12 @@ struct UsageError: Error, CustomStringConvertible {
     /// Of a command that the parser has nothing to say against.
     init(_ objection: String, to command: any ParsableCommand.Type) {
         self.description = objection
-        let name = command.configuration.commandName ?? ""
+        let name = Statectl._commandName
+        let path = command._commandName == name ? name : "\(name) \(command._commandName)"
         self.text = """
             Error: \(objection)
             Usage: \(Statectl.usageString(for: command))
-              See 'statectl \(name) --help' for more information.
+              See '\(path) --help' for more information.
             """
     }
 }
