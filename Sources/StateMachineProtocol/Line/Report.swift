@@ -1,0 +1,130 @@
+package import StateMachineCore
+
+// What lines tell of a state.
+extension ServerLine {
+    /// A state, where it stands in the order, and since when.
+    package struct Report: Sendable {
+        package let seq: UInt64
+        /// What ``StateCoding/fragment(of:)`` makes of the state.
+        package let fragment: [UInt8]
+        package let at: WallTime
+        package let epoch: Epoch
+        /// Nil of a machine that has no stays.
+        package let stay: Stay?
+
+        package init(
+            seq: UInt64,
+            fragment: [UInt8],
+            at: WallTime,
+            epoch: Epoch,
+            stay: Stay? = nil
+        ) {
+            self.seq = seq
+            self.fragment = fragment
+            self.at = at
+            self.epoch = epoch
+            self.stay = stay
+        }
+
+        /// The same with the milliseconds that are left until what is due; nil if nothing is.
+        package func counting(_ leftMs: Int64?) -> Report {
+            guard let stay = self.stay, let due = stay.due, let leftMs else { return self }
+            return Report(
+                seq: self.seq,
+                fragment: self.fragment,
+                at: self.at,
+                epoch: self.epoch,
+                stay: Stay(seq: stay.seq, due: due.counting(leftMs))
+            )
+        }
+    }
+
+    /// How long a state has been the machine's, and what time will do to it.
+    package struct Stay: Sendable {
+        /// The seq that began it.
+        package let seq: UInt64
+        /// What time will do; nil if nothing.
+        package let due: Due?
+
+        package init(seq: UInt64, due: Due?) {
+            self.seq = seq
+            self.due = due
+        }
+    }
+
+    /// What time will do: the state that will be entered, and when.
+    ///
+    /// A reference, so that what has none carries little.
+    package final class Due: Sendable {
+        /// The state's members; of what was written down, all there are.
+        private let fragment: [UInt8]
+        /// Nil if that is among the members.
+        private let at: WallTime?
+        private let leftMs: Int64?
+
+        private init(_ fragment: [UInt8], at: WallTime?, leftMs: Int64? = nil) {
+            self.fragment = fragment
+            self.at = at
+            self.leftMs = leftMs
+        }
+
+        /// - Parameters:
+        ///   - fragment: what ``StateCoding/fragment(of:)`` makes of the state.
+        ///   - at: when.
+        package convenience init(fragment: [UInt8], at: WallTime) { self.init(fragment, at: at) }
+
+        /// As it was written down; nil if that is no object.
+        package convenience init?(recorded text: String) {
+            guard text.utf8.first == UInt8(ascii: "{"), text.utf8.last == UInt8(ascii: "}") else {
+                return nil
+            }
+            self.init(Array(text.utf8.dropFirst().dropLast()), at: nil)
+        }
+
+        /// The object, to be written down; `writer` forgets what it had.
+        package func text(by writer: inout LineWriter) -> String {
+            writer.clear()
+            self.write(to: &writer)
+            return writer.withBytes { String(decoding: $0, as: UTF8.self) }
+        }
+
+        /// The same with what is left until then.
+        fileprivate func counting(_ leftMs: Int64) -> Due {
+            Due(self.fragment, at: self.at, leftMs: leftMs)
+        }
+
+        /// The object.
+        fileprivate func write(to writer: inout LineWriter) {
+            writer.text("{")
+            writer.raw(self.fragment)
+            if let at { writer.time(.at, at) }
+            if let leftMs { writer.number(.leftMs, leftMs) }
+            writer.text("}")
+        }
+    }
+}
+
+extension LineWriter {
+    /// `seq`, `state`, `data`, `at` and `cursor`.
+    mutating func report(_ report: ServerLine.Report) {
+        self.place(of: report)
+        self.time(.at, report.at)
+        self.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
+        guard let stay = report.stay else { return }
+        self.place(.stay, stay.seq)
+        if let due = stay.due { self.due(due) }
+    }
+
+    /// What time will do, and when.
+    mutating func due(_ due: ServerLine.Due) {
+        self.key(.due)
+        due.write(to: &self)
+    }
+
+    /// `seq`, `state` and `data`.
+    mutating func place(of report: ServerLine.Report) {
+        self.place(.seq, report.seq)
+        self.text(",")
+        self.raw(report.fragment)
+    }
+}

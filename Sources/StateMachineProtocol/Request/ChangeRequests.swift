@@ -1,0 +1,87 @@
+// Changing the state.
+extension Request {
+    /// Asks for a state to be entered.
+    ///
+    /// - Parameters:
+    ///   - state: the case's name.
+    ///   - data: the associated values; nil leaves the key out.
+    ///   - words: further ones as people type them, in strings: what each means the field's type says.
+    ///   - ifSeq: only if the machine is at this seq.
+    ///   - ifState: only if the current state is among those that these patterns mean; none asks for nothing.
+    ///   - ifStay: only in the stay that began with this seq.
+    ///   - reenter: whether the identical state makes a transition too.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func set(
+        _ state: String,
+        data: [JSONMember]? = nil,
+        words: [JSONMember] = [],
+        ifSeq: UInt64? = nil,
+        ifState: [Pattern] = [],
+        ifStay: UInt64? = nil,
+        reenter: Bool = false,
+        cause: String? = nil
+    ) -> Request {
+        let call = SetCall(
+            state: state,
+            data: data.map { .object($0) },
+            words: words,
+            ifSeq: ifSeq,
+            ifState: ifState.isEmpty ? nil : PatternList(ifState),
+            ifStay: ifStay,
+            reenter: reenter,
+            cause: cause
+        )
+        return Request(.set(call))
+    }
+
+    /// Sends an event to a machine that has events.
+    ///
+    /// - Parameters:
+    ///   - event: its name.
+    ///   - data: what it carries; nil leaves the key out.
+    ///   - words: further fields as people type them, in strings: what each means the field's type says.
+    ///   - ifSeq: only if the machine is at this seq.
+    ///   - ifState: only if the current state is among those that these patterns mean; none asks for nothing.
+    ///   - ifStay: only in the stay that began with this seq.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func send(
+        _ event: String,
+        data: [JSONMember]? = nil,
+        words: [JSONMember] = [],
+        ifSeq: UInt64? = nil,
+        ifState: [Pattern] = [],
+        ifStay: UInt64? = nil,
+        cause: String? = nil
+    ) -> Request {
+        let call = SendCall(
+            event: event,
+            data: data.map { .object($0) },
+            words: words,
+            ifSeq: ifSeq,
+            ifState: ifState.isEmpty ? nil : PatternList(ifState),
+            ifStay: ifStay,
+            cause: cause
+        )
+        return Request(.send(call))
+    }
+
+    /// Gives fields of the present state other values; the state is not left.
+    ///
+    /// - Parameters:
+    ///   - data: the new values; null removes a field that may be absent.
+    ///   - words: further ones as people type them, in strings: what each means the field's type says.
+    ///   - ifStay: only in the stay that began with this seq.
+    ///   - cause: why, for people; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func update(
+        _ data: [JSONMember],
+        words: [JSONMember] = [],
+        ifStay: UInt64? = nil,
+        cause: String? = nil
+    ) -> Request {
+        let call = UpdateCall(data: .object(data), words: words, ifStay: ifStay, cause: cause)
+        return Request(.update(call))
+    }
+}

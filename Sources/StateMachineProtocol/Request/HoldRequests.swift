@@ -1,0 +1,81 @@
+// Standing in the way of changes, and deciding about them.
+extension Request {
+    /// What a hold does with a set that it matches.
+    public enum HoldMode: String, CaseIterable, Hashable, Sendable {
+        /// Refuses it.
+        case block
+        /// Lets it wait until the hold ends, for a time.
+        case delay
+    }
+
+    /// What a guard's silence counts as.
+    public enum Silence: String, CaseIterable, Hashable, Sendable {
+        /// A yes.
+        case allow
+        /// A no.
+        case deny
+    }
+
+    /// Asks for states not to be entered while the connection lasts.
+    ///
+    /// - Parameters:
+    ///   - before: the states.
+    ///   - mode: what happens to a set.
+    ///   - limit: how long a set is delayed at most, rounded up to milliseconds; only for
+    ///     ``HoldMode/delay``; nil leaves it to the daemon.
+    ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
+    /// - Returns: the request.
+    public static func hold(
+        before: [Pattern],
+        mode: HoldMode = .block,
+        limit: Duration? = nil,
+        why: String? = nil
+    ) -> Request {
+        let maxMs = limit?.wholeMilliseconds
+        let call = HoldCall(before: PatternList(before), mode: mode, maxMs: maxMs, why: why)
+        return Request(.hold(call))
+    }
+
+    /// Gives back the hold or the guard of that number.
+    public static func release(_ number: UInt64) -> Request {
+        Request(.release(.number(number)))
+    }
+
+    /// Gives back the required guard of that name, connected or not.
+    public static func release(required name: String) -> Request {
+        Request(.release(.required(name)))
+    }
+
+    /// Asks to be asked before states are entered, while the connection lasts.
+    ///
+    /// - Parameters:
+    ///   - before: the states.
+    ///   - timeout: how long the daemon waits for a vote, rounded up to milliseconds; nil leaves it to
+    ///     the daemon.
+    ///   - onTimeout: what silence counts as; nil leaves it to the daemon, whose default is a yes.
+    ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
+    ///   - name: what the guard is known by if it is required, so that the states are denied while no guard of
+    ///     that name is connected, until it is released; nil if its absence allows.
+    /// - Returns: the request.
+    public static func `guard`(
+        before: [Pattern],
+        timeout: Duration? = nil,
+        onTimeout: Silence? = nil,
+        why: String? = nil,
+        required name: String? = nil
+    ) -> Request {
+        let call = GuardCall(
+            before: PatternList(before),
+            timeoutMs: timeout?.wholeMilliseconds,
+            onTimeout: onTimeout,
+            why: why,
+            required: name
+        )
+        return Request(.guard(call))
+    }
+
+    /// Answers the question of that number.
+    public static func vote(_ ask: UInt64, allow: Bool, why: String? = nil) -> Request {
+        Request(.vote(VoteCall(ask: ask, allow: allow, why: why)))
+    }
+}
