@@ -118,7 +118,7 @@ private final class TransitionReader<State: MachineState>: Sendable {
 }
 
 /// Where the iterators of one machine are told: all in one lane, since the place is the machine's.
-private final class ReaderContext: ExecutionContext {
+final class ReaderContext: ExecutionContext {
     private let queue = DispatchQueue(label: "transitions")
     let identity: ObjectIdentifier
 

@@ -1,0 +1,96 @@
+/// A machine's states, for `for await`: the present one, and each that is entered after it.
+///
+/// As ``Transitions``, for those who want to know where the machine is and not how it came there: one that falls too
+/// far behind goes on with the newest state.
+public struct States<State: MachineState>: AsyncSequence, Sendable {
+    /// What an iterator hears.
+    public typealias Element = State
+
+    private let transitions: Transitions<State>
+
+    fileprivate init(of transitions: Transitions<State>) { self.transitions = transitions }
+
+    /// An iterator, which begins with the present state; nothing if the machine is gone.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(self.transitions.makeAsyncIterator())
+    }
+
+    /// One task's way through the states.
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
+        private var transitions: Transitions<State>.Iterator
+
+        fileprivate init(_ transitions: Transitions<State>.Iterator) {
+            self.transitions = transitions
+        }
+
+        /// The next state; nil once the task is cancelled or the machine is gone.
+        public mutating func next() async -> State? { await self.next(isolation: #isolation) }
+
+        /// The next state, without leaving the caller's isolation; nil once the task is cancelled or the machine
+        /// is gone.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> State? {
+            switch await self.transitions.next(isolation: actor) {
+            case .current(let snapshot), .missed(_, let snapshot): snapshot.state
+            case .change(let transition): transition.new
+            case nil: nil
+            }
+        }
+    }
+}
+
+extension StateMachine {
+    /// The present state and those after it, as a sequence; each of its iterators begins when it is made.
+    public var states: States<State> { States(of: self.transitions()) }
+
+    /// Waits for a state: the present one, or the first that is entered from now on, however briefly.
+    ///
+    /// - Parameter isWanted: pure; asked on a queue of the machine's, and not where it is set.
+    /// - Returns: where the machine was then; it may have gone on.
+    /// - Throws: `CancellationError`.
+    @discardableResult
+    public func wait(
+        until isWanted: @escaping @Sendable (State) -> Bool
+    ) async throws(CancellationError) -> Snapshot<State> {
+        // Without a limit there is always one, or the task is cancelled.
+        guard let found = try await self.found(isWanted, within: nil) else {
+            throw CancellationError()
+        }
+        return found
+    }
+
+    /// As ``wait(until:)``, but for no longer than `limit`, measured by the machine's clock.
+    ///
+    /// - Returns: where the machine was then; nil if it was in no such state in that time.
+    @discardableResult
+    public func wait(
+        until isWanted: @escaping @Sendable (State) -> Bool,
+        within limit: Duration
+    ) async throws(CancellationError) -> Snapshot<State>? {
+        try await self.found(isWanted, within: limit)
+    }
+
+    private func found(
+        _ isWanted: @escaping @Sendable (State) -> Bool,
+        within limit: Duration?
+    ) async throws(CancellationError) -> Snapshot<State>? {
+        guard !Task.isCancelled else { throw CancellationError() }
+        let snapshot = self.snapshot
+        if isWanted(snapshot.state) { return snapshot }
+        let (found, finding) = AsyncStream.makeStream(
+            of: Snapshot<State>.self,
+            bufferingPolicy: .bufferingOldest(1)
+        )
+        let registration = self.addObserver(on: ReaderContext(of: self), starting: .current) {
+            transition in
+            guard isWanted(transition.new) else { return }
+            finding.yield(transition.snapshot)
+            finding.finish()
+        }
+        defer { registration.cancel() }
+        let alarm = limit.map { Alarm(after: $0, on: self.options.clock) { finding.finish() } }
+        defer { alarm?.stop() }
+        for await snapshot in found { return snapshot }
+        guard !Task.isCancelled else { throw CancellationError() }
+        return nil
+    }
+}

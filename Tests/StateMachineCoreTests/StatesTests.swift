@@ -1,0 +1,91 @@
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// States as a sequence, and waiting for one.
+@Suite(.timeLimit(.minutes(5))) struct StatesTests {
+    @Test func thePresentStateComesFirstAndThenEachThatIsEntered() async {
+        let machine = StateMachine<AppState>()
+        var iterator = machine.states.makeAsyncIterator()
+        machine.state = .ready(true)
+        machine.state = .authentication(.active)
+        let heard = [await iterator.next(), await iterator.next(), await iterator.next()]
+        #expect(heard == [.ready(false), .ready(true), .authentication(.active)])
+    }
+
+    @Test func theyEndWithTheMachine() async {
+        var machine: StateMachine<AppState>? = StateMachine<AppState>()
+        let states = machine?.states
+        machine?.state = .ready(true)
+        var heard: [AppState] = []
+        let iterator = states?.makeAsyncIterator()
+        machine = nil
+        var left = iterator
+        while let state = await left?.next() { heard.append(state) }
+        #expect(heard == [.ready(true)])
+    }
+
+    @Test func whoIsLateGoesOnWithTheNewest() async {
+        let machine = StateMachine<AppState>()
+        var iterator = machine.states.makeAsyncIterator()
+        machine.churn(2001)
+        await machine.flush()
+        #expect(await iterator.next() == .ready(false))
+        #expect(await iterator.next() == machine.state)
+    }
+
+    @Test func theStateThatIsThereIsNotWaitedFor() async throws {
+        let machine = StateMachine<AppState>()
+        machine.state = .ready(true)
+        let found = try await machine.wait { $0 == .ready(true) }
+        #expect(found == machine.snapshot)
+    }
+
+    @Test func aStateCountsHoweverBriefly() async throws {
+        let machine = StateMachine<AppState>()
+        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+        async let found = machine.wait { state in
+            beginning.finish()
+            return state == .authentication(.failure)
+        }
+        for await _ in began {}
+        // What it is asked about first is the state that was there.
+        machine.churn(3000)
+        machine.state = .authentication(.failure)
+        machine.churn(3000)
+        #expect(try await found.seq == 3001)
+    }
+
+    @Test func afterTheTimeThereIsNone() async throws {
+        let clock = ManualClock()
+        var options = StateMachine<AppState>.Options()
+        options.clock = clock
+        let machine = StateMachine<AppState>(options: options)
+        async let found = machine.wait(until: { $0 == .ready(true) }, within: .seconds(5))
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(5))
+        #expect(try await found == nil)
+        #expect(machine.responders(to: .ready) == 0)
+    }
+
+    @Test func cancelledItThrowsAndLeavesNothing() async throws {
+        let machine = StateMachine<AppState>()
+        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+        let waiting = Task {
+            try await machine.wait { _ in
+                beginning.finish()
+                return false
+            }
+        }
+        for await _ in began {}
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(machine.responders(to: .ready) == 0)
+        await #expect(throws: CancellationError.self) {
+            try await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await machine.wait { _ in true }
+            }.value
+        }
+    }
+}
