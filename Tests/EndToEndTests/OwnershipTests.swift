@@ -37,6 +37,24 @@ struct OwnershipTests {
         }
     }
 
+    @Test func theDirectoriesThatItIsInAreMade() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory)
+            let process = try SpawnedProcess(
+                [
+                    try BuiltProduct.statemachine.path, "--runtime-directory",
+                    "\(directory)/of/all/one",
+                ],
+                environment: ["NOTIFY_SOCKET": notify.path],
+                output: "\(directory)/log"
+            )
+            try await notify.wait(for: "READY=1")
+            #expect(try Self.mode("\(directory)/of/all") == 0o755)
+            process.send(SIGTERM)
+            #expect(try await process.ended() == 0)
+        }
+    }
+
     @Test func aDirectoryInWhichOthersMayWriteIsRefused() async throws {
         try await withTemporaryDirectory { directory in
             let runtime = "\(directory)/run"

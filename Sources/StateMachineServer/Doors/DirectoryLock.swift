@@ -12,10 +12,10 @@ final class DirectoryLock: Sendable {
     /// The file that is locked; one that is left from before is as good.
     private static let lockName = "statemachine.lock"
 
-    /// Makes the directory if it is not there, and takes the lock in it.
+    /// Makes the directory if it is not there, with those that it is in, and takes the lock in it.
     init(_ runtimeDirectory: RuntimeDirectory) throws(DaemonError) {
         let path = runtimeDirectory.path
-        if mkdir(path, 0o755) != 0 && errno != EEXIST {
+        if let errno = Self.make(path) {
             throw DaemonError(cannot: "make the runtime directory \(path)", errno: errno)
         }
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -26,6 +26,16 @@ final class DirectoryLock: Sendable {
         try Self.checkOwner(of: directory, at: path)
         self.directory = runtimeDirectory
         self.descriptor = try Self.lock(in: directory, of: path)
+    }
+
+    /// Why there is no directory of that path, and none could be made; nil if there is one.
+    private static func make(_ path: String) -> CInt? {
+        if mkdir(path, 0o755) == 0 || errno == EEXIST { return nil }
+        let code = errno
+        guard code == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex,
+            self.make(String(path[..<slash])) == nil
+        else { return code }
+        return mkdir(path, 0o755) == 0 || errno == EEXIST ? nil : errno
     }
 
     /// Takes the lock, and again if the daemon that had it has removed it meanwhile.
