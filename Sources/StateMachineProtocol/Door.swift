@@ -58,7 +58,7 @@ public enum Door: String, CaseIterable, Codable, Sendable {
 
             \(lines.joined(separator: "\n"))
 
-            As objects they take more: set ifSeq ifState reenter cause; watch since only mode everyMs
+            As objects they take more: set ifSeq ifState ifStay reenter cause; watch since only mode everyMs
             beatMs; wait fail since timeoutMs; history since limit only
             order after before by cause. The states: describe.
             """

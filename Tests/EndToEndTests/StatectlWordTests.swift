@@ -15,6 +15,8 @@ struct StatectlWordTests {
         (["wait", "ready", "--timeout", "soon"], "'--timeout <time>'; write 200ms, 30s"),
         (["set", "ready", "true", "--cause", "a", "--cause", "b"], "--cause is given twice"),
         (["hold", "--before", "ready", "--mode", "delay", "--max", "2m"], "--max is at most 60s"),
+        (["nosuch", "--help"], "there is no command \"nosuch\""),
+        (["history", "-n", "1", "--limit=2"], "--limit is given twice"),
         (["get", "--all"], "--all is about every machine"),
     ])
     func whatCannotBeMeantEndsWithTwo(words: [String], sentence: String) async throws {

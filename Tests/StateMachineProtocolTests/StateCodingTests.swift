@@ -166,6 +166,9 @@ struct StateCodingTests {
         #expect(self.job.text(of: .idle) == "idle")
         #expect(self.job.text(of: .paired(1, "a b")) == "paired(value: 1, value2: \"a b\")")
         #expect(self.job.text(of: .paired(1, "")) == "paired(value: 1, value2: \"\")")
+        // What would pass for another value stands in quotes.
+        #expect(self.job.text(of: .paired(1, "null")) == "paired(value: 1, value2: \"null\")")
+        #expect(self.job.text(of: .paired(1, "42")) == "paired(value: 1, value2: \"42\")")
     }
 
     /// What is written for a state is read as that state again, and written again the same.

@@ -162,14 +162,35 @@ public struct Pattern: Hashable, Sendable {
         let isException = text.utf8.first == Self.mark
         let parts = (isException ? String(Substring(text.utf8.dropFirst())) : text)
             .split(at: ":", maxSplits: 1)
-        let fields =
-            parts.count > 1 ? parts[1].split(at: ",", maxSplits: RequestLimits.fields) : []
+        let fields = parts.count > 1 ? Self.fields(parts[1]) : []
         self.init(
             name: parts[0],
             try FieldWords(fields, in: "pattern \(text.quoted)"),
             isException: isException,
             written: .string(text)
         )
+    }
+
+    /// What stands between commas, but for those in JSON after `:=`.
+    private static func fields(_ text: String) -> [String] {
+        var fields: [String] = []
+        var pieces = text.split(at: ",", maxSplits: RequestLimits.fields)[...]
+        while let first = pieces.popFirst() {
+            fields.append(first)
+            guard let mark = first.firstRange(of: ":=") else { continue }
+            var (field, used) = (first, 0)
+            while JSONValue(parsing: String(field[mark.upperBound...])) == nil,
+                used < pieces.count
+            {
+                field += "," + pieces[pieces.startIndex + used]
+                used += 1
+            }
+            // If none of it is JSON, that is said of the first piece.
+            guard JSONValue(parsing: String(field[mark.upperBound...])) != nil else { continue }
+            fields[fields.count - 1] = field
+            pieces = pieces.dropFirst(used)
+        }
+        return fields
     }
 
     /// A pattern as it stands in a request: a string, or `{"state":"name","data":{…}}`.

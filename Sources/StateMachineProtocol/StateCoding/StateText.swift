@@ -19,10 +19,10 @@ package enum StateText {
         return "\(name)(\(fields.joined(separator: ", ")))"
     }
 
-    /// A word stands without quotes, everything else as JSON has it.
+    /// A word stands without quotes where it cannot be mistaken for another value; everything else as JSON has it.
     private static func text(of value: JSONValue) -> String {
         if case .string(let string) = value, !string.isEmpty,
-            string.utf8.allSatisfy({ $0.isWordCharacter })
+            string.utf8.allSatisfy({ $0.isWordCharacter }), JSONValue(parsing: string) == nil
         {
             return string
         }

@@ -31,7 +31,7 @@ struct HistoryCommand: AsyncParsableCommand {
     var patterns: [String] = []
 
     @Option(
-        name: [.customShort("n"), .long],
+        name: [.customShort("n", allowingJoined: true), .long],
         help: ArgumentHelp(
             "At most so many, or all (default: 20 on a terminal, else 1000).",
             valueName: "n"

@@ -15,7 +15,7 @@ struct SharedOptions: ParsableArguments {
             "Where the daemon's sockets are.",
             discussion: """
                 Default: $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else \
-                $XDG_RUNTIME_DIR/statemachine.
+                but for root $XDG_RUNTIME_DIR/statemachine.
                 """,
             valueName: "dir"
         ),
@@ -24,7 +24,7 @@ struct SharedOptions: ParsableArguments {
     var runtimeDirectory: String?
 
     @Option(
-        name: [.short, .long],
+        name: [.customShort("m", allowingJoined: true), .long],
         help: ArgumentHelp(
             "Which machine, where there are several: the name of its instance.",
             discussion: """

@@ -87,6 +87,12 @@ struct Statectl: AsyncParsableCommand {
     static func command(_ words: [String]) async throws -> any ParsableCommand {
         let check = WordCheck(words)
         if let objection = check.objectionToTopic { throw ValidationError(objection) }
+        // Of what there is not there is no help either.
+        if words.contains(where: { ["--help", "-h"].contains($0) }),
+            let objection = check.objectionToCommand
+        {
+            throw UsageError(objection, to: self)
+        }
         let command: any ParsableCommand
         do {
             command = try await self.asyncParseAsRoot(words)

@@ -63,8 +63,10 @@ struct WordCheck {
 
     /// What is wrong with the first option that is given twice and takes one value; nil if there is none.
     var objectionToRepetition: String? {
-        let given = self.words.filter { $0.hasPrefix("-") }.map { String($0.prefix { $0 != "=" }) }
-        guard Set(given).count < given.count || given.contains("-m") else { return nil }
+        // A short one may have its value behind it, as in -n5.
+        let given = self.words.filter { $0.hasPrefix("-") }
+            .map { String($0.hasPrefix("--") ? $0.prefix { $0 != "=" } : $0.prefix(2)) }
+        guard given.count > 1 else { return nil }
         for argument in self.head.command.map(self.arguments) ?? [] {
             guard argument["kind"]?.string == "option", argument["isRepeating"]?.bool == false
             else { continue }

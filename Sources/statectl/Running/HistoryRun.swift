@@ -33,6 +33,8 @@ struct HistoryRun {
             StandardError.write(
                 "statectl: no user is called \(name.quoted), and no command or unit of that name has made such a change"
             )
+        } else if last == nil, StandardOutput.isTerminal {
+            StandardError.write("statectl: there is no such change")
         }
         let end = self.options.text.end(ofHistory: reply, at: last, order: order)
         try self.printer.end(reply, as: end)
