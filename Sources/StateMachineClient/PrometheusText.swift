@@ -53,8 +53,7 @@ package enum PrometheusText {
 
     private static func text(_ labels: [Label]) -> String {
         guard !labels.isEmpty else { return "" }
-        return
-            "{\(labels.map { "\($0.name)=\(JSONValue.string($0.value))" }.joined(separator: ","))}"
+        return "{\(labels.map { "\($0.name)=\($0.value.labelValue)" }.joined(separator: ","))}"
     }
 
     private static func counters(_ reply: Line) -> [Metric] {
@@ -133,5 +132,21 @@ package enum PrometheusText {
 
     private static func thousandths(_ number: Int64) -> String {
         String(String(1000 + number.magnitude).dropFirst())
+    }
+}
+
+extension String {
+    /// In quotes, as the format wants it: the backslash, the quote and the newline are escaped, and nothing else.
+    package var labelValue: String {
+        var text = "\""
+        for scalar in self.unicodeScalars {
+            switch scalar {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case "\n": text += "\\n"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text + "\""
     }
 }

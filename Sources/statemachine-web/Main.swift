@@ -7,8 +7,14 @@ import StateMachineWeb
 
 extension LogLevel: ExpressibleByArgument {}
 
-extension ListenAddress: ExpressibleByArgument {
-    package init?(argument: String) { self.init(argument) }
+extension ListenAddress {
+    /// - Throws: `ValidationError`, with the forms that there are.
+    fileprivate static func reading(_ text: String) throws -> ListenAddress {
+        if let address = ListenAddress(text) { return address }
+        throw ValidationError(
+            "\"\(text)\" is no address to listen at; write 127.0.0.1:8080, [::1]:8080, localhost:8080 or unix:PATH"
+        )
+    }
 }
 
 /// Shows machines on a page.
@@ -34,7 +40,8 @@ struct WebCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Where the page is served: an address and a port, or unix: and a path.",
             valueName: "address"
-        )
+        ),
+        transform: { try ListenAddress.reading($0) }
     )
     var listen = ListenAddress.internet(host: "127.0.0.1", port: 8080)
 
@@ -71,8 +78,18 @@ struct WebCommand: AsyncParsableCommand {
         guard !self.runtimeDirectory.contains("") else {
             throw ValidationError("--runtime-directory is empty; name the directory")
         }
+        guard self.runtimeDirectory.count <= Machines.most else {
+            throw ValidationError(
+                "there are \(self.runtimeDirectory.count) directories; a page shows \(Machines.most) machines at most"
+            )
+        }
         guard !self.host.contains("") else {
             throw ValidationError("--host is empty; name the host")
+        }
+        if let host = self.host.first(where: { $0.contains(":") || $0.contains("/") }) {
+            throw ValidationError(
+                "--host takes a name alone, without a port or a path, and not \(host)"
+            )
         }
         guard self.listen.isLocal || self.isOpen else {
             throw ValidationError(

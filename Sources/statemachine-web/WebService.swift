@@ -23,12 +23,19 @@ struct WebService: Sendable {
     init(_ command: WebCommand) {
         self.address = command.listen
         self.names = command.host
-        let directories = command.runtimeDirectory.map { RuntimeDirectory($0) }
+        let directories = command.runtimeDirectory.map { RuntimeDirectory(Self.resolved($0)) }
         self.machines = Machines(directories.isEmpty ? .all : .directories(directories))
         self.log = Logger.service(
             label: "statemachine-web",
             threshold: LogThreshold(command.logLevel.level)
         )
+    }
+
+    /// The path without links and dots, by which a machine is named and known again; as it is where there is nothing yet.
+    private static func resolved(_ path: String) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
     }
 
     /// Serves until a signal ends it; returns the exit status.

@@ -17,7 +17,7 @@ package final class Machines: Sendable {
     /// Machines that are shown at most.
     ///
     /// 64: each costs a connection and up to 4 MiB; a page of more is no page.
-    private static let most = 64
+    package static let most = 64
     /// How often it is looked for new ones.
     ///
     /// 2 s: one that has just been started is soon there, and a look costs two reads of a directory.

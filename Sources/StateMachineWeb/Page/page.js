@@ -2,8 +2,8 @@
 "use strict";
 // All that a machine says is text: it is put where text goes, and never read as HTML.
 
-// Cards that are open, each with a stream: a browser has six connections to a host, and other tabs want some too.
-const openCards = 3;
+// Cards that are open, each with a stream: a browser has six connections to a host, and another window wants some too.
+const openCards = 2;
 // Changes that the page keeps of a machine, and numbers that it has seen.
 const kept = { changes: 300, seqs: 20000 };
 // The page's own record of what it was told, for whoever checks it.
@@ -101,9 +101,7 @@ class Card {
     this.find(".more").hidden = true;
     this.find(".fold").textContent = "Details";
     this.find(".fold").setAttribute("aria-expanded", "false");
-    clearTimeout(this.retry);
-    this.source?.close();
-    this.source = null;
+    this.disconnect();
   }
 
   link(kind, text) {
@@ -118,12 +116,25 @@ class Card {
 
   // MARK: what is told
 
+  disconnect() {
+    clearTimeout(this.retry);
+    this.source?.close();
+    this.source = null;
+  }
+
   connect() {
+    this.disconnect();
+    // Of all pages of a host a browser makes six connections; who is not seen leaves them to others.
+    if (document.hidden) return;
     // A stream that the browser itself takes up again says where it was; a new one has to be told.
     const since = this.cursor ? `?since=${encodeURIComponent(this.cursor)}` : "";
     const source = new EventSource(`${this.path}/events${since}`);
     this.source = source;
-    source.onopen = () => this.link("live", "live");
+    // If the daemon is gone still, that is told after this.
+    source.onopen = () => {
+      this.link("live", "live");
+      if (this.isGone) { this.isGone = false; this.notice(null); }
+    };
     source.onerror = () => {
       this.link("gone", "the page's service does not answer; trying again");
       // A browser gives up for good where a proxy answers instead; the place is kept by hand then.
@@ -137,10 +148,12 @@ class Card {
     source.addEventListener("declared", () => this.askAround());
     source.addEventListener("gone", (event) => {
       this.link("gone", "the daemon is gone");
+      this.isGone = true;
       this.notice(plain(JSON.parse(event.data).message));
     });
     source.addEventListener("back", () => {
       this.link("live", "live");
+      this.isGone = false;
       this.notice(null);
       this.askAround();
     });
@@ -162,7 +175,9 @@ class Card {
       const count = line.missed === undefined ? "some changes" : line.missed === 1 ? "1 change" : `${line.missed} changes`;
       const because = { lagged: "this browser was too slow", evicted: "they are no longer kept",
         restarted: "the daemon has begun anew", unknown: "nobody knows where it was" }[line.resync] ?? line.resync;
-      this.notice(`Not shown here: ${count}; ${because}.`);
+      const text = `Not shown here: ${count}; ${because}.`;
+      this.notice(text);
+      setTimeout(() => { if (this.find(".notice").textContent === text) this.notice(null); }, 60000);
       if (line.resync === "restarted") this.changes = [];
     }
     this.now(line);
@@ -358,12 +373,29 @@ class Card {
       this.nodes.set(state.name, node);
     });
     this.find(".picture").replaceChildren(picture);
+    this.lit = null;
+  }
+
+  // Where the picture is larger than its window, the present state is in sight when it becomes that.
+  show(name) {
+    const node = this.nodes.get(name);
+    if (!node || this.lit === name) return;
+    this.lit = name;
+    const picture = this.find(".picture");
+    const [inner, outer] = [node.getBoundingClientRect(), picture.getBoundingClientRect()];
+    if (inner.top < outer.top || inner.bottom > outer.bottom) {
+      picture.scrollTop += inner.top - outer.top - (outer.height - inner.height) / 2;
+    }
+    if (inner.left < outer.left || inner.right > outer.right) {
+      picture.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+    }
   }
 
   light() {
     if (!this.nodes || !this.line) return;
     const present = this.line.state;
     for (const [name, node] of this.nodes) node.classList.toggle("present", name === present);
+    this.show(present);
     for (const edge of this.edges) {
       edge.path.classList.toggle("out", edge.from === present);
       edge.tip.classList.toggle("out", edge.from === present);
@@ -469,7 +501,7 @@ async function look() {
         cards.set(machine.name, card);
         if (cards.size <= openCards) card.open();
       }
-      if (card.isOpen) continue;
+      if (card.isOpen && !document.hidden) continue;
       card.link(machine.present ? "live" : "gone", machine.present ? "live" : "the daemon is gone");
       if (machine.state && machine.state.cursor !== card.line?.cursor) card.now(machine.state);
     }
@@ -488,4 +520,10 @@ setInterval(() => {
   for (const card of cards.values()) { card.tick(); if (card.isOpen && !document.hidden) card.drawBands(); }
 }, 1000);
 setInterval(() => { for (const card of cards.values()) if (!document.hidden) card.askAround(); }, 5000);
+document.addEventListener("visibilitychange", () => {
+  for (const card of cards.values()) if (card.isOpen) card.connect();
+});
+matchMedia("(max-width: 499px)").addEventListener("change", () => {
+  for (const card of cards.values()) if (card.isOpen && card.graph) { card.drawGraph(); card.light(); }
+});
 look();

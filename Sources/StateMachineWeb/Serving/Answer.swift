@@ -31,6 +31,15 @@ struct Question: Sendable {
     var tag: String?
     /// `Last-Event-ID`, or what the query has as `since`.
     var lastID: String?
+
+    /// Whether the browser has the state of that tag: RFC 9110, 13.1.2, which compares weakly.
+    func has(_ tag: String) -> Bool {
+        guard let known = self.tag else { return false }
+        return known.split(separator: ",").contains { part in
+            let own = part.drop { $0 == " " }.prefix { $0 != " " }
+            return own == "*" || own == tag || own == "W/" + tag
+        }
+    }
 }
 
 extension Substring {

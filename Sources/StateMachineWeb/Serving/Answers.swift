@@ -60,19 +60,20 @@ struct Answers: Sendable {
 
     private func state(of machine: Machine, _ question: Question) async -> Answer {
         await self.settle(machine.feed)
-        let known = question.tag ?? machine.feed.latest?.tag
+        let known = machine.feed.latest?.tag
         if let wait = question.wait {
             guard let seconds = Int(wait), (0...Self.longestWait).contains(seconds) else {
                 return .refusal(400, "wait takes whole seconds, 0 to \(Self.longestWait)")
             }
             await self.wait(for: machine.feed, within: .seconds(seconds)) {
-                $0.latest?.tag == known || !$0.isPresent
+                $0.latest?.tag.map { question.tag == nil ? $0 == known : question.has($0) } ?? true
+                    || !$0.isPresent
             }
         }
         guard machine.feed.isPresent, let latest = machine.feed.latest, let tag = latest.tag else {
             return .refusal(503, "the machine's daemon cannot be reached")
         }
-        if tag == question.tag { return .unchanged(tag: tag) }
+        if question.has(tag) { return .unchanged(tag: tag) }
         return .state(json: latest.stateJSON.description, tag: tag)
     }
 
@@ -119,7 +120,7 @@ struct Answers: Sendable {
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
         let up = machines.enumerated().map { index, machine in
-            "statemachine_up{machine=\(JSONValue.string(machine.name))} \(samples[index] == nil ? 0 : 1)"
+            "statemachine_up{machine=\(machine.name.labelValue)} \(samples[index] == nil ? 0 : 1)"
         }
         let head = [
             "# HELP statemachine_up Whether the machine's daemon answers.",

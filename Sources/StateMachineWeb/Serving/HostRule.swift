@@ -27,16 +27,24 @@ package struct HostRule: Sendable {
         return isOwn ? nil : "the request comes from a page of \(origin.excerpt), another host's"
     }
 
+    /// Whether it is nothing, or a port with its colon.
+    private static func isPort(_ text: Substring) -> Bool {
+        text.isEmpty
+            || text.first == ":" && text.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
+    }
+
     private func isAllowed(_ host: String) -> Bool {
         if self.isOpen { return true }
-        var name = host.lowercased()
-        if name.hasPrefix("[") {
-            guard let end = name.firstIndex(of: "]") else { return false }
-            return ListenAddress.isNumber(String(name[name.index(after: name.startIndex)..<end]))
+        let host = host.lowercased()
+        guard host.hasPrefix("[") else {
+            let name = host.prefix { $0 != ":" }
+            // To rebind takes a name.
+            return Self.isPort(host[name.endIndex...])
+                && (self.names.contains(String(name)) || ListenAddress.isNumber(String(name)))
         }
-        if let colon = name.lastIndex(of: ":") { name = String(name[..<colon]) }
-        // To rebind takes a name.
-        return self.names.contains(name) || ListenAddress.isNumber(name)
+        guard let end = host.firstIndex(of: "]") else { return false }
+        return Self.isPort(host[host.index(after: end)...])
+            && ListenAddress.isNumber(String(host[host.index(after: host.startIndex)..<end]))
     }
 }
 

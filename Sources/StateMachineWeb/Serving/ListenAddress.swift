@@ -22,7 +22,8 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         if host == "localhost" { host = "127.0.0.1" }
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = String(host.dropFirst().dropLast())
-            guard Self.isIPv6(host) else { return nil }
+            guard let canonical = Self.canonicalIPv6(host) else { return nil }
+            host = canonical
         } else {
             guard Self.isIPv4(host) else { return nil }
         }
@@ -53,8 +54,19 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         return inet_pton(AF_INET, text, &address) == 1
     }
 
-    private static func isIPv6(_ text: String) -> Bool {
+    private static func isIPv6(_ text: String) -> Bool { self.canonicalIPv6(text) != nil }
+
+    /// The one spelling of an address; nil if it is none.
+    private static func canonicalIPv6(_ text: String) -> String? {
         var address = in6_addr()
-        return inet_pton(AF_INET6, text, &address) == 1
+        guard inet_pton(AF_INET6, text, &address) == 1 else { return nil }
+        var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(AF_INET6, &address, &bytes, socklen_t(bytes.count)) != nil else {
+            return nil
+        }
+        return String(
+            decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
+            as: UTF8.self
+        )
     }
 }

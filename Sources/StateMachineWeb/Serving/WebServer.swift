@@ -5,6 +5,11 @@ package import Logging
 import NIOCore
 import NIOPosix
 
+private struct FileID: Equatable {
+    let device: dev_t
+    let inode: ino_t
+}
+
 /// Serves the page until the task is cancelled.
 package struct WebServer: Sendable {
     /// Connections that are served at a time; others wait in the system's queue.
@@ -58,7 +63,8 @@ package struct WebServer: Sendable {
         )
         let log = self.log
         let server = try await self.listen { channel in http.setup(channel: channel, logger: log) }
-        defer { self.removeSocket() }
+        let own = self.socketFile
+        defer { self.remove(own) }
         ready(Self.text(server.channel.localAddress))
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
@@ -107,14 +113,25 @@ package struct WebServer: Sendable {
                     childChannelInitializer: setUp
                 )
             case .address(.unix(let path)):
-                return try await bootstrap.bind(
+                let channel = try await bootstrap.bind(
                     unixDomainSocketPath: path,
                     cleanupExistingSocketFile: try await Self.isStale(path),
                     childChannelInitializer: setUp
                 )
+                // A proxy is another user; who may come here the directory says.
+                chmod(path, 0o666)
+                return channel
             }
         } catch let error as IOError {
             throw self.error(error)
+        } catch is UnixDomainSocketPathWrongType {
+            throw WebError(
+                "cannot listen at \(self.place): something else has that name; give another --listen"
+            )
+        } catch SocketAddressError.unixDomainSocketPathTooLong {
+            throw WebError(
+                "cannot listen at \(self.place): a socket's path has 107 bytes at most; give another --listen"
+            )
         }
     }
 
@@ -126,6 +143,7 @@ package struct WebServer: Sendable {
             switch error.errnoCode {
             case EADDRINUSE: "something listens there already; give another --listen"
             case EACCES, EPERM: "this user may not listen there; give another --listen"
+            case ENOENT: "its directory is not there; make it, or give another --listen"
             case EADDRNOTAVAIL: "this machine has no such address; give one that it has"
             default: "error \(error.errnoCode); give another --listen"
             }
@@ -145,8 +163,27 @@ package struct WebServer: Sendable {
         }
     }
 
-    private func removeSocket() {
-        if case .address(.unix(let path)) = self.socket { unlink(path) }
+    private var place: String {
+        switch self.socket {
+        case .address(let address): "\(address)"
+        case .handed: "the socket that was handed over"
+        }
+    }
+
+    /// Which file the socket is; nil if it is none of ours.
+    private var socketFile: FileID? {
+        guard case .address(.unix(let path)) = self.socket else { return nil }
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        return FileID(device: status.st_dev, inode: status.st_ino)
+    }
+
+    /// Removes the socket, unless another has been put in its place.
+    private func remove(_ file: FileID?) {
+        guard let file, file == self.socketFile, case .address(.unix(let path)) = self.socket else {
+            return
+        }
+        unlink(path)
     }
 
     private static func text(_ address: SocketAddress?) -> String {
