@@ -7,6 +7,7 @@ struct AddressTests {
     @Test(arguments: [
         ("127.0.0.1:8080", true), ("[::1]:80", true), ("localhost:1", true), ("unix:/run/x", true),
         ("127.1.2.3:80", true), ("0.0.0.0:80", false), ("[::]:80", false), ("10.0.0.1:80", false),
+        ("[0:0:0:0:0:0:0:1]:80", true),
     ])
     func anAddressIsReadAndJudged(_ text: String, _ isLocal: Bool) throws {
         let address = try #require(ListenAddress(text))
@@ -28,6 +29,8 @@ struct AddressTests {
             ("LOCALHOST", nil, true), ("10.1.2.3", nil, true), ("page.example:8080", nil, true),
             ("evil.example", nil, false), ("localhost.evil.example:8080", nil, false),
             ("127.0.0.1.evil.example", nil, false), ("", nil, false), (nil, nil, false),
+            ("localhost:8080@evil.example", nil, false), ("localhost:abc", nil, false),
+            ("[::1]evil.example", nil, false), ("::1:8080", nil, false),
             ("localhost:8080", "http://localhost:8080", true),
             ("localhost:8080", "https://localhost:8080", true),
             ("localhost:8080", "http://localhost:8081", false),
@@ -40,6 +43,14 @@ struct AddressTests {
             socket: .address(.internet(host: "127.0.0.1", port: 1))
         )
         #expect((rule.refusal(host: host, origin: origin) == nil) == isRight)
+    }
+
+    @Test(arguments: [
+        (#""a:1""#, true), (#"W/"a:1""#, true), (#""x", "a:1""#, true), ("*", true),
+        (#""a:2""#, false), (#""x", W/"a:11""#, false), ("", false), (nil, false),
+    ])
+    func aTagIsComparedWeaklyAndAmongSeveral(_ field: String?, _ isKnown: Bool) {
+        #expect(Question(path: [], tag: field).has(#""a:1""#) == isKnown)
     }
 
     @Test

@@ -74,6 +74,39 @@ struct ServiceTests {
         }
     }
 
+    @Test(arguments: [
+        (["--listen", "18201"], "write 127.0.0.1:8080, [::1]:8080, localhost:8080 or unix:PATH"),
+        (["--listen", "0.0.0.0:8080"], "is open to other machines"),
+        (["--host", "page.example:8443"], "without a port or a path"),
+        (
+            (0...64).flatMap { ["--runtime-directory", "/run/m\($0)"] },
+            "there are 65 directories; a page shows 64 machines at most"
+        ),
+    ])
+    func whatCannotBeServedIsAnErrorOfUsage(words: [String], sentence: String) async throws {
+        let ended = try await BuiltProduct.web.run(words)
+        #expect(ended.status == .exited(64))
+        #expect(ended.errors.contains(sentence), "\(ended.errors)")
+    }
+
+    @Test
+    func aSocketIsForEverybodyAndRemovedByWhoMadeIt() async throws {
+        try await withTemporaryDirectory { directory in
+            try await self.withDaemon(in: directory) { daemon in
+                // Named by what the path leads to.
+                let web = try await WebProcess(in: directory, "\(daemon.directory)/../run/.")
+                #expect(try await web.get("/machines/run").status == "HTTP/1.1 200 OK")
+                var status = stat()
+                #expect(stat(web.path, &status) == 0 && status.st_mode & 0o777 == 0o666)
+                // Another's, put in its place.
+                #expect(rename(web.path, "\(web.path).old") == 0)
+                #expect(FileManager.default.createFile(atPath: web.path, contents: nil))
+                #expect(try await web.end() == 0)
+                #expect(FileManager.default.fileExists(atPath: web.path))
+            }
+        }
+    }
+
     @Test
     func aStreamGoesOnOverRestartsOfBothWithNothingLostOrDoubled() async throws {
         try await withTemporaryDirectory { directory in
