@@ -48,7 +48,8 @@ struct WebCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Where a daemon's sockets are; may be given several times.",
-            discussion: "Default: all of the system and of this user, whenever they come.",
+            discussion:
+                "Default: all of the system and of this user, whenever they come. 64 at most.",
             valueName: "dir"
         ),
         completion: .directory

@@ -17,6 +17,8 @@ struct StatectlWordTests {
         (["hold", "--before", "ready", "--mode", "delay", "--max", "2m"], "--max is at most 60s"),
         (["nosuch", "--help"], "there is no command \"nosuch\""),
         (["history", "-n", "1", "--limit=2"], "--limit is given twice"),
+        (["timeline", "--since", "2099-01-01"], "--since is still to come"),
+        (["timeline", "--since", "1min", "--until", "1h"], "--until is not after --since"),
         (["get", "--all"], "--all is about every machine"),
     ])
     func whatCannotBeMeantEndsWithTwo(words: [String], sentence: String) async throws {

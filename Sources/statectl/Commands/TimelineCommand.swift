@@ -46,8 +46,15 @@ struct TimelineCommand: AsyncParsableCommand {
             throw ValidationError("--svg and --json exclude each other; give one")
         }
         guard self.svg != "" else { throw ValidationError("--svg is empty; name the file") }
-        _ = try self.place("--since", self.since)
-        _ = try self.place("--until", self.until)
+        let since = try self.place("--since", self.since)
+        let until = try self.place("--until", self.until)
+        guard case .time(let start)? = since else { return }
+        guard start < .now else {
+            throw ValidationError("--since is still to come; write \(TypedPlace.example)")
+        }
+        if case .time(let end)? = until, end <= start {
+            throw ValidationError("--until is not after --since; there is no time between")
+        }
     }
 
     func run() async throws {
