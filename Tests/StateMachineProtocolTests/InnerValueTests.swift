@@ -85,7 +85,7 @@ struct InnerValueTests {
             ),
             (
                 #"{"drink":{"state":"tea","data":{},"cups":1},"notes":{}}"#,
-                #"value.drink of serving must be of type object, {"state":…,"data":{…}}"#
+                #"value.drink of serving was refused: a case has no key "cups"; known: state, data"#
             ),
             (
                 #"{"drink":{"tea":{}},"notes":{}}"#,

@@ -78,19 +78,28 @@ struct JSONValueDecoder: Decoder {
         guard self.isCase else { return KeyedDecodingContainer(Keyed<Key>(self, members)) }
         if let form = JSONCase(self.value) {
             guard let key = Key(stringValue: form.name) else {
-                throw DecodingError.dataCorrupted(
-                    DecodingError.Context(
-                        codingPath: self.codingPath,
-                        debugDescription: "there is no case \(form.name.quoted)"
-                    )
-                )
+                throw self.objection("there is no case \(form.name.quoted)")
             }
             return KeyedDecodingContainer(Case<Key>(decoder: self, key: key, data: form.data))
         }
         switch self.rule {
         case .recorded: return KeyedDecodingContainer(Keyed<Key>(self, members))
-        case .request: throw self.mismatch(JSONMember.self, JSONCase.expected)
+        case .request:
+            if self.value[JSONCase.Key.state.rawValue] != nil,
+                let odd = members.first(where: { JSONCase.Key(rawValue: $0.key) == nil })
+            {
+                throw self.objection(
+                    "a case has no key \(odd.key.quoted); known: state, data"
+                )
+            }
+            throw self.mismatch(JSONMember.self, JSONCase.expected)
         }
+    }
+
+    private func objection(_ sentence: String) -> DecodingError {
+        .dataCorrupted(
+            DecodingError.Context(codingPath: self.codingPath, debugDescription: sentence)
+        )
     }
 
     /// Of something in here, to be read by the same rule; `isPart` if it notes here what is read of it.
