@@ -171,26 +171,35 @@ public struct Pattern: Hashable, Sendable {
         )
     }
 
-    /// What stands between commas, but for those in JSON after `:=`.
+    /// What stands between commas, but for those in texts, arrays and objects of JSON after `:=`.
+    ///
+    /// By scalars, each of which is looked at once.
     private static func fields(_ text: String) -> [String] {
         var fields: [String] = []
-        var pieces = text.split(at: ",", maxSplits: RequestLimits.fields)[...]
-        while let first = pieces.popFirst() {
-            fields.append(first)
-            guard let mark = first.firstRange(of: ":=") else { continue }
-            var (field, used) = (first, 0)
-            while JSONValue(parsing: String(field[mark.upperBound...])) == nil,
-                used < pieces.count
-            {
-                field += "," + pieces[pieces.startIndex + used]
-                used += 1
+        var field = String.UnicodeScalarView()
+        var (hasKey, isJSON, isText, isEscaped, depth) = (false, false, false, false, 0)
+        for scalar in text.unicodeScalars {
+            if scalar == ",", depth == 0, !isText, fields.count < RequestLimits.fields {
+                fields.append(String(field))
+                field = String.UnicodeScalarView()
+                (hasKey, isJSON) = (false, false)
+                continue
             }
-            // If none of it is JSON, that is said of the first piece.
-            guard JSONValue(parsing: String(field[mark.upperBound...])) != nil else { continue }
-            fields[fields.count - 1] = field
-            pieces = pieces.dropFirst(used)
+            switch scalar {
+            case "=" where !hasKey:
+                hasKey = true
+                isJSON = field.last == ":"
+            case _ where !isJSON: break
+            case _ where isEscaped: isEscaped = false
+            case "\\" where isText: isEscaped = true
+            case "\"": isText.toggle()
+            case "[" where !isText, "{" where !isText: depth += 1
+            case "]" where !isText, "}" where !isText: depth = max(0, depth - 1)
+            default: break
+            }
+            field.append(scalar)
         }
-        return fields
+        return fields + [String(field)]
     }
 
     /// A pattern as it stands in a request: a string, or `{"state":"name","data":{…}}`.
