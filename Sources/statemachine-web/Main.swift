@@ -49,7 +49,7 @@ struct WebCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Where a daemon's sockets are; may be given several times.",
             discussion:
-                "Default: all of the system and of this user, whenever they come. 64 at most.",
+                "Default: all of the system and of this user, whenever they come. \(Machines.most) at most.",
             valueName: "dir"
         ),
         completion: .directory

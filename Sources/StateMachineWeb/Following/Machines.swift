@@ -57,7 +57,7 @@ package final class Machines: Sendable {
         for machine in self.all { machine.feed.finish() }
     }
 
-    /// Whether there are any that were not known before.
+    /// Takes in those that were not known before.
     private func look() {
         let candidates: [(String, RuntimeDirectory)] =
             switch self.choice {

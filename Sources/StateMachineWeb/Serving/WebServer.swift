@@ -5,11 +5,6 @@ package import Logging
 import NIOCore
 import NIOPosix
 
-private struct FileID: Equatable {
-    let device: dev_t
-    let inode: ino_t
-}
-
 /// Serves the page until the task is cancelled.
 package struct WebServer: Sendable {
     /// Connections that are served at a time; others wait in the system's queue.
@@ -125,18 +120,14 @@ package struct WebServer: Sendable {
         } catch let error as IOError {
             throw self.error(error)
         } catch is UnixDomainSocketPathWrongType {
-            throw WebError(
-                "cannot listen at \(self.place): something else has that name; give another --listen"
-            )
+            throw self.error("something else has that name; give another --listen")
         } catch SocketAddressError.unixDomainSocketPathTooLong {
-            throw WebError(
-                "cannot listen at \(self.place): a socket's path has 107 bytes at most; give another --listen"
-            )
+            throw self.error("a socket's path has 107 bytes at most; give another --listen")
         }
     }
 
     private func error(_ error: IOError) -> WebError {
-        guard case .address(let address) = self.socket else {
+        guard case .address = self.socket else {
             return WebError("the socket that was handed over cannot be used: \(error)")
         }
         let advice =
@@ -147,6 +138,11 @@ package struct WebServer: Sendable {
             case EADDRNOTAVAIL: "this machine has no such address; give one that it has"
             default: "error \(error.errnoCode); give another --listen"
             }
+        return self.error(advice)
+    }
+
+    private func error(_ advice: String) -> WebError {
+        guard case .address(let address) = self.socket else { return WebError(advice) }
         return WebError("cannot listen at \(address): \(advice)")
     }
 
@@ -160,13 +156,6 @@ package struct WebServer: Sendable {
         } catch {
             // Nobody; what is no socket is not removed by whoever binds.
             return true
-        }
-    }
-
-    private var place: String {
-        switch self.socket {
-        case .address(let address): "\(address)"
-        case .handed: "the socket that was handed over"
         }
     }
 
@@ -196,5 +185,11 @@ package struct WebServer: Sendable {
         case nil: return "?"
         }
     }
+}
+
+/// What tells a file from another that takes its name.
+private struct FileID: Equatable {
+    let device: dev_t
+    let inode: ino_t
 }
 #endif
