@@ -266,7 +266,7 @@ let package = Package(
         ),
         .testTarget(
             name: "StateMachineProtocolTests",
-            dependencies: ["StateMachineCore", "StateMachineProtocol"],
+            dependencies: ["StateMachineCore", "StateMachineProtocol", "TestSupport"],
             resources: [.copy("Fixtures")],
             swiftSettings: strict
         ),
@@ -283,13 +283,14 @@ let package = Package(
         ),
         .testTarget(
             name: "SystemdTests",
-            dependencies: ["CSystemd", "Systemd"],
+            dependencies: ["CSystemd", "Systemd", "TestSupport"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "ServiceLogTests",
             dependencies: [
                 "ServiceLog",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict
@@ -331,6 +332,7 @@ let package = Package(
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
+                "TestSupport",
                 "statectl",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Sockets that the service manager made, and hands over.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct ActivationTests {
     /// A notify socket, and a directory with an empty `run` in it.
     private func withManager(

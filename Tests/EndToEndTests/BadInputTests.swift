@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What bad input gets: an answer, and a connection that goes on.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct BadInputTests {
     /// A line, and what the refusal of it says.
     struct Case: Sendable, CustomTestStringConvertible {

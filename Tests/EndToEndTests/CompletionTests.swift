@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What the completion scripts ask statectl, which asks the daemon.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct CompletionTests {
     /// A command line, of which the last word is to be completed, and what is offered.
     struct Case: Sendable, CustomTestStringConvertible {

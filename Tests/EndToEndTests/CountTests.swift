@@ -17,7 +17,7 @@ struct CountTests {
         return #"{"op":"set","state":"authentication","data":{"phase":"\#(phase)"}}"#
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.bounded)
     func aChangeCostsEveryReaderOneWriteAndItsSetterOne() async throws {
         try await DaemonProcess.run { daemon in
             let readers = try (0..<Self.readers).map { _ in try daemon.connect(\.events) }
@@ -34,7 +34,7 @@ struct CountTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.bounded)
     func aBurstCostsEveryReaderAFewWrites() async throws {
         try await DaemonProcess.run { daemon in
             let readers = try (0..<Self.readers).map { _ in try daemon.connect(\.events) }
@@ -54,7 +54,7 @@ struct CountTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.bounded)
     func aBurstIsAnsweredInAFewWrites() async throws {
         try await DaemonProcess.run { daemon in
             let setter = try daemon.connect(\.control)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Deadlines of declared machines, with the clocks of the kernel, and daemons that are killed.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DeadlineTests {
     private static let lamp = """
         start: dark

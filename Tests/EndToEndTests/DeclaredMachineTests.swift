@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A daemon whose machine a file declares.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DeclaredMachineTests {
     private static let coffee = """
         machine: coffee

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// SIGHUP of a daemon whose machine a file declares, which is another file by then.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DeclaredReloadTests {
     private static let coffee = """
         machine: coffee

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Starts with a history whose states another file declared.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DeclaredRestartTests {
     private static let old = """
         machine: coffee

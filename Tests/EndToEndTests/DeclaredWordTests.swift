@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Words for fields of a declared machine, over the socket and with statectl.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DeclaredWordTests {
     private static let player = """
         start: idle

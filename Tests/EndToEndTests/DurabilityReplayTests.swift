@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Readers whose cursor is older than the ring, and what else the history is good for.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DurabilityReplayTests {
     @Test
     func cursorsOlderThanTheRingAreAnsweredFromTheDisk() async throws {

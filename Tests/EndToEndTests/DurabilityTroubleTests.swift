@@ -4,7 +4,7 @@ import Testing
 
 /// The disk does not take what is to be committed: nothing happens, everything else goes on, and so do
 /// sets when the disk is well again.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DurabilityTroubleTests {
     @Test
     func aFileThatMayNotGrowRefusesSetsUntilItMay() async throws {

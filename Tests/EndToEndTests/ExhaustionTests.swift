@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// More clients than there is room for.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.bounded, .serialized)
 struct ExhaustionTests {
     @Test
     func withoutDescriptorsConnectionsWaitUntilOthersEnd() async throws {

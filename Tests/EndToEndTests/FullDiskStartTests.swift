@@ -6,7 +6,7 @@ import Testing
 /// A daemon whose disk is full before it starts: it serves what was, and refuses sets until there is
 /// room.
 @Suite(
-    .timeLimit(.minutes(5)),
+    .bounded,
     .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() }
 )
 struct FullDiskStartTests {

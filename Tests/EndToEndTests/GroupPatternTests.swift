@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Patterns that name groups of a declared machine.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct GroupPatternTests {
     private static let worker = """
         start: ready

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The protocol's guarantees, each over real sockets; the numbers are the protocol's.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct GuaranteeTests {
     /// Guarantees 1 and 2: no jump without an announcement.
     @Test

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Votes of clients, each over real sockets.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct GuardTests {
     private static let patient = #""timeoutMs":60000"#
 

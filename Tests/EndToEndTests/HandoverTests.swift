@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Connections that outlive the process that served them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct HandoverTests {
     /// A daemon that can be ended and started again, and the manager that keeps what it leaves.
     struct Service: Sendable {

@@ -4,7 +4,7 @@ import Testing
 
 /// A history that does not take what it is given, or give what it took, which is the daemon's own
 /// trouble: `internal`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct HistoryFailureTests {
     @Test
     func aSetThatCannotBeWrittenIsRefusedAndTheConnectionGoesOn() async throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What is asked of the past beside a place to begin at: from the ring, and from the database.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct HistorySearchTests {
     private struct Case: Sendable {
         let keys: String

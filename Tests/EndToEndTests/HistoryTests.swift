@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What was, and who is there.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct HistoryTests {
     struct Case: Sendable {
         let keys: String

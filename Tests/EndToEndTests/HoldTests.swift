@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What keeps a state from being entered without being asked.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct HoldTests {
     @Test
     func aBlockingHoldDeniesWithItsReason() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// What stands behind the doors may be anybody, and says anything; at a press of the tab key a shell is told
 /// of it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct ImpostorTests {
     /// What an interactive bash would carry out, offered among words that are none.
     private static func words(_ file: String) -> [String] {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Entries with fields, at a journal's socket that the test owns.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct JournalTests {
     /// Puts the socket where the journal's is: in a mount namespace, which takes root.
     private func journalled(

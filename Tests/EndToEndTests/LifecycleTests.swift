@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// How the daemon starts and ends.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct LifecycleTests {
     @Test
     func readyMeansThatBothDoorsAnswer() async throws {

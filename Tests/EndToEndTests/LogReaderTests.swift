@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Whoever reads the log, or does not, has no say in what the daemon does.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct LogReaderTests {
     /// Starts the daemon with its stderr as a shell's words say.
     private static func start(

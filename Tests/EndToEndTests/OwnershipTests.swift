@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What other users can do to the daemon's directories, before it starts and while it runs.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct OwnershipTests {
     @Test func whoLocksTheDirectoryDoesNotKeepItFromStarting() async throws {
         try await withTemporaryDirectory { directory in

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Several patterns, and patterns that take states away, wherever patterns are taken.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct PatternListTests {
     private func run(
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Requests that wait for sets on their way to the disk.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct PipelineTests {
     /// So small a ring is half full, and everybody is written to, in the middle of a turn.
     @Test

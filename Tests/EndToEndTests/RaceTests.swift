@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Writers that get in each other's way.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct RaceTests {
     /// Guarantee 3: each seq is won by one of those who wanted it.
     @Test

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// SIGHUP.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct ReloadTests {
     @Test
     func aHangUpReloadsAndDisturbsNobody() async throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What names states and fields by names that a newer file has given up.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct RenamedStateTests {
     private static let stove = """
         start: off

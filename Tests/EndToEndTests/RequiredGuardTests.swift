@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Guards that are required: while they are not connected, what they guard is denied.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct RequiredGuardTests {
     private static let on = "ready:value=true"
     private static let required = #""timeoutMs":60000,"required":"display""#

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the daemon does when there is nothing to do.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct RestTests {
     /// The kernel shows what a timer has left to run; 0 is one that is not set.
     @Test

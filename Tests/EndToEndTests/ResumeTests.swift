@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Where a reader goes on that was here before.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct ResumeTests {
     @Test
     func everyCursorGetsItsChangesOrTheReasonWhyNot() async throws {

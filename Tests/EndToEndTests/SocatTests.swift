@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What people type.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct SocatTests {
     @Test
     func getIsAnsweredAndEndsByItself() async throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A daemon that does not start: the service manager is told why, so that `systemctl status` shows it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StartFailureTests {
     /// Starts the daemon, which is to end; returns what it said to the manager, to stderr, and how.
     private func failure(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a start says in the log: the changes that it makes, and where it goes on.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StartLogTests {
     private static let old = """
         machine: coffee

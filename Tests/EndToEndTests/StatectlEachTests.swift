@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl watch --each: a command for each change, at least once, in order; and programs that are not there.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlEachTests {
     /// What the arguments are for a command that says the change's number, and waits to be let go on.
     private func arguments(_ cursor: String, _ fifo: FIFO) -> [String] {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl watch and wait beyond one state and one daemon's life: patterns, the daemon's going and coming.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlFollowTests {
     @Test
     func aWatchOfAPatternShowsNothingElseFromItsStart() async throws {

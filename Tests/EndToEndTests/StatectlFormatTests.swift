@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What statectl shows where its user says so, and on terminals of any width.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlFormatTests {
     @Test
     func anAnswerIsShownAsAskedFor() async throws {

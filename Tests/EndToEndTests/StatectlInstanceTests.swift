@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl with several machines, and in a command that it runs itself.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlInstanceTests {
     /// Runs two daemons, which are this user's instances `left` and `right` in that environment.
     private func run(

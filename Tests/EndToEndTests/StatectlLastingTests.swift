@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl's waits for what lasts, and for what is not: wait --for, is --for, hold --when-not.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlLastingTests {
     @Test
     func aWaitEndsWhenTheStateHasLasted() async throws {

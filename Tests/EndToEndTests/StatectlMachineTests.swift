@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What statectl makes of whole machines: the daemon's own, all there are, and those of the past.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlMachineTests {
     private static func machine(_ name: String) -> String {
         URL(filePath: #filePath).appending(path: "../../../contrib/machines/\(name).yaml")
@@ -22,7 +22,7 @@ struct StatectlMachineTests {
     func theLiveMachineIsDrawnAsItsFileIs(format: String) async throws {
         let file = Self.machine("lamp")
         try await DaemonProcess.run("--machine", file) { daemon in
-            _ = try await daemon.ask(\.control, "send move")
+            _ = try await daemon.ask(\.control, "send press")
             let live = try await daemon.statectl("graph", "--format", format)
             #expect(live.status == .exited(0), "\(live.errors)")
             let drawn = try await daemon.statectl("graph", file, "--format", format)
@@ -34,9 +34,9 @@ struct StatectlMachineTests {
                 odd
                     == (format == "dot"
                         ? [
-                            ##"s1 [label="dim", penwidth=3, style="rounded,filled", fillcolor="#FFE9A8"];"##
+                            ##"s2 [label="bright", penwidth=3, style="rounded,filled", fillcolor="#FFE9A8"];"##
                         ]
-                        : ["classDef present stroke-width:4px,fill:#FFE9A8", "class s1 present"])
+                        : ["classDef present stroke-width:4px,fill:#FFE9A8", "class s2 present"])
             )
         }
     }

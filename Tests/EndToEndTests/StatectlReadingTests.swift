@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl's commands that read: history, stats, wait.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlReadingTests {
     @Test
     func historyShowsTheNewestFirstAndSaysWhereItGoesOn() async throws {

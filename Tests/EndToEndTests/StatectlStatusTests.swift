@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl status: what there is to know of a machine at a moment; and what it is made of.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlStatusTests {
     /// What this process is called.
     private static var ownCommand: String {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl's commands that have a say: hold, guard, release.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlVotingTests {
     @Test
     func aHoldLastsAsLongAsItsCommandAndEndsWithItsStatus() async throws {

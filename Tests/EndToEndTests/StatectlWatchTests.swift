@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// statectl watch: where it begins, what it leaves out, when it ends, and what it runs.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlWatchTests {
     @Test
     func aWatchGoesOnAfterACursorAndLatestLeavesOutWhatIsOld() async throws {

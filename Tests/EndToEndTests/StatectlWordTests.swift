@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What the tool says of words that it cannot take, and how it shows times.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatectlWordTests {
     @Test(arguments: [
         (["wiat", "ready"], "did you mean wait?"),

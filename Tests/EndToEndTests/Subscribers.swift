@@ -32,7 +32,7 @@ struct Subscribers: Sendable {
                 var polls = self.sockets.map {
                     pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
                 }
-                guard poll(&polls, nfds_t(polls.count), 30_000) > 0 else {
+                guard poll(&polls, nfds_t(polls.count), longestWait) > 0 else {
                     throw TestFailure("nothing more came after \(stream.count) bytes")
                 }
                 for index in polls.indices where polls[index].revents != 0 {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// statectl timeline, against a past that is always the same.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct TimelineTests {
     private static let whole = ["--since", "2026-03-01 11:50", "--until", "2026-03-01 15:00"]
 

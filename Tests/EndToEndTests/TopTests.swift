@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// statectl top on a terminal, which script(1) makes, and where there is none.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.bounded)
 struct TopTests {
     /// Runs `top` on a terminal of 80 by 24, has `body` see what it writes, with a way to type, and returns how it ended.
     private func onTerminal(

@@ -4,7 +4,7 @@ import Testing
 
 /// Whoever sets faster than the disk writes, or than others vote, is not read any more until that has
 /// caught up, and nothing is lost.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct UndecidedSetsTests {
     /// The protocol's `setsPerConnection` and `undecidedSets`.
     private static let limits = (own: 256, all: 2048)

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Waits for a state.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct WaitTests {
     @Test
     func aWaitEvaluatesEveryChangeSinceThenTheCurrentState() async throws {

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What a watch may ask for beside every line at once.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct WatchTests {
     @Test
     func latestCountsWhatItSkipped() async throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// WATCHDOG=1, for a manager that wants to hear it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct WatchdogTests {
     @Test
     func theManagerHearsThatItIsAliveUnlessItIsStopped() async throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Who asked for a change: the command and the unit, beside the user and the process.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct WhoTests {
     /// What this process is called.
     private static var comm: String {

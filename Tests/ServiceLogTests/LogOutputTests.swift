@@ -1,11 +1,12 @@
 import Glibc
 import Logging
+import TestSupport
 import Testing
 
 @testable import ServiceLog
 
 /// The log as its readers see it, and who does not read it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct LogOutputTests {
     @Test func nobodyWaitsForAReaderAndWhatIsLeftOutIsSaid() {
         var ends: [CInt] = [-1, -1]

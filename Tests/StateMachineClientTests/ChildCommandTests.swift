@@ -1,8 +1,9 @@
+import TestSupport
 import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(5))) struct ChildCommandTests {
+@Suite(.bounded) struct ChildCommandTests {
     private func shell(_ script: String, _ arguments: String...) throws -> ChildCommand {
         try #require(ChildCommand(["sh", "-c", script] + arguments))
     }

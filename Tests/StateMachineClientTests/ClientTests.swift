@@ -1,7 +1,8 @@
 import StateMachineClient
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ClientTests {
+@Suite(.bounded) struct ClientTests {
     private static let yes = #"{"type":"reply","ok":true,"seq":4,"cursor":"e:4"}"#
     private static let state = #"{"type":"state","seq":4,"state":"a","cursor":"e:4"}"# + "\n"
     private static let down = #"{"type":"reply","ok":false,"error":"shutting-down"}"#

@@ -1,11 +1,12 @@
 import ArgumentParser
 import StateMachineClient
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(5))) struct CommandQueueTests {
+@Suite(.bounded) struct CommandQueueTests {
     private static let resync =
         #"{"type":"state","seq":7,"state":"a","data":{},"cursor":"e:7","resync":"lagged"}"#
     private static let change =

@@ -1,9 +1,10 @@
 import NIOPosix
+import TestSupport
 import Testing
 
 @testable import StateMachineClient
 
-@Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
+@Suite(.bounded) struct ConnectionTests {
     private static let state = #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"#
 
     private func texts(_ connection: Connection) async throws -> [String] {

@@ -1,9 +1,10 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(5))) struct CursorFileTests {
+@Suite(.bounded) struct CursorFileTests {
     @Test func aMissingFileIsABeginning() async throws {
         try await Scratch.with { scratch in
             let cursor = try CursorFile(path: "\(scratch.path)/cursor").read()

@@ -1,9 +1,10 @@
 import StateMachineClient
+import TestSupport
 import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(5))) struct GuardTests {
+@Suite(.bounded) struct GuardTests {
     private static let request = #"{"op":"guard","before":["b"]}"#
     private static let registered = Step.send(#"{"type":"reply","ok":true,"guard":3}"# + "\n")
     private static let no = #"{"type":"reply","ok":false,"error":"limit","message":"full"}"#

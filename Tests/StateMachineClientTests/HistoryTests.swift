@@ -1,7 +1,8 @@
 import StateMachineClient
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct HistoryTests {
+@Suite(.bounded) struct HistoryTests {
     private static let change =
         #"{"type":"change","seq":2,"state":"b","data":{},"cursor":"e:2","replay":true}"#
     private static let reply = #"{"type":"reply","ok":true,"count":1,"more":true}"#

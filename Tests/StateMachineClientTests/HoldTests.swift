@@ -1,9 +1,10 @@
 import StateMachineClient
+import TestSupport
 import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(5))) struct HoldTests {
+@Suite(.bounded) struct HoldTests {
     private static let request = #"{"op":"hold","before":["a"],"why":"w"}"#
     private static let no = #"{"type":"reply","ok":false,"error":"limit","message":"full"}"#
 

@@ -1,10 +1,11 @@
 import ArgumentParser
 import StateMachineClient
+import TestSupport
 import Testing
 
 @testable import statectl
 
-@Suite(.timeLimit(.minutes(5))) struct WatchRunTests {
+@Suite(.bounded) struct WatchRunTests {
     private static let state =
         #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"# + "\n"
     private static let change =

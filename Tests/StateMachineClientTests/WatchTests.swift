@@ -1,7 +1,8 @@
 import StateMachineClient
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct WatchTests {
+@Suite(.bounded) struct WatchTests {
     private static let state =
         #"{"type":"state","seq":1,"state":"a","data":{},"cursor":"e:1"}"# + "\n"
     private static let change =

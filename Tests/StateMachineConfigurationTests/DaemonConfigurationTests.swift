@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The built daemon with a configuration file.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct DaemonConfigurationTests {
     @Test func theDaemonRunsWithWhatTheFileSays() async throws {
         try await withTemporaryDirectory { directory in

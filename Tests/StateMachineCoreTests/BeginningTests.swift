@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a delegate that asks for the current state first is told, and that nothing lies between.
-@Suite(.timeLimit(.minutes(5))) struct BeginningTests {
+@Suite(.bounded) struct BeginningTests {
     @Test func aDelegateThatAsksForTheCurrentStateHasBeenToldOfItWhenItIsAdded() {
         let machine = StateMachine<AppState>()
         machine.state = .authentication(.active)

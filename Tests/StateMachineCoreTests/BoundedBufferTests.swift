@@ -6,7 +6,7 @@ import Testing
 
 /// What does not move up when the oldest goes: each test is over in a moment, and not within its time limit
 /// where every element moves every time.
-@Suite(.timeLimit(.minutes(5))) struct BoundedBufferTests {
+@Suite(.bounded) struct BoundedBufferTests {
     /// So many places that to move them all for each of so many values would take minutes.
     private static let capacity = 50_000
     private static let count = 250_000

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What the compiler keeps: each program compiles as it stands, and does not with one line changed.
-@Suite(.timeLimit(.minutes(5))) struct CompileTimeTests {
+@Suite(.bounded) struct CompileTimeTests {
     private static let broadcaster = """
         import StateMachineCore
         protocol Watching: AnyObject, Sendable { func appeared(_ enemy: String) }

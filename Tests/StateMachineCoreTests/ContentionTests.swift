@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Several setters of a machine with an `.immediate` delegate that is slower than they are.
-@Suite(.timeLimit(.minutes(5))) struct ContentionTests {
+@Suite(.bounded) struct ContentionTests {
     /// Assignments of each of those who keep setting: enough for a backlog that shows.
     private static let sets = 30_000
 

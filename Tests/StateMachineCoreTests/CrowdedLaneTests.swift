@@ -6,7 +6,7 @@ import Testing
 @testable import StateMachineCore
 
 /// What many registrations, and what a lane that is late, may cost: counted.
-@Suite(.timeLimit(.minutes(5))) struct CrowdedLaneTests {
+@Suite(.bounded) struct CrowdedLaneTests {
     @Test func eachRegistrationAndEachCancellingAsksItsContextAFewTimes() {
         let machine = StateMachine<AppState>()
         let asked = Counter()

@@ -13,7 +13,7 @@ extension EventReceptionist: Paging where Event == String {
     fileprivate func page(_ name: String) { self.receive(name) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct EventReceptionistTests {
+@Suite(.bounded) struct EventReceptionistTests {
     private let clock = ManualClock()
 
     @Test func aReceptionistIsFedByHandFromAnySource() async {

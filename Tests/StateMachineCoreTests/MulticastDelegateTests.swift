@@ -46,7 +46,7 @@ private final class Filter: Filtering {
     func outgoing(_ text: String) -> String? { self.change(text) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct MulticastDelegateTests {
+@Suite(.bounded) struct MulticastDelegateTests {
     private let clock = ManualClock()
     private let unheard = Recorder<String>()
     private let delegates: MulticastDelegate<AnyObject>

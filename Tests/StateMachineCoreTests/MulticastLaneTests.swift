@@ -66,7 +66,7 @@ private final class Parting: Hearing {
 private let deadline: UInt32 = 30
 
 /// What a multicast delegate does with the contexts of its delegates, and what it does not do meanwhile.
-@Suite(.timeLimit(.minutes(5))) struct MulticastLaneTests {
+@Suite(.bounded) struct MulticastLaneTests {
     @Test func aContextMayUseTheDelegatesWhenItsIdentityIsAsked() async {
         await #expect(processExitsWith: .success) {
             alarm(deadline)

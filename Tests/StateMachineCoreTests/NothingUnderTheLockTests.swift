@@ -8,7 +8,7 @@ import Testing
 ///
 /// A client's code that takes the lock again never returns, so each runs in a process of its own, which
 /// gives up after a while.
-@Suite(.timeLimit(.minutes(5))) struct NothingUnderTheLockTests {
+@Suite(.bounded) struct NothingUnderTheLockTests {
     @Test func whatASweptMemberHeldMayReadTheStateAsItGoes() async {
         await #expect(processExitsWith: .success) {
             withinAMinute {

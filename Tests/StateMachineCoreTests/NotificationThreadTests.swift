@@ -5,7 +5,7 @@ import Testing
 
 @testable import StateMachineCore
 
-@Suite(.timeLimit(.minutes(5))) struct NotificationThreadTests {
+@Suite(.bounded) struct NotificationThreadTests {
     @Test func everythingRunsOnTheThreadInTheOrderSent() async {
         let thread = NotificationThread(name: "fifo")
         let order = Recorder<Int>()

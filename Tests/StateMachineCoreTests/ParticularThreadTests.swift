@@ -30,7 +30,7 @@ private final class CountedContext: ExecutionContext {
 }
 
 /// What is promised about delivery to particular threads, and on other contexts by the way.
-@Suite(.timeLimit(.minutes(5))) struct ParticularThreadTests {
+@Suite(.bounded) struct ParticularThreadTests {
     /// The kernel's counter holds no more than this; a sender that waited for room would wait for ever.
     @Test func aFullCounterHoldsNoSenderUp() async {
         let heard = Recorder<Int>()

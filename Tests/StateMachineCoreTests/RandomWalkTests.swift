@@ -110,7 +110,7 @@ private final class Walk: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(3))) struct RandomWalkTests {
+@Suite(.bounded) struct RandomWalkTests {
     @Test(arguments: [(2, 11), (3, 12), (4, 13), (8, 14)] as [(Int, UInt64)])
     func everybodyHearsEverySeqOnceInOneOrderUntilCancelled(
         setters: Int,

@@ -18,7 +18,7 @@ private struct Backlog {
     var context: any ExecutionContext { .queue(self.queue) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct ReceptionistTests {
+@Suite(.bounded) struct ReceptionistTests {
     private let machine = StateMachine<AppState>()
     private let clock = ManualClock()
     private let batches = Batches()

@@ -3,7 +3,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ReentrancyTests {
+@Suite(.bounded) struct ReentrancyTests {
     @Test(arguments: Place.allCases)
     func aTransitionMadeInACallbackCommitsAtOnceAndIsToldAfter(on place: Place) async {
         let machine = StateMachine<AppState>()

@@ -7,7 +7,7 @@ import Testing
 ///
 /// A lane that has retired is counted by nobody and must hold nobody up: neither a flush nor the
 /// report of what nobody heard. One that comes back is another lane on the same context.
-@Suite(.timeLimit(.minutes(3))) struct RetiringLaneTests {
+@Suite(.bounded) struct RetiringLaneTests {
     private static let steps = 150
 
     @Test(arguments: [(2, 41), (4, 42), (8, 43)] as [(Int, UInt64)])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// States as a sequence, and waiting for one.
-@Suite(.timeLimit(.minutes(5))) struct StatesTests {
+@Suite(.bounded) struct StatesTests {
     @Test func thePresentStateComesFirstAndThenEachThatIsEntered() async {
         let machine = StateMachine<AppState>()
         var iterator = machine.states.makeAsyncIterator()

@@ -24,7 +24,7 @@ private final class SlowLog: WriteAheadLog {
 /// The ways in that suspend, and what becomes of them when their task is cancelled.
 ///
 /// `Task.immediate` has reached the place where it waits when it returns.
-@Suite(.timeLimit(.minutes(5))) struct SuspendingTests {
+@Suite(.bounded) struct SuspendingTests {
     private let asks = Recorder<Ask<AppState>>()
 
     private func guarded(

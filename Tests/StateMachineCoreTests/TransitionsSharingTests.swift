@@ -19,7 +19,7 @@ private actor Screen {
 }
 
 /// Many iterators, several tasks at one, and the machine's end.
-@Suite(.timeLimit(.minutes(5))) struct TransitionsSharingTests {
+@Suite(.bounded) struct TransitionsSharingTests {
     @Test func iteratingEndsWhenTheMachineGoesAfterWhatHappened() async {
         var machine: StateMachine? = StateMachine<AppState>()
         guard let transitions = machine?.transitions(starting: .next) else { return }

@@ -2,7 +2,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct TransitionsTests {
+@Suite(.bounded) struct TransitionsTests {
     @Test func theCurrentStateComesFirstAndNothingIsMissedAfterIt() async {
         let machine = StateMachine<AppState>()
         machine.churn(2)

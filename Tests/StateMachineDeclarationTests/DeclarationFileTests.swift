@@ -1,6 +1,7 @@
 import Foundation
 import StateMachineCore
 import StateMachineDeclaration
+import TestSupport
 import Testing
 
 @Suite struct DeclarationFileTests {
@@ -28,7 +29,7 @@ import Testing
         #expect(error?.sentence == "cannot read /nowhere/machine.yaml: No such file or directory")
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.bounded)
     func whatIsNoFileIsToldAsWhatItIs() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "declaration-\(UUID().uuidString)").path

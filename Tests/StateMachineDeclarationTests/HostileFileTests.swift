@@ -32,7 +32,7 @@ import Testing
         ("documents", Self.repeated("---\n")),
     ]
 
-    @Test(.timeLimit(.minutes(5)), arguments: Self.files.map(\.name))
+    @Test(.bounded, arguments: Self.files.map(\.name))
     func noFileTakesLong(name: String) throws {
         let text = try #require(Self.files.first { $0.name == name }).text
         let before = Self.processorTime()

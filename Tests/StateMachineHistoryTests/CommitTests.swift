@@ -3,7 +3,7 @@ import StateMachineHistory
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct CommitTests {
     @Test
     func whatCannotBeWrittenDoesNotHappenUntilItCan() async throws {

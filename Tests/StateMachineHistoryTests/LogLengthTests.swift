@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A program that reads the database for long, and has the write-ahead log grow.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct LogLengthTests {
     private static func size(of path: String) throws -> Int {
         let attributes = try FileManager.default.attributesOfItem(atPath: path)

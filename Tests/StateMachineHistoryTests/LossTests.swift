@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A history that is not there any more, or not whole: it begins anew, and says so.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct LossTests {
     @Test(arguments: [["", "-wal", "-shm"], ["-wal", "-shm"]])
     func aDatabaseThatIsGoneIsMissed(_ removed: [String]) async throws {

@@ -6,7 +6,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct OpeningTests {
     private func error(_ directory: String) throws -> String {
         try #require(#expect(throws: HistoryError.self) { try History(directory: directory) })

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Rows that need not be kept, when all is not well or nobody commits.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct PruningTests {
     @Test
     func failingToRemoveIsToldOnceAndSoIsItsEnd() async throws {

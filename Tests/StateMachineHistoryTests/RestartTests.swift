@@ -6,7 +6,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct RestartTests {
     @Test
     func aMachineGoesOnWhereItStopped() async throws {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// An older copy of the database, put back: what clients have seen after it has other numbers.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct RestoredTests {
     @Test
     func aCopyThatEndsBeforeACleanStopBeginsAnEpoch() async throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What queries find, whether SQLite looks or a history that can be read and no more.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct SearchTests {
     /// Runs `body` with a history of 3,000 changes, which is several pieces, of three causes and two users.
     private func run(

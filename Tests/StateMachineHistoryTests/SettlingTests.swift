@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What a clean stop leaves.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct SettlingTests {
     @Test
     func theFileOfTheDatabaseAloneIsWhole() async throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What a history keeps of stays, and how it comes by it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StayHistoryTests {
     private static let lamp = """
         start: dark

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A database that is there and cannot be used: the error names it and says what to do.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct UnusableTests {
     @Test(arguments: [
         "CREATE TABLE change (id INTEGER PRIMARY KEY, what TEXT); INSERT INTO change VALUES (1, 'a')",

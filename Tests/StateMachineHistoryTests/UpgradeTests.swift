@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A program with other states goes on with the history of the one before it, if it says how.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct UpgradeTests {
     private enum First: EnumState {
         case booting

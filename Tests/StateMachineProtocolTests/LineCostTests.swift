@@ -1,13 +1,14 @@
 import Foundation
 import StateMachineCore
 import StateMachineProtocol
+import TestSupport
 import Testing
 
 /// While one line is judged nobody else is served, whoever sent it.
 ///
 /// Measured is the processor time of the thread, and always beside that of something else: how busy the
 /// machine is does not matter.
-@Suite("What a line costs", .serialized, .timeLimit(.minutes(5)))
+@Suite("What a line costs", .serialized, .bounded)
 struct LineCostTests {
     /// Bytes in the longest lines: a quarter of what a line may have, in the check.
     private static let length =

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Commands as children, with the built daemon and the built runner.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct ChildRunTests {
     /// A run that ends as the event says.
     private static let ends = """

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Runners and daemons that are killed at random moments, with the commands themselves as witnesses.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.bounded)
 struct KilledRunnerTests {
     /// Each command says that it begins and, unless it is told to end before, that it has ended.
     private static let text = """

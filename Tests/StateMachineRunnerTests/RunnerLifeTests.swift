@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What becomes of commands when the daemon, the runner or the file do not stay what they are.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct RunnerLifeTests {
     /// A run that says when it begins and whether it was told to end, and waits for `go` before it ends well.
     private static let working = """

@@ -106,8 +106,8 @@ final class RunningMachine: Sendable {
     func logged(_ text: String) async throws -> String {
         let path = self.log
         return try await blocking {
-            // What is written to a file wakes nobody; so long, a minute in all, is no time of the test's.
-            for _ in 0..<3000 {
+            // What is written to a file wakes nobody.
+            for _ in 0..<longestWait / 20 {
                 let said = try String(contentsOfFile: path, encoding: .utf8)
                 if said.contains(text) { return said }
                 usleep(20_000)

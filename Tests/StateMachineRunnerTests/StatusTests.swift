@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `statectl status` and `stats --prometheus` of a machine with commands.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StatusTests {
     private static let text = """
         machine: shown
@@ -44,7 +44,7 @@ struct StatusTests {
         having key: String,
         _ isThere: Bool = true
     ) async throws -> JSONLine {
-        for _ in 0..<600 {
+        for _ in 0..<longestWait / 50 {
             let status = try await Self.status(machine)
             if status.item("runner")?.has(key) == isThere { return status }
             _ = try await blocking { usleep(50_000) }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// A daemon for an enum of one's own, inside one's own process.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct EmbeddedDaemonTests {
     /// Runs a daemon around `body`, which is given the path of the control door.
     private func withDaemon(

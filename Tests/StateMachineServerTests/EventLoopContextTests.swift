@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A loop of the program's own as the place where its delegates run.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct EventLoopContextTests {
     private func withLoop(_ body: (any EventLoop) async throws -> Void) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

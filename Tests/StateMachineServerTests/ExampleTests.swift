@@ -5,7 +5,7 @@ import Testing
 
 /// What a server sends is what the specification shows: byte for byte where nothing depends on the
 /// moment, else but for numbers, times and cursors.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct ExampleTests {
     @Test
     func aDescriptionAndHelpAreTheExamplesByteForByte() async throws {

@@ -8,7 +8,7 @@ import Testing
 @testable import StateMachineServer
 
 /// What reaches the loop, in which of its turns.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct LoopInboxTests {
     private static func onALoop(
         _ body: @escaping @Sendable (LoopInbox, Recorder<String>) -> Void

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What declared machines do by themselves beside meeting deadlines, under clocks of the test's.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct OwnMoveTests {
     private static let kiosk = """
         start: menu

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StateMachineServer
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct PastTests {
     /// The loop may end then: what arrives there later is an error of the program's.
     @Test

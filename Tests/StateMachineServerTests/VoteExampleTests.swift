@@ -5,7 +5,7 @@ import Testing
 
 /// Holds, guards and watches at a pace send what the specification shows, but for numbers, times and
 /// cursors.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct VoteExampleTests {
     private static let set =
         #"{"op":"set","id":5,"state":"authentication","data":{"phase":"idle"},"cause":"logout"}"#

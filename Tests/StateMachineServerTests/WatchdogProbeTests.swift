@@ -10,7 +10,7 @@ import Testing
 @testable import StateMachineServer
 
 /// Who is pinged, and when not.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct WatchdogProbeTests {
     /// Pings that have been sent, and somebody who waits for more.
     private final class Pings: Sendable {

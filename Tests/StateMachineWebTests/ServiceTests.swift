@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The built service before a real daemon, asked by HTTP.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.bounded)
 struct ServiceTests {
     private static let machine = """
         machine: text

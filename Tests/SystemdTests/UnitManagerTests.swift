@@ -1,9 +1,10 @@
 import Glibc
 import Systemd
+import TestSupport
 import Testing
 
 /// A service manager asked at its socket.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct UnitManagerTests {
     private let fake: FakeManager
     private let manager: UnitManager

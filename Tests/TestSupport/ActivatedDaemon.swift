@@ -47,6 +47,7 @@ package final class ActivatedDaemon: @unchecked Sendable {
         for (index, copy) in copies.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, copy, 3 + CInt(index))
         }
+        try actions.close(from: 3 + CInt(copies.count))
 
         var variables = environment
         variables["NOTIFY_SOCKET"] = notify.path

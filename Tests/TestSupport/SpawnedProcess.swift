@@ -19,6 +19,7 @@ package final class SpawnedProcess: Sendable {
         let flags = O_WRONLY | O_CREAT | O_APPEND
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, flags, 0o600)
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        try actions.close(from: STDERR_FILENO + 1)
         let names: [String] = ["PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"]
         let inherited = names.compactMap { name in
             getenv(name).map { "\(name)=\(String(cString: $0))" }

@@ -17,13 +17,10 @@ enum UnixSocket {
     }
 
     /// Waits until there is something to read, or to write.
-    ///
-    /// Two minutes: no machine is that slow, other work beside it included, and a test that hangs should say
-    /// where before its suite's five are over.
     static func wait(for events: CInt, on descriptor: CInt, _ what: String) throws {
         var poll = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-        guard Glibc.poll(&poll, 1, 120_000) > 0 else {
-            throw TestFailure("nothing happened for 120 s while waiting for \(what)")
+        guard Glibc.poll(&poll, 1, longestWait) > 0 else {
+            throw TestFailure("nothing happened while waiting for \(what)")
         }
     }
 }

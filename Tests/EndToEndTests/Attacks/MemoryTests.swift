@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// What it costs the daemon's memory when clients send long requests, or do not read.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.bounded, .serialized)
 struct MemoryTests {
     private static let clients = AttackSize.count(8, full: 64)
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Many requests of those who only read, beside somebody who sets.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct ReaderFloodTests {
     private static let flooders = AttackSize.count(16, full: 64)
     private static let requests = 1000

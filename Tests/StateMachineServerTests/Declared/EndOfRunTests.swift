@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// How a declared machine is told that the command of a stay has ended.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct EndOfRunTests {
     private static let update = """
         machine: update

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Stays and deadlines of declared machines, under clocks that go on when the test says so.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.bounded)
 struct StayTests {
     private static let oven = """
         machine: oven
