@@ -1,56 +1,19 @@
 package import StateMachineCore
 
 /// Writes server lines, key by key; the order is the caller's, which is ``ServerLine``.
-///
-/// Into memory of its own, which is kept from line to line: an append to an array asks each time whether
-/// somebody else has it, and where it ends, which for pieces as short as these costs more than they do.
 package struct LineWriter: ~Copyable {
-    private var memory: UnsafeMutableRawBufferPointer
-    private var end = 0
-    /// The two seconds that were written last, and how: a line has the time of its change and perhaps that at
-    /// which something is due.
-    private var seconds: (newer: Second, older: Second) = (Second(), Second())
-
+    private var output = LineBytes()
+    private var seconds = RecentSeconds()
     /// The line's seq, and where it stands: most lines have it in three places.
-    private var seq: (number: UInt64, start: Int, end: Int)?
+    private var seq: (number: UInt64, place: Range<Int>)?
 
-    private struct Second {
-        var number = Int64.min
-        /// Up to the point.
-        var text: [UInt8] = []
-
-        init() {}
-
-        init(of number: Int64) {
-            var text: [UInt8] = []
-            text.append(time: WallTime(microseconds: number * 1_000_000))
-            self.number = number
-            self.text = Array(text.prefix(20))
-        }
-
-        func write(to place: UnsafeMutableRawPointer) {
-            self.text.withUnsafeBytes { text in
-                UnsafeMutableRawBufferPointer(start: place, count: 20).copyMemory(from: text)
-            }
-        }
-    }
-
-    /// Bytes that it begins with; most lines have fewer.
-    private static var capacity: Int { 512 }
-
-    package init() {
-        self.memory = .allocate(byteCount: Self.capacity, alignment: 1)
-    }
-
-    deinit {
-        self.memory.deallocate()
-    }
+    package init() {}
 
     /// What there is of the line that was begun last.
     package borrowing func withBytes<Result>(
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
-        try body(UnsafeRawBufferPointer(rebasing: self.memory[..<self.end]))
+        try self.output.withBytes(body)
     }
 
     /// The same, to be kept.
@@ -70,7 +33,7 @@ package struct LineWriter: ~Copyable {
 
     /// Forgets what was written.
     mutating func clear() {
-        self.end = 0
+        self.output.clear()
         self.seq = nil
     }
 
@@ -139,13 +102,13 @@ package struct LineWriter: ~Copyable {
     ) {
         self.key(key)
         self.text("[")
-        let first = self.end
+        let first = self.output.count
         for element in elements {
-            if self.end > first { self.text(",") }
-            let start = self.end
+            if self.output.count > first { self.text(",") }
+            let start = self.output.count
             members(&self, element)
             // The first member's comma.
-            self.memory[start] = UInt8(ascii: "{")
+            self.output.replace(at: start, by: UInt8(ascii: "{"))
             self.text("}")
         }
         self.text("]")
@@ -201,52 +164,26 @@ package struct LineWriter: ~Copyable {
     /// Copied if it stands in the line already.
     private mutating func place(_ seq: UInt64) {
         if let known = self.seq, known.number == seq {
-            let count = known.end - known.start
-            let place = self.room(for: count)
-            // Not by a call for so few bytes.
-            for index in 0..<count {
-                let byte = self.memory[known.start &+ index]
-                place.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
-            }
+            self.output.repeat(known.place)
         } else {
-            let start = self.end
+            let start = self.output.count
             self.decimal(seq)
-            self.seq = (seq, start, self.end)
+            self.seq = (seq, start..<self.output.count)
         }
     }
 
     // MARK: - Values
 
-    /// Where so many bytes go, which the caller writes.
-    @inline(__always)
-    private mutating func room(for count: Int) -> UnsafeMutableRawPointer {
-        if self.memory.count - self.end < count { self.grow(by: count) }
-        defer { self.end += count }
-        // Never nil: it has been allocated, and not with nothing.
-        return self.memory.baseAddress.unsafelyUnwrapped + self.end
-    }
-
-    @inline(never)
-    private mutating func grow(by count: Int) {
-        let larger = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: max(self.end + count, self.memory.count * 2),
-            alignment: 1
-        )
-        self.withBytes { larger.copyMemory(from: $0) }
-        self.memory.deallocate()
-        self.memory = larger
-    }
-
     /// Bytes that need no escaping.
     @inline(__always)
     mutating func text(_ text: StaticString) {
         let count = text.utf8CodeUnitCount
-        self.room(for: count).copyMemory(from: text.utf8Start, byteCount: count)
+        self.output.room(for: count).copyMemory(from: text.utf8Start, byteCount: count)
     }
 
     mutating func raw(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress else { return }
-        self.room(for: bytes.count).copyMemory(from: start, byteCount: bytes.count)
+        self.output.room(for: bytes.count).copyMemory(from: start, byteCount: bytes.count)
     }
 
     mutating func raw(_ bytes: [UInt8]) { bytes.withUnsafeBytes { self.raw($0) } }
@@ -265,22 +202,15 @@ package struct LineWriter: ~Copyable {
             count += 1
             bound &*= 10
         }
-        self.room(for: count).write(magnitude, digits: count)
+        self.output.room(for: count).write(magnitude, digits: count)
     }
 
     /// RFC 3339, without quotes.
     mutating func time(_ time: WallTime) {
         let (second, fraction) = time.shown.dividedFlooring(by: 1_000_000)
         // Up to the point, six digits and the zone.
-        let place = self.room(for: 27)
-        if second == self.seconds.older.number {
-            self.seconds.older.write(to: place)
-        } else {
-            if second != self.seconds.newer.number {
-                self.seconds = (Second(of: second), self.seconds.newer)
-            }
-            self.seconds.newer.write(to: place)
-        }
+        let place = self.output.room(for: 27)
+        self.seconds.write(second, to: place)
         (place + 20).write(UInt64(fraction), digits: 6)
         (place + 26).storeBytes(of: UInt8(ascii: "Z"), as: UInt8.self)
     }
@@ -348,23 +278,5 @@ extension UInt8 {
     /// Whether it stands for itself in a JSON string; most strings have nothing else.
     var isPlain: Bool {
         self >= 0x20 && self < 0x7F && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
-    }
-}
-
-extension UnsafeMutableRawPointer {
-    /// Writes a number's last digits, as many as that, two at a time.
-    fileprivate func write(_ number: UInt64, digits: Int) {
-        var (rest, index) = (number, digits)
-        while index >= 2 {
-            let pair = UInt16(truncatingIfNeeded: rest % 100)
-            rest /= 100
-            index -= 2
-            let digits = 0x3030 &+ (pair / 10) &+ (pair % 10) << 8
-            self.storeBytes(of: digits.littleEndian, toByteOffset: index, as: UInt16.self)
-        }
-        if index == 1 {
-            let digit = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
-            self.storeBytes(of: digit, as: UInt8.self)
-        }
     }
 }
