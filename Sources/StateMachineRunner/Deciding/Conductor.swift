@@ -16,25 +16,17 @@ package struct Conductor: Sendable {
         case leave
     }
 
-    private enum Agreement: Hashable {
-        case unknown
-        case agreed
-        case differs
-    }
-
     /// How long after a command was stopped by nobody here it is decided what follows.
     ///
     /// 5 s: what stops it may be the stop of the whole machine, which comes to this process too; what a boot
     /// does goes before what an interruption does.
     private static let interruptionPause = Duration.seconds(5)
 
-    private let orders: CommandOrders
     /// Whether commands outlive this process.
     private let outlives: Bool
     private let boot: String
 
-    private var declaration: Declaration
-    private var agreement = Agreement.unknown
+    private var file: DeclaredCommands
     /// Whether the newest change that was heard of is the newest there is.
     private var isCaughtUp = false
     /// Changes that have not been taken, oldest first; whoever hands them in sees to it that they are few.
@@ -68,8 +60,7 @@ package struct Conductor: Sendable {
         outlives: Bool,
         orders: CommandOrders
     ) {
-        self.declaration = declaration
-        self.orders = orders
+        self.file = DeclaredCommands(declaration, orders)
         self.outlives = outlives
         self.boot = boot
         self.cursor = record?.cursor
@@ -123,9 +114,7 @@ package struct Conductor: Sendable {
 
     /// The file has been read, and is what the daemon has.
     package mutating func agreed(on declaration: Declaration, at now: WallTime) -> [Action] {
-        if self.agreement == .differs { self.actions.append(.note(.agrees)) }
-        self.agreement = .agreed
-        self.declaration = declaration
+        if self.file.agreed(on: declaration) { self.actions.append(.note(.agrees)) }
         if !declaration.hasCommands, self.ending == nil {
             self.actions.append(.note(.nothingToRun))
             self.ending = .stop
@@ -135,8 +124,7 @@ package struct Conductor: Sendable {
 
     /// The file is not what the daemon has.
     package mutating func disagreed(at now: WallTime) -> [Action] {
-        if self.agreement != .differs { self.actions.append(.note(.differs)) }
-        self.agreement = .differs
+        if self.file.disagreed() { self.actions.append(.note(.differs)) }
         return self.advanced(now)
     }
 
@@ -306,8 +294,8 @@ extension Conductor {
 
     private mutating func stepHooks(_ now: WallTime) -> Bool {
         guard self.activity.isNothing, let hooks = self.hooks else { return false }
-        let mayBegin = self.agreement == .agreed
-        let hook = mayBegin ? self.orders.next(of: hooks, declared: self.declared) : nil
+        let mayBegin = self.file.isAgreed
+        let hook = mayBegin ? self.file.next(of: hooks) : nil
         let step = self.hooks?.step(hook, mayBegin: mayBegin, at: now) ?? .done
         guard case .done = step else {
             self.perform(step, attempt: hooks.attempt)
@@ -323,9 +311,9 @@ extension Conductor {
 
     private mutating func stepRun(_ now: WallTime) -> Bool {
         guard let stay, self.isCaughtUp else { return false }
-        let isAgreed = self.agreement == .agreed
-        let state = self.declared(stay.state)
-        guard let run = state?.declared.run, let state else {
+        let isAgreed = self.file.isAgreed
+        let state = self.file.state(stay.state)
+        guard let state, let run = state.declared.run else {
             // Nothing is declared to be run any more. Of a state that the file does not have the daemon is about to
             // say that another file does.
             guard state != nil, isAgreed, let work = self.run else { return false }
@@ -340,13 +328,7 @@ extension Conductor {
         }
         guard self.activity.isNothing else { return false }
         let work = self.run ?? RunWork()
-        let order = self.orders.run(
-            run.command,
-            of: stay,
-            in: state,
-            attempt: work.progress.attempt,
-            name: work.name
-        )
+        let order = self.file.order(run, of: stay, in: state, work)
         self.run = work
         let before = work.phase
         let step = self.run?.step(isAgreed ? order : nil, of: run, at: now) ?? .done
@@ -380,7 +362,11 @@ extension Conductor {
 
     /// Takes the end of what was under way.
     private mutating func take(_ end: CommandEnd, of name: CommandName, at now: WallTime) {
-        self.note(end, of: name, isFailure: self.isFailure(end.kind))
+        self.note(
+            end,
+            of: name,
+            isFailure: self.file.isFailure(end.kind, in: self.hooks == nil ? self.stay?.state : nil)
+        )
         self.actions.append(.record)
         if end.kind == .stopped {
             self.actions.append(.note(.interrupted(name)))
@@ -390,32 +376,11 @@ extension Conductor {
             self.run?.ended(RunEnd(end.kind))
             return
         }
-        let command = self.orders.next(of: hooks, declared: self.declared)?.command
+        let command = self.file.next(of: hooks)?.command
         if let wait = self.hooks?.ended(end.kind, of: command, at: now) {
             if wait > .zero { self.actions.append(.note(.triedAgain(name, after: wait))) }
         } else {
             self.actions.append(.forget(name))
-        }
-    }
-
-    /// Whether that is no end that somebody has thought of.
-    private func isFailure(_ kind: CommandEnd.Kind) -> Bool {
-        switch kind {
-        case .exit(0), .stopped: return false
-        case .exit(let code):
-            guard self.hooks == nil, let stay else { return true }
-            return self.declared(stay.state)?.declared.run?.exits[code] == nil
-        case .signal, .timeout: return true
-        }
-    }
-
-    /// The state as the file has it; nil if it does not know it.
-    private func declared(_ state: NamedState) -> DeclaredState? {
-        do {
-            return try self.declaration.carried(state.name, data: state.data)
-        } catch {
-            // What the file does not know has no commands.
-            return nil
         }
     }
 
@@ -466,9 +431,8 @@ extension Conductor {
             self.actions.append(.note(.hooksUnknown(nil, from: left, to: change.state.name)))
         case .found(.none), .entered, .updated: break
         }
-        guard self.agreement == .agreed else { return }
         for state in [change.from, change.state].compactMap(\.self)
-        where self.declared(state) == nil {
+        where self.file.isAgreed && self.file.state(state) == nil {
             self.actions.append(.note(.stateUnknown(state.name)))
         }
     }
