@@ -14,7 +14,7 @@ struct PastTests {
     func itsEndWaitsForWhatIsBeingRead() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let history = SlowHistory()
-        let past = Past(history, loop: group.next()) { _ in }
+        let past = HistoryReader(history, loop: group.next()) { _ in }
         let order = Recorder<String>()
         let count: @Sendable ([RecordedTransition]) -> Int = { $0.count }
         past.read(after: 0, for: 0, making: count) { order.record("\($0.following(0) ?? 0) read") }
@@ -23,7 +23,7 @@ struct PastTests {
             order.record("finished")
         }
         // Nobody can see it wait; but while others have ended so often, it would have too.
-        let idle = Past(history, loop: group.next()) { _ in }
+        let idle = HistoryReader(history, loop: group.next()) { _ in }
         for _ in 1...100 { await idle.finish() }
         #expect(order.heard == [])
         history.answer()
@@ -38,7 +38,9 @@ struct PastTests {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let history = DamagedHistory()
         let told = Recorder<String>()
-        let past = Past(history, loop: group.next()) { told.record($0?.description ?? "mended") }
+        let past = HistoryReader(history, loop: group.next()) {
+            told.record($0?.description ?? "mended")
+        }
         func read(after seq: UInt64) async -> UInt64? {
             await withCheckedContinuation { read in
                 past.read(after: seq, for: 0, making: { $0.first?.seq }) { finding in

@@ -23,7 +23,7 @@ struct ChangeWriter {
     let server: StateServer
     let peer: Peer
     let outbox: Outbox
-    let turn: Turn
+    let turn: ConnectionTurn
 
     // MARK: - From the ring
 
@@ -128,7 +128,7 @@ struct ChangeWriter {
 
     /// Has the next piece after `seq` read, and has `arrived` told of it and whether it can be written now.
     func ask(
-        _ past: Past,
+        _ past: HistoryReader,
         after seq: UInt64,
         _ selection: HistoryLines.Selection,
         arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
@@ -144,7 +144,7 @@ struct ChangeWriter {
     /// Has the next piece of what a query asks for looked for, and has `arrived` told of it and whether it can be
     /// written now.
     func find(
-        _ past: Past,
+        _ past: HistoryReader,
         _ query: TransitionQuery,
         _ selection: HistoryLines.Selection,
         arrived: @escaping (HistoryChunk<HistoryLines>, Bool) -> Void
@@ -160,7 +160,7 @@ struct ChangeWriter {
     /// Has an outline of the next few changes between a query's ends made, and has `arrived` told of it and whether it
     /// can be written now.
     func outline(
-        _ past: Past,
+        _ past: HistoryReader,
         _ query: TransitionQuery,
         limit: Int,
         id: RequestID?,
@@ -177,7 +177,7 @@ struct ChangeWriter {
 
     /// Has a time looked up, and has `arrived` told which change is the first from then on.
     func locate(
-        _ past: Past,
+        _ past: HistoryReader,
         _ time: WallTime,
         upTo newest: UInt64,
         arrived: @escaping (Result<UInt64, HistoryFailure>) -> Void

@@ -17,7 +17,7 @@ final class Connection {
 
     @exclusivity(unchecked) private(set) var lifecycle = ConnectionLifecycle()
     /// What the server and its turns have noted about it.
-    @exclusivity(unchecked) var standing = Standing()
+    @exclusivity(unchecked) var standing = SchedulingState()
     /// Until it goes on with that.
     private var inheritance: Inheritance?
 
@@ -32,7 +32,7 @@ final class Connection {
     var user: User { self.parts.user }
     private var server: StateServer { self.parts.server }
     private var channel: any Channel { self.parts.channel }
-    private var turn: Turn { self.parts.turn }
+    private var turn: ConnectionTurn { self.parts.turn }
     private var reader: RequestReader { self.parts.reader }
     private var outbox: Outbox { self.parts.outbox }
 

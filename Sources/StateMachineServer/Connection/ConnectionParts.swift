@@ -12,14 +12,14 @@ final class ConnectionParts {
     let user: User
     let channel: any Channel
 
-    let turn: Turn
+    let turn: ConnectionTurn
     let reader: RequestReader
     let outbox: Outbox
     let subscriptions: Subscriptions
     let history: HistoryAnswers
     let waits: Waits
     let late: LateReplies
-    let voters: Voters
+    let voters: HoldsAndGuards
     let releases: Releases
     let sets: Sets
 
@@ -31,7 +31,7 @@ final class ConnectionParts {
         descriptor: CInt
     ) {
         let user = server.user(peer.uid)
-        let turn = Turn(server.turns)
+        let turn = ConnectionTurn(server.turns)
         let outbox = Outbox(
             server: server,
             user: user,
@@ -54,7 +54,13 @@ final class ConnectionParts {
         self.waits = Waits(server: server, peer: peer, outbox: outbox, turn: turn, kept: kept)
         let late = LateReplies(outbox: outbox, turn: turn)
         self.late = late
-        self.voters = Voters(server: server, peer: peer, outbox: outbox, kept: kept, late: late)
+        self.voters = HoldsAndGuards(
+            server: server,
+            peer: peer,
+            outbox: outbox,
+            kept: kept,
+            late: late
+        )
         self.releases = Releases(server: server, peer: peer, outbox: outbox, late: late)
         self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
     }

@@ -8,7 +8,7 @@ struct HistoryAnswers {
     private let changes: ChangeWriter
     private let server: StateServer
     private let outbox: Outbox
-    private let turn: Turn
+    private let turn: ConnectionTurn
 
     init(_ changes: ChangeWriter) {
         self.changes = changes
@@ -123,7 +123,7 @@ struct HistoryAnswers {
     /// Writes a piece of an answer that the ring does not have; false if it cannot go on now.
     ///
     /// What is missing is passed over, and what cannot be read ends the answer.
-    private func writePast(_ past: Past, of run: HistoryRun) -> Bool {
+    private func writePast(_ past: HistoryReader, of run: HistoryRun) -> Bool {
         switch run.past.next() {
         case .wait: return false
         case .ask:

@@ -13,7 +13,7 @@ struct HistorySearches {
 
     private let changes: ChangeWriter
     private let server: StateServer
-    private let turn: Turn
+    private let turn: ConnectionTurn
 
     init(_ changes: ChangeWriter) {
         self.changes = changes
@@ -39,7 +39,7 @@ struct HistorySearches {
 
     // MARK: - From the history
 
-    private func write(from past: Past, _ run: HistoryRun) -> Bool {
+    private func write(from past: HistoryReader, _ run: HistoryRun) -> Bool {
         if let time = run.search.unplaced {
             if run.search.isPlacing { return false }
             run.search.isPlacing = true

@@ -6,13 +6,13 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 final class LateReplies {
     private let outbox: Outbox
-    private let turn: Turn
+    private let turn: ConnectionTurn
 
     @exclusivity(unchecked) private var last: UInt64 = 0
     /// What is said if all goes well, by the place among them.
     @exclusivity(unchecked) private var pending: [(place: UInt64, reply: [UInt8])] = []
 
-    init(outbox: Outbox, turn: Turn) {
+    init(outbox: Outbox, turn: ConnectionTurn) {
         self.outbox = outbox
         self.turn = turn
     }

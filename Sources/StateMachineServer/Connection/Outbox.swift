@@ -42,7 +42,7 @@ final class Outbox {
     private let server: StateServer
     private let user: User
     private let channel: any Channel
-    private let turn: Turn
+    private let turn: ConnectionTurn
     private let writer: SocketWriter
 
     @exclusivity(unchecked) private var way = Way.free
@@ -64,7 +64,7 @@ final class Outbox {
         user: User,
         channel: any Channel,
         descriptor: CInt,
-        turn: Turn
+        turn: ConnectionTurn
     ) {
         self.server = server
         self.user = user

@@ -10,7 +10,7 @@ final class Sets {
     private let user: User
     private let peer: Peer
     private let outbox: Outbox
-    private let turn: Turn
+    private let turn: ConnectionTurn
 
     /// Those that are under way, in the order of their requests.
     @exclusivity(unchecked) private var underWay = CircularBuffer<PendingSet>()
@@ -19,7 +19,7 @@ final class Sets {
     /// Whether one was carried out since the client was last written to.
     @exclusivity(unchecked) private var hasSet = false
 
-    init(server: StateServer, user: User, peer: Peer, outbox: Outbox, turn: Turn) {
+    init(server: StateServer, user: User, peer: Peer, outbox: Outbox, turn: ConnectionTurn) {
         self.server = server
         self.user = user
         self.peer = peer

@@ -9,7 +9,7 @@ final class Waits {
     private let server: StateServer
     private let peer: Peer
     private let outbox: Outbox
-    private let turn: Turn
+    private let turn: ConnectionTurn
     private let kept: KeptRequests
 
     @exclusivity(unchecked) private var waits: [PendingWait] = [] {
@@ -33,7 +33,8 @@ final class Waits {
     /// Whether changes before the ring are being held against some of them.
     private var isSearching = false
 
-    init(server: StateServer, peer: Peer, outbox: Outbox, turn: Turn, kept: KeptRequests) {
+    init(server: StateServer, peer: Peer, outbox: Outbox, turn: ConnectionTurn, kept: KeptRequests)
+    {
         self.server = server
         self.peer = peer
         self.outbox = outbox
@@ -200,7 +201,7 @@ final class Waits {
     /// Holds changes before the ring against the waits that have not come so far, a few at a time and with
     /// one read for as many as it serves; only when one has come to the ring is it held against what
     /// happens.
-    private func search(_ past: Past) {
+    private func search(_ past: HistoryReader) {
         let waits = self.nextToSearch()
         guard !self.isSearching, let seq = waits.first?.passed else { return }
         self.isSearching = true

@@ -166,7 +166,7 @@ final class Watch {
     }
 
     /// Has its connection come to its turn then, unless that is set for sooner.
-    func setTimer(at deadline: NIODeadline, on loop: any EventLoop, for turn: Turn) {
+    func setTimer(at deadline: NIODeadline, on loop: any EventLoop, for turn: ConnectionTurn) {
         if let timer = self.timer, timer.deadline <= deadline { return }
         self.cancelTimer()
         let task = loop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in

@@ -8,7 +8,7 @@ struct WatchWriter {
     private let changes: ChangeWriter
     private let server: StateServer
     private let outbox: Outbox
-    private let turn: Turn
+    private let turn: ConnectionTurn
     /// Lines that told of lost changes.
     private(set) var resyncs: UInt64 = 0
 
@@ -194,7 +194,7 @@ struct WatchWriter {
 
     /// Writes a piece of what a watch has not been sent and the ring does not have.
     private func writePast(
-        _ past: Past,
+        _ past: HistoryReader,
         of watch: Watch,
         through end: UInt64
     ) -> PastProgress {

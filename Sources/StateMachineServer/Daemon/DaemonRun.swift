@@ -101,7 +101,7 @@ struct DaemonRun<State: MachineState>: Sendable {
                 loop: loop,
                 limits: self.configuration.limits,
                 past: self.machine.history.map { history in
-                    Past(history, loop: loop) { self.log(trouble: $0) }
+                    HistoryReader(history, loop: loop) { self.log(trouble: $0) }
                 },
                 bell: bell.value
             )

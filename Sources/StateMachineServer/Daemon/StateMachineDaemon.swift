@@ -80,7 +80,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     ///
     /// - Throws: `DaemonError` if it cannot start.
     public nonisolated(nonsending) func runUntilSignalled() async throws {
-        let service = SignalledService(daemon: self)
+        let service = DaemonSignals(daemon: self)
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [
@@ -100,7 +100,7 @@ public struct StateMachineDaemon<State: MachineState>: Service {
     /// - Throws: `DaemonError` if it cannot start.
     public func run() async throws { try await self.run(heeding: nil) }
 
-    fileprivate func run(heeding signals: UnixSignalsSequence?) async throws {
+    func run(heeding signals: UnixSignalsSequence?) async throws {
         try await DaemonRun(
             machine: self.machine,
             coding: self.coding,
@@ -110,19 +110,5 @@ public struct StateMachineDaemon<State: MachineState>: Service {
             redeclare: self.redeclare,
             onReady: self.onReady
         ).run(heeding: signals)
-    }
-}
-
-/// The daemon together with the signals that are no end: SIGHUP, and SIGUSR2, which is one with a
-/// difference.
-private struct SignalledService<State: MachineState>: Service, CustomStringConvertible {
-    let daemon: StateMachineDaemon<State>
-
-    /// A service group asks for it; without one it would write down all that the daemon is made of, by reflection.
-    var description: String { "statemachine" }
-
-    func run() async throws {
-        // From here on none of them is lost, and none ends the process before it is ready.
-        try await self.daemon.run(heeding: UnixSignalsSequence(trapping: .sighup, .sigusr2))
     }
 }

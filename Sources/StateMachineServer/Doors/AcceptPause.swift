@@ -13,10 +13,10 @@ final class AcceptPause: ChannelInboundHandler {
     /// nothing. Not tuned.
     private static var rest: TimeAmount { .milliseconds(100) }
 
-    private let turns: Turns
+    private let turns: TurnScheduler
     private var isResting = false
 
-    init(turns: Turns) {
+    init(turns: TurnScheduler) {
         self.turns = turns
     }
 

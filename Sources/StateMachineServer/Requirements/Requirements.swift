@@ -24,8 +24,6 @@ final class Requirements {
     /// One of them.
     private struct Standing {
         var requirement: Requirement
-        /// As the history has it; nil if it does not.
-        var written: Requirement?
         var presence: Presence
     }
 
@@ -37,13 +35,10 @@ final class Requirements {
     }
 
     private let machine: any ServedMachine
-    private let loop: any EventLoop
     private let ownUid: UInt32
-    /// Where they are kept; nil: nowhere but in what is left to the next process.
-    private var history: (any RequirementHistory)?
+    private let kept: KeptRequirements
+    private var absences: MissingGuards
     private var all: [String: Standing] = [:]
-    /// What declares the states next, perhaps.
-    private var next: StateSchema?
     /// What was left of them cannot be read.
     private var unreadable: [Requirement] = []
     /// Told what becomes of one.
@@ -55,8 +50,9 @@ final class Requirements {
     ///   - ownUid: the daemon's own user, who like root is held to no limit of a user's.
     init(_ machine: any ServedMachine, on loop: any EventLoop, of ownUid: UInt32) {
         self.machine = machine
-        self.loop = loop
         self.ownUid = ownUid
+        self.kept = KeptRequirements(on: loop)
+        self.absences = MissingGuards(in: machine)
     }
 
     // MARK: - The last run's
@@ -72,19 +68,18 @@ final class Requirements {
         keptIn history: (any RequirementHistory)?,
         number: () -> UInt64
     ) {
-        self.history = history
+        self.kept.begin(in: history, having: left)
         for requirement in left where self.all[requirement.name] == nil {
             var present = requirement
-            present.request = self.followed(requirement.request)
+            present.request = self.absences.followed(requirement.request)
             let missing = requirement.missing ?? .now
             present.missing = missing
-            if self.calls(in: present.request) == nil { self.unreadable.append(present) }
+            if !self.absences.isReadable(present.request) { self.unreadable.append(present) }
             self.all[requirement.name] = Standing(
                 requirement: present,
-                written: history == nil ? nil : requirement,
-                presence: .missing(self.absence(of: present, since: missing, number()))
+                presence: .missing(self.absences.begin(present, since: missing, number()))
             )
-            if present != requirement { self.write(present) }
+            if present != requirement { self.kept.keep(present) }
         }
     }
 
@@ -144,19 +139,15 @@ final class Requirements {
         let requirement = Requirement(
             name: name,
             peer: voter.peer,
-            request: self.followed(voter.request),
+            request: self.absences.followed(voter.request),
             since: before?.requirement.since ?? voter.since
         )
-        self.all[name] = Standing(
-            requirement: requirement,
-            written: before?.written,
-            presence: .connected(numbers)
-        )
+        self.all[name] = Standing(requirement: requirement, presence: .connected(numbers))
         if case .missing = before?.presence {
             self.tell(.connected, requirement)
             self.machine.voterWent()
         }
-        self.write(requirement) { failure in
+        self.kept.keep(requirement) { failure in
             // What nobody was promised does not stay, unless a newer one has taken its place.
             if failure != nil, self.all[name]?.requirement == requirement {
                 if let before {
@@ -187,9 +178,9 @@ final class Requirements {
         let now = WallTime.now
         standing.requirement.missing = now
         // Since when is for people to know; it denies in any case.
-        defer { self.write(standing.requirement) }
+        defer { self.kept.keep(standing.requirement) }
         guard !isClosing else { return nil }
-        let absence = self.absence(of: standing.requirement, since: now, voter.number)
+        let absence = self.absences.begin(standing.requirement, since: now, voter.number)
         standing.presence = .missing(absence)
         self.tell(.missing, standing.requirement)
         return absence.blockingWhy
@@ -207,91 +198,13 @@ final class Requirements {
             return []
         }
         self.tell(.released, standing.requirement)
-        if let history {
-            history.forget(name, done: self.onLoop(done))
-        } else {
-            done(nil)
-        }
+        self.kept.forget(name, done: done)
         switch standing.presence {
         case .connected(let numbers): return numbers
         case .missing(let absence):
             absence.end()
             return []
         }
-    }
-
-    private func write(_ requirement: Requirement, done: @escaping (String?) -> Void = { _ in }) {
-        let name = requirement.name
-        guard let history, self.all[name]?.written != requirement else { return done(nil) }
-        history.keep(
-            requirement,
-            done: self.onLoop { failure in
-                if failure == nil { self.all[name]?.written = requirement }
-                done(failure)
-            }
-        )
-    }
-
-    private func onLoop(
-        _ done: @escaping (String?) -> Void
-    ) -> @Sendable (_ failure: String?) -> Void {
-        let bound = NIOLoopBound(done, eventLoop: self.loop)
-        return { [loop] failure in loop.execute { bound.value(failure) } }
-    }
-
-    // MARK: - What denies in a guard's place
-
-    /// What a request asked for, and what that is as the states are declared now; nil if it cannot be read any more.
-    private func calls(in request: [UInt8]) -> (asked: GuardCall, present: GuardCall)? {
-        guard let read = Request(again: request), case .guard(let asked) = read.call,
-            case .guard(let present) = self.machine.schema.resolvedAgain(read.call)
-        else { return nil }
-        return (asked, present)
-    }
-
-    /// A request under the names of the declaration that is in force: the next may not know those of before.
-    private func followed(_ request: [UInt8]) -> [UInt8] {
-        guard let (asked, now) = self.calls(in: request) else { return request }
-        var present = now
-        let isSame = zip(asked.before.patterns, present.before.patterns).allSatisfy { old, new in
-            old.name == new.name
-        }
-        guard !isSame else { return request }
-        present.before = PatternList(present.before.patterns.map(\.rewritten))
-        return Array(Request(.guard(present)).line.dropLast())
-    }
-
-    /// Puts it among the voters; before all states that there are, if its request cannot be read any more.
-    private func absence(
-        of requirement: Requirement,
-        since: WallTime,
-        _ number: UInt64
-    ) -> SocketVoter {
-        let call = self.calls(in: requirement.request)?.present
-        let voter = SocketVoter(
-            number: number,
-            requestID: nil,
-            peer: requirement.peer,
-            why: call?.why,
-            before: call?.before
-                ?? PatternList(self.machine.schema.names.map { Pattern(typed: $0) }),
-            terms: .missing(since: since),
-            required: requirement.name,
-            since: requirement.since,
-            request: requirement.request
-        )
-        if let next = self.next { voter.patterns.expect(next) }
-        let why = voter.blockingWhy
-        voter.begin(
-            self.machine.addVoter(
-                voter.name,
-                peer: voter.peer,
-                deadline: VoteDeadline(limit: nil, whenSilent: .yes),
-                before: voter.patterns,
-                { _ = $0.vote(.no(why)) }
-            )
-        )
-        return voter
     }
 
     /// What denies in the place of guards that are not connected.
@@ -321,7 +234,7 @@ final class Requirements {
 
     /// The states are about to be declared anew; with nil they are, or are not after all.
     func expect(_ next: StateSchema?) {
-        self.next = next
+        self.absences.expect(next)
         if next == nil { self.follow() }
         for absence in self.missing {
             if let next {
@@ -336,10 +249,10 @@ final class Requirements {
     private func follow() {
         for (name, standing) in self.all {
             var requirement = standing.requirement
-            requirement.request = self.followed(requirement.request)
+            requirement.request = self.absences.followed(requirement.request)
             guard requirement != standing.requirement else { continue }
             self.all[name]?.requirement = requirement
-            self.write(requirement)
+            self.kept.keep(requirement)
         }
     }
 

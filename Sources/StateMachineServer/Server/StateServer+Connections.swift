@@ -5,7 +5,7 @@ import StateMachineProtocol
 /// Who is connected, how they come and how they go.
 extension StateServer {
     /// All of them, in no order.
-    var clients: some Sequence<Connection> { self.connections }
+    var clients: some Sequence<Connection> { self.rounds.connections }
 
     /// How long the server has been there, in milliseconds.
     var uptimeMs: Int64 { (NIODeadline.now() - self.startedAt).nanoseconds / 1_000_000 }
@@ -19,7 +19,7 @@ extension StateServer {
     /// Whether a connection that is turned away may stay until its client has read why.
     ///
     /// 64 at a time: enough for those who come by mistake, and a crowd takes no more descriptors.
-    var mayLinger: Bool { self.connections.count - self.admission.total <= 64 }
+    var mayLinger: Bool { self.rounds.connections.count - self.admission.total <= 64 }
 
     /// Whether a user's connection has a place, and from when on.
     func admit(_ uid: UInt32, at door: Door) -> Admission.Decision {
@@ -42,17 +42,11 @@ extension StateServer {
 
     func add(_ connection: Connection) {
         connection.user.connections += 1
-        connection.standing.place = self.connections.count
-        self.connections.append(connection)
+        self.rounds.add(connection)
     }
 
     func remove(_ connection: Connection) {
-        // The last one takes its place.
-        let last = self.connections.removeLast()
-        if last !== connection {
-            last.standing.place = connection.standing.place
-            self.connections[connection.standing.place] = last
-        }
+        self.rounds.remove(connection)
         connection.user.connections -= 1
         if connection.user.connections == 0 { self.users[connection.user.uid] = nil }
         self.tookTurn(connection)
@@ -63,7 +57,7 @@ extension StateServer {
                 now: Int64(NIODeadline.now().uptimeNanoseconds)
             )
         }
-        if self.connections.isEmpty { self.allGone?.succeed() }
+        if self.rounds.connections.isEmpty { self.allGone?.succeed() }
     }
 
     /// Puts other limits in force; returns the names of those that have to wait for the next start.
@@ -94,10 +88,10 @@ extension StateServer {
         let promise = self.allGone ?? self.loop.makePromise(of: Void.self)
         self.allGone = promise
         self.stopDeciding {
-            for connection in self.connections {
+            for connection in self.clients {
                 connection.shutDown(reason)
             }
-            if self.connections.isEmpty { promise.succeed() }
+            if self.rounds.connections.isEmpty { promise.succeed() }
         }
         return promise.futureResult
     }
@@ -106,12 +100,12 @@ extension StateServer {
     func stopDeciding(then body: @escaping @Sendable () -> Void) {
         self.isClosing = true
         self.machine.stopMoving()
-        for connection in self.connections { connection.parts.sets.withdraw() }
+        for connection in self.clients { connection.parts.sets.withdraw() }
         // What is being committed will have happened, and is answered as such.
         self.machine.afterCommits {
             self.catchUp()
             // All sets are answered before the first guard is let go, which would decide them.
-            for connection in self.connections { connection.parts.sets.refuse() }
+            for connection in self.clients { connection.parts.sets.refuse() }
             body()
         }
     }

@@ -20,7 +20,7 @@ extension StateServer {
     func expect(_ next: StateSchema?) {
         self.nextSchema = next
         self.requirements.expect(next)
-        for connection in self.connections {
+        for connection in self.clients {
             if let next {
                 connection.parts.voters.expect(next)
             } else {
@@ -31,7 +31,7 @@ extension StateServer {
 
     /// The holds and guards that no state can concern any more, for the log.
     var voidVoters: [SocketVoter] {
-        self.connections.flatMap(\.parts.voters.void) + self.requirements.void
+        self.clients.flatMap(\.parts.voters.void) + self.requirements.void
     }
 
     /// Another declaration is in force from that place on, which the ring has come to.
@@ -41,7 +41,7 @@ extension StateServer {
         self.prepared.forget()
         self.decodedStates = DecodedStates()
         self.showAgain(snapshot)
-        for connection in self.connections {
+        for connection in self.clients {
             connection.parts.subscriptions.redeclared()
             connection.parts.waits.endImpossible()
         }

@@ -55,11 +55,16 @@ extension StateServer {
             id: run.id,
             own: { writer in
                 writer.number(.count, run.count)
-                writer.bool(.more, run.isStopped || self.hasMore(run))
+                writer.bool(.more, run.isStopped || run.hasMore)
             },
             rest: resync
         )
     }
+}
+
+extension HistoryRun {
+    /// Whether there is more of what was asked for than the answer has shown, which has come to the next that is wanted.
+    fileprivate var hasMore: Bool { self.cursor < self.end }
 }
 
 extension SocketVoter {

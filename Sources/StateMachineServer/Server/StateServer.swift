@@ -16,7 +16,7 @@ final class StateServer: @unchecked Sendable {
     let machine: any ServedMachine
     let epoch: Epoch
     /// Where changes are that the ring does not have any more; nil: nowhere.
-    let past: Past?
+    let past: HistoryReader?
     @exclusivity(unchecked) var limits: ServerLimits
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
@@ -27,11 +27,11 @@ final class StateServer: @unchecked Sendable {
 
     /// Watches of all connections.
     @exclusivity(unchecked) var watches = 0 {
-        didSet { self.status?.changed(watches: self.watches) }
+        didSet { self.onlookers.changed(watches: self.watches) }
     }
 
     /// Who has each hold and guard, by its number.
-    @exclusivity(unchecked) var voters: [UInt64: Voters] = [:]
+    @exclusivity(unchecked) var voters: [UInt64: HoldsAndGuards] = [:]
 
     /// The guards that are required, connected or not.
     let requirements: Requirements
@@ -48,11 +48,8 @@ final class StateServer: @unchecked Sendable {
     /// Room for the vectors of one write, kept between writes.
     @exclusivity(unchecked) var vectors: [iovec] = []
 
-    /// Where the machine is, as far as the ring knows.
-    @exclusivity(unchecked) private(set) var snapshot: EncodedSnapshot
-
-    /// Who brought it there, and why, as far as that is known.
-    @exclusivity(unchecked) private var origin = Origin()
+    /// Where the machine is, and who brought it there.
+    @exclusivity(unchecked) private var present: PresentState
 
     /// What has declared the machine since this process has served it, in order; none of states that the
     /// program has in it.
@@ -61,14 +58,12 @@ final class StateServer: @unchecked Sendable {
     /// What declares the machine next, perhaps; nil while nothing else is on its way.
     @exclusivity(unchecked) var nextSchema: StateSchema?
 
-    /// Told of a change when everybody has been written to.
-    @exclusivity(unchecked) private var status: StatusReporter?
+    /// Who is told of changes beside the clients.
+    @exclusivity(unchecked) private var onlookers: StateReporters
 
-    /// Told of all changes, as often.
-    @exclusivity(unchecked) private var log: TransitionLogger?
+    /// Who is connected, and how far everybody has been written to.
+    let rounds: Rounds
 
-    /// All that there are, each at its own ``Standing/place``.
-    var connections: [Connection] = []
     /// What changes are held against.
     @exclusivity(unchecked) var waits = WaitTable()
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
@@ -81,24 +76,12 @@ final class StateServer: @unchecked Sendable {
 
     var prepared = PreparedReplies()
 
-    let turns: Turns
+    let turns: TurnScheduler
     /// Who has connections.
     var users: [UInt32: User] = [:]
+    var admission: Admission
 
     @exclusivity(unchecked) private var isFlushScheduled = false
-    /// The newest seq when everybody was last written to.
-    @exclusivity(unchecked) private var flushed: UInt64
-    /// The newest seq when everybody was last given a turn to be written to, and how many have not had it.
-    private var round: (head: UInt64, left: Int) = (0, 0)
-    /// Whether there is more to be written than the round is about.
-    private var isRoundDue = false
-    /// The connections whose sets were answered, which are written to first.
-    @exclusivity(unchecked) private var answered: [Connection] = []
-    /// The newest seq that the log was told of.
-    @exclusivity(unchecked) private var logged: UInt64
-    /// The connections whose requests wait until everybody has been written to.
-    @exclusivity(unchecked) private var paused: [Connection] = []
-    var admission: Admission
     /// The last that a hold, a guard or a question was given.
     var lastNumber: UInt64 = 0
     /// Voters of connections that the next process goes on with; they count to the last moment.
@@ -110,11 +93,11 @@ final class StateServer: @unchecked Sendable {
         machine: any ServedMachine,
         loop: any EventLoop,
         limits: ServerLimits,
-        past: Past? = nil,
+        past: HistoryReader? = nil,
         bell: PollBell
     ) {
         loop.preconditionInEventLoop()
-        self.turns = Turns(on: loop, bell: bell)
+        self.turns = TurnScheduler(on: loop, bell: bell)
         self.past = past
         self.epoch = past?.epoch ?? .random()
         self.loop = loop
@@ -123,10 +106,10 @@ final class StateServer: @unchecked Sendable {
         self.limits = limits
         self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()
-        self.snapshot = start
+        self.present = PresentState(start)
         self.declared = machine.declaration.map { [Declared($0, from: start.seq)] } ?? []
-        self.flushed = start.seq
-        self.logged = start.seq
+        self.onlookers = StateReporters(after: start.seq)
+        self.rounds = Rounds(on: loop, by: self.turns, after: start.seq)
         self.ring = ChangeRing(
             changes: limits.ringChanges,
             bytes: limits.ringBytes,
@@ -134,19 +117,10 @@ final class StateServer: @unchecked Sendable {
         )
         // Nothing is told before this turn of the loop ends. ``stop()`` undoes the circles.
         machine.server = self
-        self.turns.deadlinePassed = { self.leaveBehind() }
-        if let past, start.seq > 0 { self.learnOrigin(of: start.seq, from: past) }
-    }
-
-    /// Reads who brought the machine where it was when the server began.
-    private func learnOrigin(of seq: UInt64, from past: Past) {
-        past.read(after: seq - 1, for: self.ownPeer.uid) { transitions in
-            (transitions.first?.by, transitions.first?.cause)
-        } done: { finding in
-            guard let (by, cause) = finding.following(seq - 1), self.snapshot.seq == seq else {
-                return
-            }
-            self.origin = Origin(by: by, cause: cause)
+        self.turns.deadlinePassed = { self.rounds.leaveBehind(of: self) }
+        guard let past, start.seq > 0 else { return }
+        past.readOrigin(of: start.seq, for: self.ownPeer.uid) { [seq = start.seq] by, cause in
+            self.present.learned(by, cause, of: seq)
         }
     }
 
@@ -166,14 +140,16 @@ final class StateServer: @unchecked Sendable {
     func append(_ entered: EncodedSnapshot, by: CompactPeer?, cause: String?) {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
-        if self.isAheadOfReaders { self.writeToReaders() }
-        let left = exchange(&self.snapshot, with: entered)
-        self.origin.note(by, cause: cause)
+        if self.isAheadOfReaders {
+            self.rounds.writeToReaders(upTo: self.ring.head)
+            self.tellLog()
+        }
+        let left = self.present.enter(entered, by: by, cause: cause)
         ServerLine.writeChange(
             to: &self.line,
             self.report(of: entered),
             from: left.state.fragment,
-            by: self.origin.by,
+            by: self.present.by,
             cause: cause
         )
         self.line.withBytes { self.ring.append(entered, line: $0) }
@@ -185,39 +161,28 @@ final class StateServer: @unchecked Sendable {
     }
 
     /// The deadline of the present stay has begun anew: who asks from now on is told.
-    func renewed(_ stay: ServerLine.Stay) {
-        guard self.snapshot.stay?.seq == stay.seq else { return }
-        self.snapshot.stay = stay
-    }
+    func renewed(_ stay: ServerLine.Stay) { self.present.renewed(stay) }
 
     /// Watches are told of that, after the changes up to it.
     func tell(_ declared: Declared) { self.declared.append(declared) }
 
     /// The machine looks as it did, and what is known of it is another, unless it has moved on.
-    func showAgain(_ snapshot: EncodedSnapshot) {
-        guard self.snapshot.seq == snapshot.seq else { return }
-        self.snapshot = snapshot
-    }
+    func showAgain(_ snapshot: EncodedSnapshot) { self.present.showAgain(snapshot) }
+
+    /// Where the machine is, as far as the ring knows.
+    var snapshot: EncodedSnapshot { self.present.snapshot }
 
     /// The newest state that the ring knows.
     var report: ServerLine.Report { self.report(of: self.snapshot) }
 
     /// How the machine looked at one place in the order.
     func report(of snapshot: EncodedSnapshot) -> ServerLine.Report {
-        ServerLine.Report(
-            seq: snapshot.seq,
-            fragment: snapshot.state.fragment,
-            at: snapshot.at,
-            epoch: self.epoch,
-            stay: snapshot.stay
-        )
+        snapshot.report(in: self.epoch)
     }
 
     /// Writes who brought the machine to that place, and why, if it is where it is now.
     func writeOrigin(of seq: UInt64, to writer: inout LineWriter) {
-        guard seq == self.snapshot.seq else { return }
-        if let by = self.origin.by { writer.peer(.by, by) }
-        if let cause = self.origin.cause { writer.string(.cause, cause) }
+        self.present.writeOrigin(of: seq, to: &writer)
     }
 
     /// Where a reader with that cursor goes on.
@@ -243,10 +208,6 @@ final class StateServer: @unchecked Sendable {
         min(self.ring.head, seq + max(1, 256 / UInt64(max(1, patterns))))
     }
 
-    /// Whether there is more of what was asked for than the answer has shown, which has come to the next
-    /// that is wanted.
-    func hasMore(_ run: HistoryRun) -> Bool { run.cursor < run.end }
-
     /// Whether the newest state matches.
     func isCurrent(_ pattern: Pattern) -> Bool { self.snapshot.state.matches(pattern) }
 
@@ -256,109 +217,50 @@ final class StateServer: @unchecked Sendable {
         self.isFlushScheduled = true
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
-            for connection in exchange(&self.answered, with: []) {
-                connection.standing.isAnswered = false
-                connection.flush(isUrgent: true)
-            }
-            self.beginRound()
+            self.rounds.writeToAnswered()
+            self.rounds.begin(of: self)
             self.counters.report()
             self.tellLog()
-            self.status?.changed(to: self.snapshot)
+            self.onlookers.changed(to: self.snapshot)
         }
-    }
-
-    /// Gives everybody who has something to write a turn, unless that is being done; then it is done again.
-    private func beginRound() {
-        guard self.round.left == 0 else {
-            self.isRoundDue = true
-            return
-        }
-        self.round.head = self.ring.head
-        for connection in self.connections
-        where connection.wantsTurn {
-            connection.standing.isInRound = true
-            self.round.left += 1
-            self.turns.enqueue(connection)
-        }
-        if self.round.left == 0 { self.endRound() } else { self.turns.slice() }
     }
 
     /// The connection has been written to.
-    func tookTurn(_ connection: Connection) {
-        guard connection.standing.isInRound else { return }
-        connection.standing.isInRound = false
-        self.round.left -= 1
-        if self.round.left == 0 { self.endRound() }
-    }
-
-    /// Has those who set wait no longer for readers of other users who are held to limits: what the ring loses
-    /// before they have been written to, they are told of in a `resync` line.
-    private func leaveBehind() {
-        let setters = self.paused.map(\.user)
-        for connection in self.connections where connection.standing.isInRound {
-            let user = connection.user
-            guard user.isLimited, !setters.contains(where: { $0 === user }) else { continue }
-            self.tookTurn(connection)
-        }
-    }
-
-    private func endRound() {
-        self.flushed = max(self.flushed, self.round.head)
-        if self.isRoundDue {
-            self.isRoundDue = false
-            self.scheduleFlush()
-        }
-        guard !self.paused.isEmpty else { return }
-        let paused = exchange(&self.paused, with: [])
-        self.turns.calm()
-        self.loop.assumeIsolated().execute { for connection in paused { connection.resume() } }
-    }
+    func tookTurn(_ connection: Connection) { self.rounds.tookTurn(connection, of: self) }
 
     /// A set of the connection was answered after others had their turn.
-    func answered(_ connection: Connection) {
-        guard !connection.standing.isAnswered else { return }
-        connection.standing.isAnswered = true
-        self.answered.append(connection)
-    }
+    func answered(_ connection: Connection) { self.rounds.answered(connection) }
 
     /// Has everything logged that happens from now on.
-    func log(to log: TransitionLogger) {
-        self.logged = self.ring.head
-        self.log = log
-    }
+    func log(to log: TransitionLogger) { self.onlookers.log(to: log, after: self.ring.head) }
 
     /// Has everything logged that has happened; returns when the log has taken that.
     func finishLog() async throws {
         let log = try await self.loop.submit {
             self.catchUp()
             self.tellLog()
-            return self.log
+            return self.onlookers.log
         }.get()
         await log?.finish()
     }
 
     /// Has the log told of what it has not been told of.
     func tellLog() {
-        guard let log = self.log, self.logged < self.ring.head else { return }
-        log.log(
-            self.ring,
-            after: self.logged,
+        self.onlookers.tellLog(
+            of: self.ring,
             through: self.snapshot,
             perSecond: self.limits.transitionsLoggedPerSecond
         )
-        self.logged = self.ring.head
     }
 
     /// Has the reporter told of the state, now and when it changes.
     func show(to status: StatusReporter) {
-        self.status = status
-        status.changed(watches: self.watches)
-        status.changed(to: self.snapshot)
+        self.onlookers.show(self.snapshot, watches: self.watches, to: status)
     }
 
     /// Whether one turn of the loop has made so many changes that readers who read would lose some if
     /// they were not written to before more are made.
-    var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.flushed) }
+    var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.rounds.flushed) }
 
     /// Keeps the room that replies took for the next ones.
     ///
@@ -369,20 +271,9 @@ final class StateServer: @unchecked Sendable {
         self.replies = exchange(&bytes, with: [])
     }
 
-    /// Writes to everybody in the middle of a turn; who is held to limits may have to wait, and lose
-    /// something.
-    private func writeToReaders() {
-        self.flushed = self.ring.head
-        for connection in self.connections where connection.hasOutput {
-            connection.user.urgently { connection.pump(isUrgent: true) }
-        }
-        self.tellLog()
-    }
-
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection) {
-        self.paused.append(connection)
-        self.turns.hurry()
+        self.rounds.pause(connection)
         self.scheduleFlush()
     }
 }

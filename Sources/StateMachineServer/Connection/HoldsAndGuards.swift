@@ -5,7 +5,7 @@ import StateMachineProtocol
 /// The holds and guards of one connection: voters of the machine that live as long as the client's side of it.
 ///
 /// Belongs to the event loop.
-final class Voters {
+final class HoldsAndGuards {
     private let server: StateServer
     let peer: Peer
     private let outbox: Outbox

@@ -9,7 +9,7 @@ import NIOCore
 /// requests keep a set from being read, and no user keeps another from being answered.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
-final class Turns {
+final class TurnScheduler {
     /// How long a slice takes while other users set or wait for their turn.
     ///
     /// 25 µs: a third of the way of a set from its client and back, and ten times what it takes to look for

@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// How a machine is told that the command of a stay has ended.
-extension TypedMachine {
+extension Proposals {
     /// Proposes what an end of a run leads to: a move of the machine's own, of which somebody else knows.
     ///
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
@@ -11,7 +11,8 @@ extension TypedMachine {
     func proposeEndOfRun(
         _ call: SendCall,
         id: RequestID?,
-        of sets: Sets
+        of sets: Sets,
+        to served: TypedMachine<State>
     ) throws(WireError) {
         let name = StateSchema.endOfRun.name
         guard let stay = call.ifStay else {
@@ -27,15 +28,15 @@ extension TypedMachine {
             )
         }
         let end = call.data?.members ?? []
-        let move = try self.stays?.move(onEndOfRun: end, in: stay)
-        if move != nil, let suspension = self.stays?.moves.suspension() {
+        let move = try served.stays?.move(onEndOfRun: end, in: stay)
+        if move != nil, let suspension = served.stays?.moves.suspension() {
             throw WireError(
                 .suspended,
                 "the machine has made \(suspension.moves) moves of its own within \(suspension.time), and makes none until somebody asks for something; "
                     + "send it again later"
             )
         }
-        let (coding, cause) = (self.coding, move?.cause)
+        let (coding, cause) = (served.coding, move?.cause)
         self.enqueue(
             .event(.send(call)),
             .made { (snapshot) throws(WireError) in
@@ -45,7 +46,8 @@ extension TypedMachine {
             cause: cause,
             id: id,
             by: nil,
-            of: sets
+            of: sets,
+            to: served
         )
     }
 }

@@ -9,7 +9,7 @@ import StateMachineProtocol
 ///
 /// `@unchecked Sendable`: a history may be called from anywhere, locks guard `turns` and `trouble`, and the
 /// rest does not change.
-final class Past: @unchecked Sendable {
+final class HistoryReader: @unchecked Sendable {
     let history: any TransitionHistory
     let epoch: Epoch
     private let loop: any EventLoop

@@ -1,5 +1,5 @@
 /// Where a connection stands in the lists of the server and of its turns; each note is theirs who keep the list.
-struct Standing {
+struct SchedulingState {
     /// Where the server keeps it.
     var place = 0
     /// Whether it waits for its turn.

@@ -2,8 +2,8 @@
 /// another turn if there is not.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
-final class Turn {
-    private let turns: Turns
+final class ConnectionTurn {
+    private let turns: TurnScheduler
     /// Whose it is, for as long as the server knows it.
     @exclusivity(unchecked) private var connection: Connection?
     /// Whether what is being written does not wait for the turn.
@@ -11,7 +11,7 @@ final class Turn {
     /// Whether there was no time for all that the connection has to do.
     @exclusivity(unchecked) private(set) var isCutShort = false
 
-    init(_ turns: Turns) {
+    init(_ turns: TurnScheduler) {
         self.turns = turns
     }
 

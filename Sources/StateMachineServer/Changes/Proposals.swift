@@ -1,0 +1,229 @@
+import NIOCore
+import StateMachineCore
+import StateMachineProtocol
+
+/// What is proposed to a machine of states of one type and answered at its turn, and who is asked about it.
+///
+/// These are sets that are not decided at once, and what events, updates and ends of runs lead to. What is read in one
+/// turn of the event loop is committed together; a lone set waits for nothing but the end of its turn.
+///
+/// `@unchecked Sendable`: its variables are touched on `loop` only.
+final class Proposals<State: MachineState>: @unchecked Sendable {
+    private let machine: StateMachine<State>
+    private let loop: any EventLoop
+    private let decisions: LoopInbox
+
+    /// Whether what is proposed in this turn of the loop gathers.
+    private var isHolding = false
+    /// Whether there were voters when that began, or one has come since.
+    private var hasVoters = false
+    /// Sets that wait for the log and for nobody.
+    private var committing = 0
+
+    /// - Parameters:
+    ///   - machine: the machine.
+    ///   - loop: where all this happens.
+    ///   - decisions: where the machine answers.
+    init(to machine: StateMachine<State>, on loop: any EventLoop, in decisions: LoopInbox) {
+        self.machine = machine
+        self.loop = loop
+        self.decisions = decisions
+    }
+
+    // MARK: - What is proposed
+
+    /// Proposes a state.
+    ///
+    /// Apart from ``TypedMachine/propose(_:_:cause:id:by:of:)``, which chooses the code for the state's type, as
+    /// `TypedMachine.outcome` is from what calls it.
+    @inline(never)
+    func propose(
+        _ state: EncodedState,
+        _ call: SetCall?,
+        _ cause: String?,
+        _ id: RequestID?,
+        _ by: CompactPeer,
+        _ sets: Sets,
+        to served: TypedMachine<State>
+    ) {
+        served.stays?.moves.lift()
+        self.holdGroups()
+        let typed = served.typed(state)
+        self.enqueue(
+            .state(typed, call),
+            .set(typed),
+            call?.reenter ?? false ? .enter : .set,
+            cause: cause,
+            id: id,
+            by: by,
+            of: sets,
+            to: served
+        )
+    }
+
+    /// Proposes what an event or an update leads to.
+    func propose(
+        _ call: EventCall,
+        id: RequestID?,
+        by peer: CompactPeer,
+        of sets: Sets,
+        to served: TypedMachine<State>
+    ) throws(WireError) {
+        guard served.coding.behaviour != nil else { throw call.foreign }
+        if let data = call.data, data.members == nil {
+            throw WireError(.badData, "data of \(call.name) must be an object")
+        }
+        switch call {
+        case .send(let call) where call.event.isSpelled(StateSchema.endOfRun.name):
+            return try self.proposeEndOfRun(call, id: id, of: sets, to: served)
+        case .update: served.stays?.moves.lift()
+        case .send(let call) where served.current.behaviour?.isDeclared(call.event) == true:
+            served.stays?.moves.lift()
+        // What is no event of the machine's asks for nothing.
+        case .send: break
+        }
+        let (coding, starts) = (served.coding, served.stays?.starts)
+        self.enqueue(
+            .event(call),
+            .made { (snapshot) throws(WireError) in
+                try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
+            },
+            call.isUpdate ? .update : .enter,
+            cause: call.cause,
+            id: id,
+            by: peer,
+            of: sets,
+            to: served
+        )
+    }
+
+    /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
+    ///
+    /// Without a peer it is a move of the machine's own.
+    func enqueue(
+        _ wanted: PendingSet.Wanted,
+        _ making: TypedSet<State>.Making,
+        _ kind: Move<State>.Kind,
+        cause: String?,
+        id: RequestID?,
+        by peer: CompactPeer?,
+        of sets: Sets,
+        to served: TypedMachine<State>
+    ) {
+        self.holdGroups()
+        let set = TypedSet(
+            wanted,
+            making,
+            served,
+            id: id,
+            isOrdered: !self.hasVoters,
+            isRequest: peer != nil,
+            of: sets
+        )
+        sets.list(set)
+        if set.isOrdered { self.committing += 1 }
+        let move = Move<State>(
+            to: set.target,
+            if: .holds { set.isExpected($0) },
+            as: kind,
+            cause: cause,
+            by: peer
+        )
+        self.machine.propose(
+            consume move,
+            isTimed: !set.isOrdered,
+            // Decided at once, this is still the request's turn; decided later, it is whoever's thread
+            // brought the last vote or the commit.
+            in: self.decisions,
+            // Holds the set alone, for which nothing has to be allotted.
+            completion: { outcome in set.machine.proposals.decided(set, outcome) }
+        )
+    }
+
+    private func holdGroups() {
+        guard !self.isHolding else { return }
+        self.isHolding = true
+        self.hasVoters = self.machine.holdGroups()
+        self.loop.execute {
+            self.isHolding = false
+            self.machine.releaseGroups()
+            // Several are worth a sleep: what comes meanwhile is the next group.
+            if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
+        }
+    }
+
+    // MARK: - Who is asked
+
+    func addVoter(
+        _ name: VoterName,
+        peer: Peer,
+        deadline: VoteDeadline,
+        before patterns: VoterPatterns,
+        of served: TypedMachine<State>,
+        _ body: @escaping @Sendable (Question) -> Void
+    ) -> Registration {
+        let coding = served.coding
+        // It is not asked about what came before it in this turn.
+        if self.isHolding {
+            self.machine.releaseGroups()
+            _ = self.machine.holdGroups()
+        }
+        self.hasVoters = true
+        return self.machine.addVoter(
+            label: name.label,
+            peer: peer,
+            on: self.decisions,
+            deadline: deadline,
+            before: { proposal in patterns.contain { coding.matches($0, proposal.proposed) } },
+            { ask in
+                let proposal = ask.proposal
+                body(
+                    Question(
+                        current: served.encoded(proposal.current),
+                        proposed: served.encoded(proposal.proposed),
+                        by: proposal.by,
+                        cause: proposal.cause,
+                        vote: { ask.vote($0) }
+                    )
+                )
+            }
+        )
+    }
+
+    // MARK: - What is answered
+
+    private func decided(_ set: TypedSet<State>, _ outcome: MoveOutcome<State>) {
+        if set.isOrdered { self.committing -= 1 }
+        set.answer(self.outcome(outcome, of: set))
+    }
+
+    private func outcome(_ outcome: MoveOutcome<State>, of set: TypedSet<State>) -> SetOutcome {
+        let served = set.machine
+        switch (outcome, set.found) {
+        case (.committed(let mark), .state(let typed)):
+            if !set.isRequest { served.stays?.moves.moved() }
+            return .committed(served.noted(served.encoded(mark, typed)))
+        case (.committed, _): preconditionFailure("a change was made of what changes nothing")
+        case (.unchanged(let snapshot), .rejected(let error)):
+            return .rejected(error, current: served.encoded(snapshot))
+        case (.unchanged(let snapshot), .illegal):
+            let allowed = snapshot.state.successors
+            return served.outcome(.illegal(current: snapshot, allowed: allowed))
+        case (.unchanged(let snapshot), .unhandled):
+            return .unchanged(served.encoded(snapshot), isHandled: false)
+        case (.unchanged(let snapshot), .handled(renewing: true)):
+            served.stays?.renewed(snapshot.stay)
+            let renewed = served.encoded(snapshot)
+            if let stay = renewed.stay { served.server?.renewed(stay) }
+            return .unchanged(renewed)
+        case (.unchanged(let snapshot), _): return .unchanged(served.encoded(snapshot))
+        case (.refused(let error), .state(let typed)):
+            guard case .refused(let refusal, _, let current) = served.outcome(error) else {
+                return served.outcome(error)
+            }
+            // Of a set it is told as it was asked for.
+            return .refused(refusal, of: set.wanted.state ?? typed, current: current)
+        case (.refused(let error), _): return served.outcome(error)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import StateMachineCore
+
+/// Who brought a machine where it is, and why, as far as that is known.
+struct ChangeOrigin {
+    private(set) var by: Peer?
+    private(set) var cause: String?
+    private var setter: CompactPeer?
+
+    init(by: Peer? = nil, cause: String? = nil) {
+        self.by = by
+        self.cause = cause
+        self.setter = by.map { CompactPeer($0) }
+    }
+
+    /// Notes the newest change; one setter's many changes are one look-up.
+    mutating func note(_ setter: CompactPeer?, cause: String?) {
+        if setter != self.setter {
+            self.setter = setter
+            self.by = setter?.peer
+        }
+        if cause != nil || self.cause != nil { self.cause = cause }
+    }
+}
+
+extension HistoryReader {
+    /// Reads who brought the machine to a place, and why.
+    ///
+    /// - Parameters:
+    ///   - seq: the change that led there.
+    ///   - uid: whose turn it takes.
+    ///   - done: called on the event loop, if that change is to be had.
+    func readOrigin(
+        of seq: UInt64,
+        for uid: UInt32,
+        done: @escaping @Sendable (_ by: Peer?, _ cause: String?) -> Void
+    ) {
+        self.read(after: seq - 1, for: uid) { transitions in
+            (transitions.first?.by, transitions.first?.cause)
+        } done: { finding in
+            guard let (by, cause) = finding.following(seq - 1) else { return }
+            done(by, cause)
+        }
+    }
+}
