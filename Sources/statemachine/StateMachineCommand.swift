@@ -10,7 +10,7 @@ import StateMachineServer
 /// The daemon for a machine that a file declares, or for the stock states.
 @main
 struct StateMachineCommand: DaemonCommand {
-    static let front = Front("statemachine", settings: Setting.allCases)
+    static let front = ProgramProfile("statemachine", settings: Setting.allCases)
 
     static let configuration = CommandConfiguration(
         commandName: "statemachine",

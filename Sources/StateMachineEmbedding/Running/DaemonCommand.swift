@@ -11,7 +11,7 @@ import SystemPackage
 
 /// The command line of a daemon, whatever its states are.
 package protocol DaemonCommand: ParsableCommand, Sendable {
-    static var front: Front { get }
+    static var front: ProgramProfile { get }
 
     /// The configuration file, if one is named.
     var config: String? { get }

@@ -4,8 +4,8 @@ import StateMachineProtocol
 
 /// The command line of a program that has its states in it.
 struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
-    static var front: Front {
-        Front(
+    static var front: ProgramProfile {
+        ProgramProfile(
             Program.programName,
             settings: Setting.allCases.filter { $0 != .machine && $0 != .instance }
         )

@@ -28,7 +28,7 @@ struct ConfigurationFile {
     /// - Throws: `ConfigurationError` if it cannot be read, or is no YAML.
     static func read(
         _ path: String?,
-        for front: Front
+        for front: ProgramProfile
     ) throws(ConfigurationError) -> ConfigurationFile? {
         let file = path ?? front.usualFile
         let text: String
@@ -74,7 +74,7 @@ struct ConfigurationFile {
     /// Whether a value fits its setting is not looked at here.
     ///
     /// - Throws: `ConfigurationError` if it is no YAML.
-    init(_ text: String, path: String, for front: Front) throws(ConfigurationError) {
+    init(_ text: String, path: String, for front: ProgramProfile) throws(ConfigurationError) {
         let root: Node?
         do {
             root = try Parser(yaml: text).singleRoot()

@@ -23,7 +23,7 @@ extension LogLevel: ExpressibleByArgument {}
 
 extension Option<String?> {
     /// The flag that names the configuration file.
-    package init(configurationOf front: Front) {
+    package init(configurationOf front: ProgramProfile) {
         self.init(
             name: .customLong("config"),
             help: ArgumentHelp(

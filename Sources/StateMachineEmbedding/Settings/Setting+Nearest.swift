@@ -1,4 +1,4 @@
-extension Front {
+extension ProgramProfile {
     /// A sentence on a name that is no key, with the one that may have been meant.
     func unknownKey(_ name: String) -> String {
         if Setting(rawValue: name) != nil {

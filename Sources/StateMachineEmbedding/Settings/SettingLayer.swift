@@ -3,7 +3,7 @@ import Configuration
 /// One of the sources that are laid over one another.
 struct SettingLayer {
     private let provider: any ConfigProvider
-    private let origin: (Setting) -> Origin
+    private let origin: (Setting) -> SettingOrigin
     /// What was written, for an error to quote, and what it was written for.
     private let written: (Setting) -> (name: String, text: String)
 
@@ -25,7 +25,7 @@ struct SettingLayer {
 
     init(file: ConfigurationFile) {
         let origin = { (setting: Setting) in
-            Origin.file(path: file.path, line: file.entries[setting]?.line ?? 0)
+            SettingOrigin.file(path: file.path, line: file.entries[setting]?.line ?? 0)
         }
         self.provider = InMemoryProvider(
             name: file.path,

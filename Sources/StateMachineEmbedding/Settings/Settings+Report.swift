@@ -23,7 +23,7 @@ extension Settings {
                 lines.append(
                     (
                         "\(setting.key): \(path.yaml)",
-                        isOfSystemd ? "RUNTIME_DIRECTORY of systemd" : "\(Origin.builtIn)"
+                        isOfSystemd ? "RUNTIME_DIRECTORY of systemd" : "\(SettingOrigin.builtIn)"
                     )
                 )
             } else if setting == .stateDirectory, let path = Self.ofSystemd(environment) {

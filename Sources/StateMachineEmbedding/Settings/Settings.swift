@@ -7,10 +7,10 @@ import StateMachineServer
 package struct Settings {
     package struct Value {
         package let content: ConfigContent
-        package let origin: Origin
+        package let origin: SettingOrigin
     }
 
-    let front: Front
+    let front: ProgramProfile
 
     /// Only what was given or has a default that is known before the start.
     private(set) var values: [Setting: Value] = [:]
@@ -32,7 +32,7 @@ package struct Settings {
     ///   - file: nil if there is none.
     /// - Throws: `ConfigurationError` with all that is wrong.
     init(
-        for front: Front,
+        for front: ProgramProfile,
         flags: DaemonFlags,
         own: [Setting: ConfigContent],
         environment: [String: String],

@@ -24,14 +24,14 @@ final class Machine: Sendable {
     let name: String
     let client: Client
     let feed = Feed()
-    private let overviews: Refreshed
-    private let pasts: Refreshed
+    private let overviews: CachedAnswer
+    private let pasts: CachedAnswer
 
     init(name: String, directory: RuntimeDirectory) {
         let client = Client(directory)
         (self.name, self.client) = (name, client)
-        self.overviews = Refreshed { try await Self.overview(client) }
-        self.pasts = Refreshed { try await Self.past(client) }
+        self.overviews = CachedAnswer { try await Self.overview(client) }
+        self.pasts = CachedAnswer { try await Self.past(client) }
     }
 
     /// The graph and the answer to `stats`, as JSON.

@@ -1,5 +1,5 @@
 /// An answer that many ask for and that is made once in a while, for all who ask meanwhile.
-actor Refreshed {
+actor CachedAnswer {
     /// How old an answer may be.
     ///
     /// 500 ms: what is looked at by people; a hundred browsers ask the daemon as often as one.

@@ -1,5 +1,5 @@
 /// What one daemon's front has that another's has not: its name, and what can be set at it.
-package struct Front: Sendable {
+package struct ProgramProfile: Sendable {
     /// What begins its sentences, and is its log's label.
     package let name: String
     /// Where its configuration file is looked for if none is named.

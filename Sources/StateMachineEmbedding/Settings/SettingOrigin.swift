@@ -1,5 +1,5 @@
 /// Where a value came from.
-package enum Origin: Hashable, CustomStringConvertible {
+package enum SettingOrigin: Hashable, CustomStringConvertible {
     case flag
     case environment(String)
     case file(path: String, line: Int)
