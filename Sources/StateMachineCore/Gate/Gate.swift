@@ -12,19 +12,6 @@ struct Gate<State: MachineState>: Sendable {
     typealias Pending = PendingProposal<State>
     typealias Evaluated = EvaluatedProposal<State>
 
-    /// Where the first proposal is on its way.
-    private enum First: Sendable {
-        /// It waits its turn, or is being evaluated.
-        case waiting
-        /// Voters are to be asked about it once nothing is on its way to the log, since they have to
-        /// have heard of all that came before.
-        case awaitingQuiet
-        /// The voters have it.
-        case asked(Ballot<State>)
-        /// The voters have spoken.
-        case decided(Ballot<State>, Verdict)
-    }
-
     private let hasLog: Bool
     /// How many may wait.
     private let limit: Int
@@ -32,14 +19,10 @@ struct Gate<State: MachineState>: Sendable {
     /// Goes up whenever a voter comes.
     private(set) var votersVersion = 0
     private var queue = ProposalQueue<State>()
-    private var first = First.waiting
+    private var question = OpenQuestion<State>()
     private var groups = CommitGroups<State>()
     /// States that are to be recast, before all others are evaluated.
     private var recasts: [PendingRecast<State>] = []
-    /// A question that is closed without an answer, since the state was recast.
-    private var voided: Ballot<State>?
-    /// How many questions have been put.
-    private var questions: UInt64 = 0
     /// Who performs the actions.
     private var pumper: pthread_t?
 
@@ -70,12 +53,7 @@ struct Gate<State: MachineState>: Sendable {
     var groupUnderWay: UInt64? { self.groups.underWay }
 
     /// The question that is open, or was just decided.
-    var ballot: Ballot<State>? {
-        switch self.first {
-        case .waiting, .awaitingQuiet: nil
-        case .asked(let ballot), .decided(let ballot, _): ballot
-        }
-    }
+    var ballot: Ballot<State>? { self.question.ballot }
 
     // MARK: - Proposals come and go
 
@@ -106,10 +84,10 @@ struct Gate<State: MachineState>: Sendable {
         case .behind: break
         case .first:
             pending.isWithdrawn.store(true, ordering: .sequentiallyConsistent)
-            switch self.first {
+            switch self.question.stage {
             case .asked(let ballot): return .isAsked(ballot)
             case .decided: return .isEvaluated
-            case .awaitingQuiet: self.first = .waiting
+            case .awaitingQuiet: self.question.wait()
             case .waiting:
                 // The pump may have it in its hands.
                 guard self.pumper == nil else { return .isEvaluated }
@@ -138,14 +116,13 @@ struct Gate<State: MachineState>: Sendable {
     /// - Returns: the question that is open, in which the voter abstains.
     mutating func voterWent(_ voter: VoterMember<State>) -> Ballot<State>? {
         self.voters.removeAll { $0 === voter }
-        guard case .asked(let ballot) = self.first else { return nil }
+        guard case .asked(let ballot) = self.question.stage else { return nil }
         return ballot
     }
 
     /// The voters have spoken on the question of that number; then somebody has to pump.
     mutating func voted(_ verdict: Verdict, on number: UInt64) {
-        guard case .asked(let ballot) = self.first, number == self.questions else { return }
-        self.first = .decided(ballot, verdict)
+        self.question.decided(verdict, on: number)
     }
 
     // MARK: - The pump
@@ -200,21 +177,18 @@ struct Gate<State: MachineState>: Sendable {
         case .enter(let entry): return self.settle(Evaluated(pending, .entering(entry)), machine)
         case .ask(let voters, let proposal, let question):
             guard self.groups.areQuiet else {
-                self.first = .awaitingQuiet
+                self.question.awaitQuiet()
                 return self.next(machine)
             }
             // Whoever is cancelled after this finds the ballot, and is released from it.
             let present = voters.filter { !$0.isCancelled }
             guard !present.isEmpty else { return self.next(machine) }
-            self.questions += 1
-            let number = self.questions
-            let ballot = Ballot(
+            let ballot = self.question.put(
                 on: proposal,
                 under: question,
-                voters: present,
-                decided: { decided($0, number) }
+                to: present,
+                decided: decided
             )
-            self.first = .asked(ballot)
             return .ask(ballot, question, waited: pending.waited)
         }
     }
@@ -251,21 +225,15 @@ struct Gate<State: MachineState>: Sendable {
         switch decision {
         case .refuse(let why): return .refuse(recast, why)
         case .replace(let state):
-            self.voidQuestion()
+            self.question.void()
             return .replace(recast, base, with: state)
         case .enter(let entry):
-            self.voidQuestion()
+            self.question.void()
             let evaluated = recast.evaluated(entry)
             guard self.hasLog else { return .tell([evaluated]) }
             self.groups.gather(evaluated)
             return self.next(machine)
         }
-    }
-
-    /// What was asked about the state as it was is evaluated anew.
-    private mutating func voidQuestion() {
-        self.voided = self.ballot
-        self.first = .waiting
     }
 
     /// The log has answered: nil, or why it could not; then somebody has to pump.
@@ -278,10 +246,10 @@ struct Gate<State: MachineState>: Sendable {
         while true {
             if let ended = self.groups.takeEnded(at: machine) {
                 self.queue.putBack(ended.again)
-                if !ended.again.isEmpty, case .awaitingQuiet = self.first { self.first = .waiting }
+                if !ended.again.isEmpty { self.question.cameQuiet() }
                 return .tell(ended.told)
             }
-            if let ballot = self.voided.take() { return .void(ballot) }
+            if let ballot = self.question.takeVoided() { return .void(ballot) }
             if let recast = self.recasts.first {
                 // What was evaluated as the state was is committed as that, and nothing is evaluated meanwhile.
                 if self.groups.areQuiet { return .recast(recast, from: machine) }
@@ -292,7 +260,7 @@ struct Gate<State: MachineState>: Sendable {
                 self.pumper = nil
                 return nil
             }
-            if case .awaitingQuiet = self.first, self.groups.areQuiet { self.first = .waiting }
+            if self.groups.areQuiet { self.question.cameQuiet() }
             if let (ballot, verdict) = self.decidedBallot(machine) {
                 switch verdict {
                 case .yes:
@@ -307,7 +275,8 @@ struct Gate<State: MachineState>: Sendable {
                 }
             }
             if let run = self.takeRun() { return .evaluateAll(run, from: self.ahead(of: machine)) }
-            if case .waiting = self.first, let first = self.queue.first, self.groups.room > 0,
+            if case .waiting = self.question.stage, let first = self.queue.first,
+                self.groups.room > 0,
                 !self.isAwaitingMore
             {
                 return .evaluate(first, from: self.ahead(of: machine), asking: self.voters)
@@ -324,10 +293,10 @@ struct Gate<State: MachineState>: Sendable {
     /// The question that the voters have decided, if it is time to see to it: whether an assignment that is
     /// on its way makes it stale is seen when that has ended.
     private mutating func decidedBallot(_ machine: Snapshot<State>) -> (Ballot<State>, Verdict)? {
-        guard case .decided(let ballot, let verdict) = self.first,
+        guard case .decided(let ballot, let verdict) = self.question.stage,
             machine.seq != ballot.proposal.current.seq || self.groups.last == nil
         else { return nil }
-        self.first = .waiting
+        self.question.wait()
         return (ballot, verdict)
     }
 
@@ -345,7 +314,8 @@ struct Gate<State: MachineState>: Sendable {
     /// Nothing but its pump moves a machine with a log, so that they need not be found in the queue again.
     private mutating func takeRun() -> [Pending]? {
         if let run = self.queue.takeAssignments(self.groups.room) { return run }
-        guard self.hasLog, case .waiting = self.first, self.voters.isEmpty, !self.isAwaitingMore
+        guard self.hasLog, case .waiting = self.question.stage, self.voters.isEmpty,
+            !self.isAwaitingMore
         else { return nil }
         return self.queue.takeWaiting(self.groups.room)
     }

@@ -1,0 +1,75 @@
+/// The question about a gate's first proposal, from before it is put until it is seen to what the voters say.
+struct OpenQuestion<State: MachineState>: Sendable {
+    /// Where the first proposal is on its way.
+    enum Stage: Sendable {
+        /// It waits its turn, or is being evaluated.
+        case waiting
+        /// Voters are to be asked about it once nothing is on its way to the log, since they have to
+        /// have heard of all that came before.
+        case awaitingQuiet
+        /// The voters have it.
+        case asked(Ballot<State>)
+        /// The voters have spoken.
+        case decided(Ballot<State>, Verdict)
+    }
+
+    private(set) var stage = Stage.waiting
+    /// One that is closed without an answer, since the state was recast.
+    private var voided: Ballot<State>?
+    /// How many have been put.
+    private var count: UInt64 = 0
+
+    /// What is open, or was just decided.
+    var ballot: Ballot<State>? {
+        switch self.stage {
+        case .waiting, .awaitingQuiet: nil
+        case .asked(let ballot), .decided(let ballot, _): ballot
+        }
+    }
+
+    /// The proposal, or the next one, is to be evaluated.
+    mutating func wait() { self.stage = .waiting }
+
+    /// It is to be put once nothing is on its way to the log.
+    mutating func awaitQuiet() { self.stage = .awaitingQuiet }
+
+    /// Nothing is on its way to the log any more.
+    mutating func cameQuiet() {
+        guard case .awaitingQuiet = self.stage else { return }
+        self.stage = .waiting
+    }
+
+    /// Puts it; `decided` is told what the voters say, with its number.
+    mutating func put(
+        on proposal: Proposal<State>,
+        under question: Question,
+        to voters: [VoterMember<State>],
+        decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
+    ) -> Ballot<State> {
+        self.count += 1
+        let number = self.count
+        let ballot = Ballot(
+            on: proposal,
+            under: question,
+            voters: voters,
+            decided: { decided($0, number) }
+        )
+        self.stage = .asked(ballot)
+        return ballot
+    }
+
+    /// The voters have spoken on the question of that number, which may be closed.
+    mutating func decided(_ verdict: Verdict, on number: UInt64) {
+        guard case .asked(let ballot) = self.stage, number == self.count else { return }
+        self.stage = .decided(ballot, verdict)
+    }
+
+    /// What was asked about the state as it was is evaluated anew.
+    mutating func void() {
+        self.voided = self.ballot
+        self.stage = .waiting
+    }
+
+    /// The one that is to be closed, once.
+    mutating func takeVoided() -> Ballot<State>? { self.voided.take() }
+}
