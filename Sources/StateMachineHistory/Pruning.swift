@@ -44,6 +44,23 @@ struct Pruning {
         self.days = Int64(options.keepDays)
     }
 
+    /// Before which row of a database, which has `oldest` to `newest`, to remove; nil if there is nothing to remove.
+    mutating func next(
+        in database: HistoryDatabase,
+        from oldest: UInt64,
+        to newest: UInt64
+    ) throws -> UInt64? {
+        let now = WallTime.now
+        switch self.next(oldest: oldest, newest: newest, now: now) {
+        case .nothing: return nil
+        case .remove(let end): return end
+        case .removeOld(let limit, let time):
+            let count = Int(limit - oldest)
+            let first = try database.first(since: time, from: oldest, count: count)
+            return self.found(first, of: oldest..<limit, newest: newest, now: now)
+        }
+    }
+
     /// What to do with the rows `oldest` to `newest`; the newest one stays.
     mutating func next(oldest: UInt64, newest: UInt64, now: WallTime) -> Decision {
         guard oldest < newest else { return .nothing }

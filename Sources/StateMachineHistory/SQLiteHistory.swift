@@ -2,15 +2,13 @@ import Dispatch
 import GRDB
 public import StateMachineCore
 package import StateMachineProtocol
-import Synchronization
 
 /// A machine's past in an SQLite database, which is also its write-ahead log: one row a transition.
 ///
 /// Groups are committed one after the other on a thread of its own; reading happens on another one and
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
-/// `@unchecked Sendable`. `form`, `declaration`, `unwritten`, `troubles`, `tell`, `isPruning`, `pruning` and
-/// `spin` are touched on `commits` only; `oldestKept` is atomic; the rest does not change.
+/// `@unchecked Sendable`: nothing of it changes, and `days` may be cancelled anywhere.
 public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHistory,
     RequirementHistory, @unchecked Sendable
 {
@@ -31,32 +29,15 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     public let options: HistoryOptions
 
     private let database: HistoryDatabase
-    private let longLog: Int
-    /// A thread and not a queue: it is woken in half the time, and a lone set waits for that.
-    private let commits: NotificationThread
+    private let commits: HistoryCommits<State>
     private let reads: DispatchQueue
     /// Rings once a day; of the wall's clock, so that days in which the machine slept count.
     private let days: any DispatchSourceTimer
-    private let coding: StateCoding<State>
-    private let oldestKept: Atomic<UInt64>
     /// Since when stays count; nil of a machine that has none.
     package let starts: StayStarts?
     package let isFirstInBoot: Bool
     /// The guards that were required when the last run ended.
     package let requirements: [Requirement]
-
-    /// How transitions are written down.
-    private var form: WrittenForm<State>
-    /// What declares the newest state and is in the database, or to be written with the next transition.
-    private var declaration: RecordedDeclaration?
-    /// The one that is to be written.
-    private var unwritten: HistoryDatabase.NewDeclaration?
-    /// Why work fails that does.
-    private var troubles: [HistoryWork: String] = [:]
-    private var tell: @Sendable (HistoryWork, String?) -> Void = { _, _ in }
-    private var isPruning = false
-    private var spin = AdaptiveSpin()
-    private var pruning: Pruning
 
     /// Opens the history in a directory, which is created, for its owner only, if it is not there.
     ///
@@ -117,27 +98,15 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
             clock: clock,
             timeout: timeout
         )
-        self.coding = coding
-        self.declaration = coding.declaration
         self.options = options
-        self.longLog = longLog
-        self.pruning = Pruning(options, newest: opening.newest.at)
         self.database = opening.database
         self.loss = opening.loss
         self.carriedOver = opening.carriedOver
-        self.troubles[.commits] = opening.trouble
         self.epoch = opening.epoch
-        self.form = WrittenForm(
-            coding,
-            opening.starts,
-            after: opening.newest,
-            isStayDue: opening.isFirstInBoot
-        )
         self.starts = opening.starts
         self.isFirstInBoot = opening.isFirstInBoot
         self.requirements = opening.requirements
-        self.oldestKept = Atomic(opening.oldest)
-        self.commits = NotificationThread(name: "sm-history")
+        self.commits = HistoryCommits(opening, coding, options, longLog: longLog)
         self.reads = DispatchQueue(label: "statemachine.history.reads")
         self.days = DispatchSource.makeTimerSource(queue: self.reads)
         self.snapshot = Snapshot(
@@ -146,15 +115,15 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
             at: opening.newest.at,
             stay: opening.newest.stay
         )
-        self.commits.enqueue { self.prune() }
+        self.commits.prune()
         self.days.schedule(wallDeadline: .now() + day, repeating: day, leeway: .seconds(60))
-        self.days.setEventHandler { [weak self] in self?.look() }
+        // Weakly: a cancelled timer lets go of it later, and the database is to be closed when the history goes.
+        self.days.setEventHandler { [weak commits] in commits?.pruneToday() }
         self.days.activate()
     }
 
     deinit {
         self.days.cancel()
-        self.commits.stop()
     }
 
     /// A machine that goes on where the last run ended, and keeps its transitions here.
@@ -172,7 +141,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     // MARK: - The write-ahead log
 
     /// Whether the calling code runs where groups are committed.
-    public var isCurrent: Bool { self.commits.isCurrent ?? false }
+    public var isCurrent: Bool { self.commits.isCurrent }
 
     /// Commits the group in one transaction; see `WriteAheadLog`.
     @_specialize(where State == AppState)
@@ -181,32 +150,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         _ group: [Transition<State>],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.commits.enqueue {
-            let failure = self.append(group)
-            self.note(failure)
-            self.note(self.database.growth(beyond: self.longLog), of: .tidying)
-            done(failure)
-            self.prune()
-            // Who sets and waits for the answer often has the next one.
-            if group.count == 1 { self.commits.linger(&self.spin) }
-        }
-    }
-
-    private func append(_ group: [Transition<State>]) -> String? {
-        let written = self.form.written(group)
-        let declaration = self.newDeclaration(of: group)
-        do {
-            try withExtendedLifetime(written.states) {
-                try self.database.append(written.rows, written.stay, declaring: declaration)
-            }
-        } catch {
-            self.starts?.drop(after: self.form.newest.seq)
-            return self.database.sentence(for: error)
-        }
-        if let declaration { self.wrote(declaration) }
-        self.form.newest = (group[group.count - 1].seq, written.states[written.states.count - 1])
-        if written.stay != nil { self.form.isStayDue = false }
-        return nil
+        self.commits.commit(group, done: done)
     }
 
     /// Notes since when a stay counts; see `StayHistory`.
@@ -214,7 +158,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         _ start: StayStart,
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.perform(done) { try $0.keep(start) }
+        self.commits.perform(done) { try $0.keep(start) }
     }
 
     /// Writes down that a guard is required; see `RequirementHistory`.
@@ -222,7 +166,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         _ requirement: Requirement,
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.perform(done) { try $0.keep(requirement) }
+        self.commits.perform(done) { try $0.keep(requirement) }
     }
 
     /// Writes down that a guard is required no more; see `RequirementHistory`.
@@ -230,95 +174,37 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
         _ name: String,
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.perform(done) { try $0.forget(requirement: name) }
-    }
-
-    /// Does something with the database between commits.
-    private func perform(
-        _ done: @escaping @Sendable (_ failure: String?) -> Void,
-        _ work: @escaping @Sendable (HistoryDatabase) throws -> Void
-    ) {
-        self.commits.enqueue {
-            do {
-                try work(self.database)
-                done(nil)
-            } catch {
-                done(self.database.sentence(for: error))
-            }
-        }
-    }
-
-    /// What declares the group's states, if that is not in the database.
-    private func newDeclaration(of group: [Transition<State>]) -> HistoryDatabase.NewDeclaration? {
-        guard let behaviour = self.coding.behaviour, let last = group.last else { return nil }
-        let newest = behaviour.declaration(of: last.new)
-        guard newest !== self.declaration else { return self.unwritten }
-        let first = group.first { behaviour.declaration(of: $0.new) === newest } ?? last
-        return (newest, first.seq)
-    }
-
-    private func wrote(_ declaration: HistoryDatabase.NewDeclaration) {
-        self.declaration = declaration.declaration
-        self.unwritten = nil
+        self.commits.perform(done) { try $0.forget(requirement: name) }
     }
 
     /// Writes what declares the states from there on; see `TransitionHistory`.
-    public func note(
+    package func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.commits.enqueue {
-            guard declaration !== self.declaration || self.unwritten != nil else {
-                return done(nil)
-            }
-            do {
-                try self.database.note((declaration, seq))
-                self.wrote((declaration, seq))
-                done(nil)
-            } catch {
-                self.declaration = declaration
-                self.unwritten = (declaration, seq)
-                done(self.database.sentence(for: error))
-            }
-        }
+        self.commits.note(declaration, from: seq, done: done)
     }
 
     /// Has everything on the disk; see `TransitionHistory`.
-    public func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
-        self.commits.enqueue {
-            do {
-                try self.database.settle(at: .init(epoch: self.epoch, seq: self.form.newest.seq))
-                done(nil)
-            } catch {
-                done(self.database.sentence(for: error))
-            }
-        }
+    package func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
+        self.commits.settle(done: done)
     }
 
     /// Has `handler` told when work begins to fail and when it succeeds again, on the commits' thread.
-    public func onTrouble(
+    package func onTrouble(
         _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
     ) {
-        self.commits.enqueue {
-            self.tell = handler
-            for (work, why) in self.troubles { handler(work, why) }
-        }
-    }
-
-    private func note(_ failure: String?, of work: HistoryWork = .commits) {
-        guard self.troubles[work] != failure else { return }
-        self.troubles[work] = failure
-        self.tell(work, failure)
+        self.commits.onTrouble(handler)
     }
 
     // MARK: - The past
 
     /// The oldest transition that is kept; one past the newest if none is.
-    public var oldest: UInt64 { self.oldestKept.load(ordering: .acquiring) }
+    package var oldest: UInt64 { self.commits.oldest }
 
     /// `keepChanges`, `keepDays` and `durability`.
-    public var terms: [(name: String, value: HistoryTerm)] {
+    package var terms: [(name: String, value: HistoryTerm)] {
         [
             ("keepChanges", .count(self.options.keepChanges)),
             ("keepDays", .count(self.options.keepDays)),
@@ -327,7 +213,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     }
 
     /// Reads the next few transitions after `seq`; see `TransitionHistory`.
-    public func read(
+    package func read(
         after seq: UInt64,
         done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
     ) {
@@ -335,7 +221,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     }
 
     /// Reads the first few transitions that a query asks for; see `TransitionHistory`.
-    public func find(
+    package func find(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     ) {
@@ -343,7 +229,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     }
 
     /// Reads an outline of the first few transitions between a query's ends; see `TransitionHistory`.
-    public func outline(
+    package func outline(
         _ query: TransitionQuery,
         limit: Int,
         done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
@@ -352,7 +238,7 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     }
 
     /// Finds the first transition from a time on; see `TransitionHistory`.
-    public func locate(
+    package func locate(
         _ time: WallTime,
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
@@ -371,56 +257,6 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
             } catch {
                 done(.failure(HistoryFailure(self.database.sentence(for: error))))
             }
-        }
-    }
-
-    // MARK: - Pruning
-
-    /// Removes the oldest rows that are too many or too old, a step at a time; the newest one stays.
-    ///
-    /// What cannot be removed stays, until it is tried again after a commit or on another day.
-    private func prune() {
-        guard !self.isPruning else { return }
-        do {
-            guard let end = try self.nextPruning() else { return }
-            self.isPruning = true
-            self.commits.enqueue {
-                self.isPruning = false
-                self.prune(before: end)
-            }
-        } catch {
-            self.note(self.database.sentence(for: error), of: .pruning)
-        }
-    }
-
-    private func prune(before end: UInt64) {
-        do {
-            try self.database.prune(before: end)
-            self.oldestKept.store(end, ordering: .releasing)
-            self.note(nil, of: .pruning)
-            self.prune()
-        } catch {
-            self.note(self.database.sentence(for: error), of: .pruning)
-        }
-    }
-
-    private func nextPruning() throws -> UInt64? {
-        let (oldest, newest, now) = (self.oldest, self.form.newest.seq, WallTime.now)
-        switch self.pruning.next(oldest: oldest, newest: newest, now: now) {
-        case .nothing: return nil
-        case .remove(let end): return end
-        case .removeOld(let limit, let time):
-            let count = Int(limit - oldest)
-            let first = try self.database.first(since: time, from: oldest, count: count)
-            return self.pruning.found(first, of: oldest..<limit, newest: newest, now: now)
-        }
-    }
-
-    /// Looks for old rows on a day without commits too.
-    private func look() {
-        self.commits.enqueue { [weak self] in
-            self?.pruning.look()
-            self?.prune()
         }
     }
 }

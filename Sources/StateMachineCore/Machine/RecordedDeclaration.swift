@@ -1,18 +1,18 @@
 /// What said how a machine's states look, as it was written down.
 ///
 /// A reference to something that never changes: every state of the machine leads to it.
-public final class RecordedDeclaration: Sendable {
+package final class RecordedDeclaration: Sendable {
     /// The SHA-256 of the text, in hexadecimal digits.
-    public let hash: String
+    package let hash: String
     /// The machine's name, if it says one.
-    public let machine: String?
+    package let machine: String?
     /// What it calls its version, for people.
-    public let version: String?
+    package let version: String?
     /// The bytes of the file.
-    public let text: String
+    package let text: String
 
     /// A declaration with all that is to be written down of it.
-    public init(hash: String, machine: String?, version: String?, text: String) {
+    package init(hash: String, machine: String?, version: String?, text: String) {
         self.hash = hash
         self.machine = machine
         self.version = version

@@ -1,40 +1,40 @@
 /// A transition as it was written down: its states in the form that they have on the wire.
 ///
 /// It can be read without knowing the state's type, and shows what was sent to the byte.
-public struct RecordedTransition: Hashable, Sendable {
+package struct RecordedTransition: Hashable, Sendable {
     /// A state in its encoded form.
-    public struct State: Hashable, Sendable {
+    package struct State: Hashable, Sendable {
         /// The case's name.
-        public let name: String
+        package let name: String
         /// The associated values: the text of a JSON object.
-        public let data: String
+        package let data: String
 
         /// A state of that name with that data.
-        public init(name: String, data: String) {
+        package init(name: String, data: String) {
             self.name = name
             self.data = data
         }
     }
 
     /// Its place in the total order; 0 for the state in which everything began.
-    public let seq: UInt64
+    package let seq: UInt64
     /// The state that was left; nil only for seq 0.
-    public let old: State?
+    package let old: State?
     /// The state that was entered.
-    public let new: State
+    package let new: State
     /// When it was evaluated, just before it was written down.
-    public let at: WallTime
+    package let at: WallTime
     /// Why, in the words of whoever set it.
-    public let cause: String?
+    package let cause: String?
     /// Who set it from outside the process; nil for the process itself.
-    public let by: Peer?
+    package let by: Peer?
     /// The seq that began the stay in the state; nil of a machine that has no stays.
-    public let stay: UInt64?
+    package let stay: UInt64?
     /// What time was to do to the state, and when: the text of a JSON object; nil if nothing.
-    public let due: String?
+    package let due: String?
 
     /// A transition with all that is to be written down of it.
-    public init(
+    package init(
         seq: UInt64,
         old: State?,
         new: State,

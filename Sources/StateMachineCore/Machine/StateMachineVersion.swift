@@ -1,5 +1,5 @@
 /// The version of the software, written here and nowhere else.
-public enum StateMachineVersion {
+package enum StateMachineVersion {
     /// As in CHANGELOG.md.
-    public static let current = "0.1.0"
+    package static let current = "0.1.0"
 }

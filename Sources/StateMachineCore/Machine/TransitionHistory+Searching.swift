@@ -2,7 +2,7 @@ extension TransitionHistory {
     /// Reads the first few transitions that a query asks for, some of them in vain.
     ///
     /// What ``read(after:done:)`` brings, looked through; a history that can look for itself does.
-    public func find(
+    package func find(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     ) {
@@ -16,7 +16,7 @@ extension TransitionHistory {
     }
 
     /// Reads an outline of the first few transitions between a query's ends: of what ``find(_:done:)`` brings.
-    public func outline(
+    package func outline(
         _ query: TransitionQuery,
         limit: Int,
         done: @escaping @Sendable (Result<TransitionOutline, HistoryFailure>) -> Void
@@ -68,7 +68,7 @@ extension TransitionHistory {
     /// Finds the first transition that is kept and was made at a time or later, one past `newest` if none was.
     ///
     /// By halving: where the clock was set back in between, there may be others before it.
-    public func locate(
+    package func locate(
         _ time: WallTime,
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void

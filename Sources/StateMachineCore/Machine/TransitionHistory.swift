@@ -2,7 +2,7 @@
 /// than it has in memory.
 ///
 /// Everything may be called from any thread, and nothing waits for the disk.
-public protocol TransitionHistory<State>: WriteAheadLog {
+package protocol TransitionHistory<State>: WriteAheadLog {
     /// The name of the numbering: one to 32 digits or lower-case letters from `a` to `f`.
     ///
     /// It is another one whenever the numbering began again or may have lost its end.
@@ -103,7 +103,7 @@ public protocol TransitionHistory<State>: WriteAheadLog {
 
 extension TransitionHistory {
     /// Nothing.
-    public func note(
+    package func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
         done: @escaping @Sendable (_ failure: String?) -> Void
@@ -113,7 +113,7 @@ extension TransitionHistory {
 }
 
 /// What a history does of its own accord or as a log, and may fail to do.
-public enum HistoryWork: Hashable, Sendable {
+package enum HistoryWork: Hashable, Sendable {
     /// Writing what is to happen; nothing happens while that fails.
     case commits
     /// Removing what need not be kept; it stays while that fails.
@@ -123,7 +123,7 @@ public enum HistoryWork: Hashable, Sendable {
 }
 
 /// A number or a word among a history's terms.
-public enum HistoryTerm: Hashable, Sendable {
+package enum HistoryTerm: Hashable, Sendable {
     /// So many.
     case count(Int)
     /// One of several ways.
@@ -131,12 +131,12 @@ public enum HistoryTerm: Hashable, Sendable {
 }
 
 /// Why a history could not be read, in one sentence.
-public struct HistoryFailure: Error, Hashable, CustomStringConvertible {
+package struct HistoryFailure: Error, Hashable, CustomStringConvertible {
     /// The sentence.
-    public let description: String
+    package let description: String
 
     /// A failure that is described so.
-    public init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }

@@ -1,34 +1,34 @@
 /// Which old transitions are wanted, and from which end.
-public struct TransitionQuery: Hashable, Sendable {
+package struct TransitionQuery: Hashable, Sendable {
     /// Only those after this seq.
-    public var after: UInt64
+    package var after: UInt64
     /// Only those before this seq.
-    public var before: UInt64
+    package var before: UInt64
     /// Whether the newest comes first.
-    public var isNewestFirst: Bool
+    package var isNewestFirst: Bool
     /// Only those that lead to a state of one of these names; nil: whatever its name.
-    public var names: [String]?
+    package var names: [String]?
     /// Only those that this user asked for; nil: whoever did, the process itself too.
-    public var uid: UInt32?
+    package var uid: UInt32?
     /// Only those that came from a command or a unit of this name; nil: from whatever.
-    public var program: String?
+    package var program: String?
     /// Only those in whose cause this text is, byte for byte; nil: whatever their cause.
-    public var cause: String?
+    package var cause: String?
 
     /// All transitions between two others.
-    public init(after: UInt64, before: UInt64, isNewestFirst: Bool = false) {
+    package init(after: UInt64, before: UInt64, isNewestFirst: Bool = false) {
         self.after = after
         self.before = before
         self.isNewestFirst = isNewestFirst
     }
 
     /// Whether not all transitions between the two ends are wanted.
-    public var isSelective: Bool {
+    package var isSelective: Bool {
         self.names != nil || self.uid != nil || self.program != nil || self.cause != nil
     }
 
     /// Whether a transition between the two ends is wanted.
-    public func wants(_ transition: RecordedTransition) -> Bool {
+    package func wants(_ transition: RecordedTransition) -> Bool {
         guard self.uid.map({ transition.by?.uid == $0 }) ?? true,
             self.program.map({ transition.by?.runs($0) ?? false }) ?? true,
             self.names?.contains(transition.new.name) ?? true
@@ -39,18 +39,18 @@ public struct TransitionQuery: Hashable, Sendable {
 }
 
 /// The first few transitions that a query asks for.
-public struct TransitionFinding: Sendable {
+package struct TransitionFinding: Sendable {
     /// In the order that was asked for.
-    public var transitions: [RecordedTransition]
+    package var transitions: [RecordedTransition]
     /// The last transition that was looked at, wanted or not; what is wanted beyond it is for another query.
     ///
     /// That before the query's end if nothing is left.
-    public var examined: UInt64
+    package var examined: UInt64
     /// Whether some are missing among those that were looked at.
-    public var hasGap: Bool
+    package var hasGap: Bool
 
     /// What was found, and how far was looked.
-    public init(_ transitions: [RecordedTransition], examined: UInt64, hasGap: Bool = false) {
+    package init(_ transitions: [RecordedTransition], examined: UInt64, hasGap: Bool = false) {
         self.transitions = transitions
         self.examined = examined
         self.hasGap = hasGap

@@ -1,0 +1,82 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// Writes a history's transitions into its database, and what declares their states.
+///
+/// Belongs to the thread where groups are committed.
+struct HistoryWriter<State: MachineState> {
+    private let database: HistoryDatabase
+    private let coding: StateCoding<State>
+    private let starts: StayStarts?
+    private var form: WrittenForm<State>
+    /// What declares the newest state and is in the database, or to be written with the next transition.
+    private var declaration: RecordedDeclaration?
+    /// The one that is to be written.
+    private var unwritten: HistoryDatabase.NewDeclaration?
+
+    init(_ opening: HistoryOpening<State>, _ coding: StateCoding<State>) {
+        self.database = opening.database
+        self.coding = coding
+        self.starts = opening.starts
+        self.declaration = coding.declaration
+        self.form = WrittenForm(
+            coding,
+            opening.starts,
+            after: opening.newest,
+            isStayDue: opening.isFirstInBoot
+        )
+    }
+
+    /// The newest transition that is in the database.
+    var newest: UInt64 { self.form.newest.seq }
+
+    /// Writes a group in one transaction.
+    ///
+    /// - Returns: why it could not; nil if it is in the database.
+    mutating func append(_ group: [Transition<State>]) -> String? {
+        let written = self.form.written(group)
+        let declaration = self.newDeclaration(of: group)
+        do {
+            try withExtendedLifetime(written.states) {
+                try self.database.append(written.rows, written.stay, declaring: declaration)
+            }
+        } catch {
+            self.starts?.drop(after: self.newest)
+            return self.database.sentence(for: error)
+        }
+        if let declaration { self.wrote(declaration) }
+        self.form.newest = (group[group.count - 1].seq, written.states[written.states.count - 1])
+        if written.stay != nil { self.form.isStayDue = false }
+        return nil
+    }
+
+    /// Writes what declares the states from `seq` on; if it cannot, the next group does.
+    ///
+    /// - Returns: why it could not; nil if it is in the database.
+    mutating func note(_ declaration: RecordedDeclaration, from seq: UInt64) -> String? {
+        guard declaration !== self.declaration || self.unwritten != nil else { return nil }
+        do {
+            try self.database.note((declaration, seq))
+        } catch {
+            self.declaration = declaration
+            self.unwritten = (declaration, seq)
+            return self.database.sentence(for: error)
+        }
+        self.wrote((declaration, seq))
+        return nil
+    }
+
+    /// What declares the group's states, if that is not in the database.
+    private func newDeclaration(of group: [Transition<State>]) -> HistoryDatabase.NewDeclaration? {
+        guard let behaviour = self.coding.behaviour, let last = group.last else { return nil }
+        let newest = behaviour.declaration(of: last.new)
+        guard newest !== self.declaration else { return self.unwritten }
+        let first = group.first { behaviour.declaration(of: $0.new) === newest } ?? last
+        return (newest, first.seq)
+    }
+
+    private mutating func wrote(_ declaration: HistoryDatabase.NewDeclaration) {
+        self.declaration = declaration.declaration
+        self.unwritten = nil
+    }
+}
