@@ -20,6 +20,7 @@ let package = Package(
         .library(name: "StateMachineHistory", targets: ["StateMachineHistory"]),
         .library(name: "StateMachineEmbedding", targets: ["StateMachineEmbedding"]),
         .library(name: "StateMachineClient", targets: ["StateMachineClient"]),
+        .library(name: "StateMachineTesting", targets: ["StateMachineTesting"]),
         .executable(name: "statemachine", targets: ["statemachine"]),
         .executable(name: "statectl", targets: ["statectl"]),
         .executable(name: "statemachine-runner", targets: ["statemachine-runner"]),
@@ -249,6 +250,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .target(
+            name: "StateMachineTesting",
+            dependencies: ["StateMachineCore"],
+            swiftSettings: strict
+        ),
+        .target(
             name: "TestSupport",
             dependencies: [
                 "StateMachineCore",
@@ -261,7 +267,9 @@ let package = Package(
         .target(name: "CAllocations", path: "Tests/CAllocations"),
         .testTarget(
             name: "StateMachineCoreTests",
-            dependencies: ["CAllocations", "StateMachineCore", "TestSupport"],
+            dependencies: [
+                "CAllocations", "StateMachineCore", "StateMachineTesting", "TestSupport",
+            ],
             swiftSettings: strict
         ),
         .testTarget(

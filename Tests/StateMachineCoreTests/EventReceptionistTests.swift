@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import StateMachineTesting
 import TestSupport
 import Testing
 

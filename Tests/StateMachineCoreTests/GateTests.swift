@@ -1,4 +1,5 @@
 import Dispatch
+import StateMachineTesting
 import TestSupport
 import Testing
 

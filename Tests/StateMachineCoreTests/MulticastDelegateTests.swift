@@ -1,5 +1,6 @@
 import Dispatch
 import StateMachineCore
+import StateMachineTesting
 import TestSupport
 import Testing
 

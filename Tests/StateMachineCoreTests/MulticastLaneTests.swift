@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import StateMachineCore
+import StateMachineTesting
 import TestSupport
 import Testing
 

@@ -187,7 +187,7 @@ private final class CountedContext: ExecutionContext {
                 return transition.seq
             },
             on: .queue(target),
-            screening: .here,
+            screening: .source,
             task: { _ in
                 places.record(DispatchQueueContext.queue(target).isCurrent == true ? "task" : "?")
             }

@@ -246,11 +246,13 @@ private final class Walk: Sendable {
             .each, .latest, .latestPer { AnyHashable($0 % 5) },
             .batch(every: .milliseconds(1), atMost: 7), .paced(every: .milliseconds(1)),
             .settled(after: .microseconds(500)),
+            .paced(every: .milliseconds(1), per: { AnyHashable($0 % 5) }),
+            .settled(after: .microseconds(500), per: { AnyHashable($0 % 5) }),
         ]
         var posts: [(Receptionist<AppState>, Recorder<Batch<UInt64>>)] = []
         for context in contexts {
             for delivery in deliveries {
-                for screening in [Screening.there, .here] {
+                for screening in [Screening.target, .source] {
                     let batches = Recorder<Batch<UInt64>>()
                     let receptionist = Receptionist(
                         of: machine,

@@ -1,4 +1,5 @@
 import Dispatch
+import StateMachineTesting
 import TestSupport
 import Testing
 
@@ -25,7 +26,7 @@ private struct Backlog {
 
     private func receptionist(
         on context: any ExecutionContext = .immediate,
-        screening: Screening = .there,
+        screening: Screening = .target,
         delivering delivery: Delivery<UInt64>,
         keeping capacity: Int = 4096,
         starting start: Start = .next
@@ -163,7 +164,7 @@ private struct Backlog {
         receptionist.close()
     }
 
-    @Test(arguments: [Screening.there, .here])
+    @Test(arguments: [Screening.target, .source])
     func latestGivesTheNewestOfWhatGathered(_ screening: Screening) async {
         let backlog = Backlog()
         let receptionist = self.receptionist(
@@ -240,6 +241,36 @@ private struct Backlog {
         receptionist.close()
     }
 
+    @Test func pacedByKeyLosesNoRareOne() async {
+        let receptionist = self.receptionist(
+            delivering: .paced(every: .seconds(1), per: { AnyHashable($0 == 3) })
+        )
+        self.machine.churn(9)
+        #expect(self.batches.heard.map(\.values) == [[1]])
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        await self.batches.wait(for: 2)
+        #expect(
+            self.batches.heard.last == Batch(values: [3, 9], seqs: 2...9, coalesced: 6, dropped: 0)
+        )
+        receptionist.close()
+    }
+
+    @Test func settledByKeyGivesTheNewestOfEach() async {
+        let receptionist = self.receptionist(
+            delivering: .settled(after: .seconds(1), per: { AnyHashable($0 % 2) })
+        )
+        self.machine.churn(5)
+        await self.clock.sleepers(1)
+        #expect(self.batches.heard.isEmpty)
+        self.clock.advance(by: .seconds(1))
+        await self.batches.wait(for: 1)
+        #expect(
+            self.batches.heard == [Batch(values: [4, 5], seqs: 1...5, coalesced: 3, dropped: 0)]
+        )
+        receptionist.close()
+    }
+
     @Test func settledWaitsForQuietAndGivesTheNewest() async {
         let receptionist = self.receptionist(delivering: .settled(after: .seconds(1)))
         self.machine.churn(3)
@@ -266,7 +297,7 @@ private struct Backlog {
         receptionist.close()
     }
 
-    @Test(arguments: [Screening.there, .here])
+    @Test(arguments: [Screening.target, .source])
     func startingWithTheCurrentStateLeavesNoGap(_ screening: Screening) async {
         self.machine.churn(3)
         let receptionist = self.receptionist(
@@ -295,7 +326,7 @@ private struct Backlog {
             of: self.machine,
             selecting: { $0.seq == 5 ? $0.seq : nil },
             on: context,
-            screening: .here,
+            screening: .source,
             task: { values.record($0.values) }
         )
         self.machine.churn(10)

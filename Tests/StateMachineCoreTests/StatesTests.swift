@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineTesting
 import TestSupport
 import Testing
 

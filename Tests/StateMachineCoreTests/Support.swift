@@ -97,3 +97,11 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
         }
     }
 }
+
+/// A log that commits nothing.
+final class FullLog: WriteAheadLog {
+    func commit(
+        _ group: [Transition<AppState>],
+        done: @escaping @Sendable (_ failure: String?) -> Void
+    ) { done("the disk is full") }
+}

@@ -1,5 +1,6 @@
 import Dispatch
 import StateMachineCore
+import StateMachineTesting
 import TestSupport
 import Testing
 
@@ -19,14 +20,6 @@ private final class SlowLog: WriteAheadLog {
     }
 
     func finish(_ index: Int, failure: String? = nil) { self.groups.heard[index].done(failure) }
-}
-
-/// A log that commits nothing.
-private final class FullLog: WriteAheadLog {
-    func commit(
-        _ group: [Transition<AppState>],
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) { done("the disk is full") }
 }
 
 /// A log that commits at once, on a queue of its own.

@@ -34,45 +34,6 @@ extension Actor {
     fileprivate func perform(_ job: @Sendable () -> Void) { job() }
 }
 
-/// An actor as a member; what it is told runs inside its isolation.
-///
-/// `@unchecked Sendable`: `strong` and `body` are let go of once, when no call runs and none will begin.
-final class ActorMember<State: MachineState, A: Actor>: Member<State>, @unchecked Sendable {
-    private weak let actor: A?
-    @exclusivity(unchecked) private var strong: A?
-    @exclusivity(unchecked) private var body: (@Sendable (isolated A, Transition<State>) -> Void)?
-
-    init(
-        _ actor: A,
-        of names: Set<State.Name>?,
-        holding: Holding,
-        starting: Start,
-        body: @escaping @Sendable (isolated A, Transition<State>) -> Void
-    ) {
-        self.actor = actor
-        self.body = body
-        self.strong =
-            switch holding {
-            case .weak: nil
-            case .strong: actor
-            }
-        super.init(of: names, starting: starting)
-    }
-
-    override var isGone: Bool { self.actor == nil }
-
-    override func receive(_ transition: Transition<State>) -> Bool {
-        guard let actor = self.actor, let body = self.body else { return false }
-        actor.assumeIsolated { body($0, transition) }
-        return true
-    }
-
-    override func letGo() {
-        self.strong = nil
-        self.body = nil
-    }
-}
-
 extension StateMachine {
     /// Calls `body` with every transition from now on, inside `actor`'s isolation, in order.
     ///
@@ -92,13 +53,14 @@ extension StateMachine {
         starting start: Start = .next,
         _ body: @escaping @Sendable (isolated A, Transition<State>) -> Void
     ) -> Registration {
-        let member = ActorMember<State, A>(
+        let member = ObjectMember<State, A>(
             actor,
             of: names,
             holding: holding,
-            starting: start,
-            body: body
-        )
+            starting: start
+        ) { actor, transition in
+            actor.assumeIsolated { body($0, transition) }
+        }
         _ = self.register(member, on: ActorContext(actor))
         return self.registration(of: member)
     }

@@ -37,8 +37,7 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
     }
 
     override func receiveMissed(_ count: Int, newest: Transition<State>) {
-        let now = Snapshot(seq: newest.seq, state: newest.new, at: newest.at)
-        self.weak?.transitionsMissed(count, now: now)
+        self.weak?.transitionsMissed(count, now: newest.snapshot)
     }
 }
 

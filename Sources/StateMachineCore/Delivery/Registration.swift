@@ -13,6 +13,23 @@ public final class Registration: Sendable {
         self.endQuietly = endQuietly
     }
 
+    /// A registration together with what its calls have begun, which `stop` ends; it calls what it is given once
+    /// that has ended.
+    convenience init(
+        _ registration: Registration,
+        stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void
+    ) {
+        self.init(
+            end: {
+                stop {}
+                registration.end()
+            },
+            endQuietly: { quiet in
+                stop { registration.endQuietly(quiet) }
+            }
+        )
+    }
+
     /// Ends it: no call begins after this returns, one may be running; idempotent.
     public func cancel() { self.end() }
 

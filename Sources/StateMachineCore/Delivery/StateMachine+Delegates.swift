@@ -39,6 +39,8 @@ extension StateMachine {
     ///   - body: kept until the registration is cancelled.
     /// - Returns: its place.
     @discardableResult
+    // On `.main` the one is meant that takes a closure of the main actor.
+    @_disfavoredOverload
     public func addObserver(
         on context: any ExecutionContext = .immediate,
         of names: Set<State.Name>? = nil,
@@ -113,12 +115,15 @@ extension StateMachine {
     }
 
     func registration(of member: Member<State>) -> Registration {
+        // A member that is gone went with its machine, when no call ran.
         Registration(
-            end: { [weak self] in
+            end: { [weak self, weak member] in
+                guard let member else { return }
                 member.cancel()
                 self?.remove(member)
             },
-            endQuietly: { [weak self] quiet in
+            endQuietly: { [weak self, weak member] quiet in
+                guard let member else { return quiet() }
                 member.cancel(quiet: quiet)
                 self?.remove(member)
             }

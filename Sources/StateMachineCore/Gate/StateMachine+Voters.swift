@@ -71,4 +71,33 @@ extension StateMachine {
         _ = self.register(member, on: context)
         return self.registration(of: member)
     }
+
+    /// Asks an async function before the state changes; each question is a task of its own.
+    ///
+    /// As ``addVoter(label:peer:on:deadline:before:_:)``. A question that is decided without the answer, by another
+    /// voter's no or past the deadline, leaves the function to its end; its vote does not count then.
+    ///
+    /// - Parameters:
+    ///   - label: what the voter is called when it says no.
+    ///   - deadline: how long it is waited for; nil: as long as the question says.
+    ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
+    ///   - vote: what it says.
+    /// - Returns: its place.
+    @discardableResult
+    public func addVoter(
+        label: String,
+        deadline: VoteDeadline? = nil,
+        before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
+        asking vote: @escaping @Sendable (Proposal<State>) async -> Vote
+    ) -> Registration {
+        self.addVoter(
+            label: label,
+            on: ReaderContext(of: self),
+            deadline: deadline,
+            before: isAsked
+        ) { ask in
+            // Not kept: it ends with the question's answer.
+            Task { ask.vote(await vote(ask.proposal)) }
+        }
+    }
 }

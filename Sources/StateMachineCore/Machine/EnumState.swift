@@ -5,7 +5,8 @@
 ///
 /// An enum may have a `Name` of its own, with the same cases, which the compiler then checks wherever one is
 /// named. A daemon does not start with one that has others.
-public protocol EnumState: MachineState, Codable where Name: CaseIterable {
+public protocol EnumState: MachineState, Codable, CustomStringConvertible
+where Name: CaseIterable {
     /// What the cases are called; read off the enum unless it has its own.
     associatedtype Name = CaseName<Self>
 
@@ -20,6 +21,23 @@ extension EnumState {
     /// Every state may follow every other.
     public var successors: Set<Name> { Set(Name.allCases) }
 
+    /// The state as one would write it, as in `failed(code: 3, retries: nil)`.
+    public var description: String {
+        guard let payload = Mirror(reflecting: self).children.first?.value else {
+            return self.name.rawValue
+        }
+        let fields = Mirror(reflecting: payload)
+        guard fields.displayStyle == .tuple else {
+            return "\(self.name.rawValue)(\(written(payload)))"
+        }
+        let list = fields.children.map { label, value in
+            // The compiler calls what has no name `.0`, `.1` and so on.
+            guard let label, !label.hasPrefix(".") else { return written(value) }
+            return "\(label): \(written(value))"
+        }
+        return "\(self.name.rawValue)(\(list.joined(separator: ", ")))"
+    }
+
     /// A state of an earlier version is the one of the same name, with the same fields.
     public static var upgrade: Upgrade<Self> { Upgrade() }
 }
@@ -29,4 +47,12 @@ extension StateMachine where State: EnumState {
     public convenience init(_ initial: State = .initial, options: Options = Options()) {
         self.init(resuming: Snapshot(seq: 0, state: initial, at: .now), options: options)
     }
+}
+
+/// A value as one would write it: a text in quotes, and what there is not as nil.
+private func written(_ value: Any) -> String {
+    if let text = value as? String { return String(reflecting: text) }
+    let mirror = Mirror(reflecting: value)
+    guard mirror.displayStyle == .optional else { return String(describing: value) }
+    return mirror.children.first.map { written($0.value) } ?? "nil"
 }

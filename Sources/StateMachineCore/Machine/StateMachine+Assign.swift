@@ -86,7 +86,7 @@ extension StateMachine {
     }
 
     /// Only what its programmer could have known ends the process: not a full disk, nor many setters.
-    private func trapOrReport(_ new: State, _ error: TransitionError<State>) {
+    func trapOrReport(_ new: State, _ error: TransitionError<State>) {
         switch error {
         case .illegal, .conflict, .denied, .stale, .wouldWait, .withdrawn: Self.trap(new, error)
         case .notCommitted, .overloaded: self.options.unassigned?(new, error)

@@ -175,4 +175,11 @@ public final class StateMachine<State: MachineState>: Sendable {
     @inlinable public var snapshot: Snapshot<State> {
         self.holder.withLock { $0.snapshot }
     }
+
+    /// Whether the state may be entered from the present one, which is no promise: the machine may have gone on, and
+    /// voters and the log may refuse it.
+    public func can(_ new: State) -> Bool {
+        let state = self.state
+        return state == new || state.mayBecome(new)
+    }
 }

@@ -28,28 +28,16 @@ struct Coalescer<Value: Sendable> {
 
     mutating func received(_ value: Value, seq: UInt64) -> Action {
         self.seqs = (self.seqs?.lowerBound ?? seq)...seq
-        switch self.delivery {
-        case .each:
-            self.hold(value)
-            return self.deliver()
-        case .latest, .settled:
-            self.replace(with: value)
-            return .wait
-        case .latestPer(let key):
-            switch self.newest.put(value, for: key(value)) {
-            case .added: break
-            case .replaced: self.coalesced += 1
-            case .pushedOut: self.dropped += 1
-            }
-            return .wait
+        self.keep(value)
+        switch self.delivery.timing {
+        case .atOnce: return self.deliver()
+        case .afterBurst, .settled: return .wait
         case .batch(let interval, let count):
-            self.hold(value)
-            if self.held.count >= max(count, 1) { return self.deliver() }
+            if self.count >= max(count, 1) { return self.deliver() }
             guard !self.isAlarmSet else { return .wait }
             self.isAlarmSet = true
             return .ring(after: interval)
         case .paced(let interval):
-            self.replace(with: value)
             guard !self.isAlarmSet else { return .wait }
             self.isAlarmSet = true
             return self.deliver(thenRingAfter: interval)
@@ -64,19 +52,19 @@ struct Coalescer<Value: Sendable> {
     }
 
     mutating func burstEnded() -> Action {
-        switch self.delivery {
-        case .each, .batch, .paced: return .wait
-        case .latest, .latestPer: return self.deliver()
-        case .settled(let quiet): return self.held.isEmpty ? .wait : .ring(after: quiet)
+        switch self.delivery.timing {
+        case .atOnce, .batch, .paced: return .wait
+        case .afterBurst: return self.deliver()
+        case .settled(let quiet): return self.count == 0 ? .wait : .ring(after: quiet)
         }
     }
 
     mutating func rang() -> Action {
         self.isAlarmSet = false
-        switch self.delivery {
-        case .each, .latest, .latestPer, .batch, .settled: return self.deliver()
+        switch self.delivery.timing {
+        case .atOnce, .afterBurst, .batch, .settled: return self.deliver()
         case .paced(let interval):
-            guard !self.held.isEmpty else { return .wait }
+            guard self.count > 0 else { return .wait }
             self.isAlarmSet = true
             return self.deliver(thenRingAfter: interval)
         }
@@ -98,12 +86,24 @@ struct Coalescer<Value: Sendable> {
         )
     }
 
-    private mutating func hold(_ value: Value) {
-        if self.held.append(value) != nil { self.dropped += 1 }
+    private var count: Int { self.held.count + self.newest.count }
+
+    private mutating func keep(_ value: Value) {
+        switch self.delivery.keeping {
+        case .all: self.hold(value)
+        case .newest:
+            if self.held.popFirst() != nil { self.coalesced += 1 }
+            self.hold(value)
+        case .newestPer(let key):
+            switch self.newest.put(value, for: key(value)) {
+            case .added: break
+            case .replaced: self.coalesced += 1
+            case .pushedOut: self.dropped += 1
+            }
+        }
     }
 
-    private mutating func replace(with value: Value) {
-        if self.held.popFirst() != nil { self.coalesced += 1 }
-        self.hold(value)
+    private mutating func hold(_ value: Value) {
+        if self.held.append(value) != nil { self.dropped += 1 }
     }
 }

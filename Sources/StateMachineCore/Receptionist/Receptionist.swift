@@ -49,7 +49,7 @@ public final class Receptionist<State: MachineState>: Sendable {
         of machine: StateMachine<State>,
         selecting select: @escaping @Sendable (Transition<State>) -> Value?,
         on context: any ExecutionContext,
-        screening: Screening = .there,
+        screening: Screening = .target,
         delivering delivery: Delivery<Value> = .each,
         keeping capacity: Int = 4096,
         starting beginning: Start = .next,
@@ -58,14 +58,14 @@ public final class Receptionist<State: MachineState>: Sendable {
     ) {
         let scheduler = DeliveryScheduler(delivery, capacity: capacity, clock: clock, task: task)
         switch screening {
-        case .there:
+        case .target:
             let member = ReceivingMember(scheduler, select: select, starting: beginning)
             let (lane, start) = machine.register(member, on: context)
             scheduler.onNeed { [weak lane] in lane?.nudge() }
             (self.lane, self.start) = (lane, start)
             let registration = machine.registration(of: member)
             self.closing = { registration.cancel() }
-        case .here:
+        case .source:
             let inbox = Inbox(scheduler, capacity: capacity)
             let serialTurn = SerialTurn(on: context) { inbox.empty() }
             scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
@@ -134,9 +134,9 @@ public final class Receptionist<State: MachineState>: Sendable {
 /// Where a receptionist's filter runs.
 public enum Screening: Sendable {
     /// On the target context.
-    case there
+    case target
     /// On the committing thread, after the lock: what is filtered out costs the target nothing.
-    case here
+    case source
 }
 
 /// What a receptionist or a sequence begins with.

@@ -40,7 +40,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         mutating func lose(_ count: Int, newest: Transition<State>) -> [Transition<State>] {
             let lost = self.changes.takeAll()
             self.missed += lost.count + count
-            self.missedTo = Snapshot(seq: newest.seq, state: newest.new, at: newest.at)
+            self.missedTo = newest.snapshot
             return lost
         }
     }

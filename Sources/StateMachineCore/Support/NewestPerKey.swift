@@ -26,6 +26,9 @@ struct NewestPerKey<Value> {
         self.capacity = capacity
     }
 
+    /// How many there are.
+    var count: Int { self.places.count }
+
     mutating func put(_ value: Value, for key: AnyHashable) -> Put {
         var put = Put.added
         if let place = self.places.removeValue(forKey: key) {

@@ -1,0 +1,68 @@
+/// The main actor: what runs there may touch what belongs to it.
+public final class MainActorContext: ExecutionContext {
+    /// The one instance that all machines share.
+    fileprivate static let shared = MainActorContext()
+
+    private init() {}
+
+    /// Runs `job` in a task of the main actor.
+    public func enqueue(_ job: @escaping @Sendable () -> Void) {
+        // Not kept: it ends with the burst, and a lane has at most one.
+        Task { @MainActor in job() }
+    }
+}
+
+extension ExecutionContext where Self == MainActorContext {
+    /// The main actor.
+    public static var main: MainActorContext { .shared }
+}
+
+extension StateMachine {
+    /// Calls `body` with every transition from now on, on the main actor, in order.
+    ///
+    /// As ``addObserver(on:of:starting:_:)``.
+    @discardableResult
+    public func addObserver(
+        on context: MainActorContext,
+        of names: Set<State.Name>? = nil,
+        starting start: Start = .next,
+        _ body: @escaping @MainActor @Sendable (Transition<State>) -> Void
+    ) -> Registration {
+        let place: any ExecutionContext = context
+        return self.addObserver(on: place, of: names, starting: start) { transition in
+            MainActor.assumeIsolated { body(transition) }
+        }
+    }
+
+    /// Calls `body` with every transition from now on, on the main actor, in order, for as long as `object` lives.
+    ///
+    /// - Parameters:
+    ///   - object: whom it is done for, such as a view's model.
+    ///   - context: `.main`.
+    ///   - names: the states that it is told of when they are entered; nil: all.
+    ///   - holding: whether the machine keeps the object alive.
+    ///   - start: whether it is told of the current state first, as
+    ///     ``addDelegate(_:on:of:holding:starting:)`` has it.
+    ///   - body: what is done; it keeps the object alive if it captures it.
+    /// - Returns: its place. An object may have several.
+    @discardableResult
+    public func addDelegate<Object: AnyObject & Sendable>(
+        _ object: Object,
+        on context: MainActorContext,
+        of names: Set<State.Name>? = nil,
+        holding: Holding = .weak,
+        starting start: Start = .next,
+        _ body: @escaping @MainActor @Sendable (Object, Transition<State>) -> Void
+    ) -> Registration {
+        let member = ObjectMember<State, Object>(
+            object,
+            of: names,
+            holding: holding,
+            starting: start
+        ) { object, transition in
+            MainActor.assumeIsolated { body(object, transition) }
+        }
+        _ = self.register(member, on: context)
+        return self.registration(of: member)
+    }
+}

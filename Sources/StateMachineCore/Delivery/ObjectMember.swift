@@ -1,0 +1,40 @@
+/// An object as a member, with what is done for it.
+///
+/// `@unchecked Sendable`: `strong` and `body` are let go of once, when no call runs and none will begin.
+final class ObjectMember<State: MachineState, Object: AnyObject & Sendable>: Member<State>,
+    @unchecked Sendable
+{
+    private weak let subject: Object?
+    @exclusivity(unchecked) private var strong: Object?
+    @exclusivity(unchecked) private var body: (@Sendable (Object, Transition<State>) -> Void)?
+
+    init(
+        _ object: Object,
+        of names: Set<State.Name>?,
+        holding: Holding,
+        starting: Start,
+        body: @escaping @Sendable (Object, Transition<State>) -> Void
+    ) {
+        self.subject = object
+        self.body = body
+        self.strong =
+            switch holding {
+            case .weak: nil
+            case .strong: object
+            }
+        super.init(of: names, starting: starting)
+    }
+
+    override var isGone: Bool { self.subject == nil }
+
+    override func receive(_ transition: Transition<State>) -> Bool {
+        guard let object = self.subject, let body = self.body else { return false }
+        body(object, transition)
+        return true
+    }
+
+    override func letGo() {
+        self.strong = nil
+        self.body = nil
+    }
+}

@@ -1,0 +1,108 @@
+public import StateMachineCore
+public import Testing
+
+/// What a machine does from now on, for a test to say what that should be.
+///
+/// Transitions are taken one after the other, each once: who expects one states what comes next, and with
+/// ``noMore(sourceLocation:)`` that nothing else came. Waiting ends when the test's task is cancelled, as by its
+/// time limit, and when the machine goes; what did not come is an issue of the test's.
+///
+/// ```swift
+/// let transitions = ExpectedTransitions(of: machine)
+/// machine.state = .authentication(.active)
+/// await transitions.next(.authentication(.active))
+/// await transitions.noMore()
+/// ```
+public actor ExpectedTransitions<State: MachineState> {
+    private weak let machine: StateMachine<State>?
+    private let iterator: Transitions<State>.Iterator
+    /// The seq of what was taken last.
+    private var last: UInt64 = 0
+
+    /// Hears what follows the machine's present state.
+    public init(of machine: StateMachine<State>) {
+        self.machine = machine
+        // A test is to hear all, however much it sets before it looks.
+        self.iterator = machine.transitions(keeping: .max).makeAsyncIterator()
+    }
+
+    /// The next transitions lead to these states, in this order, and nothing comes between them.
+    ///
+    /// - Returns: the transitions; as many as came, if those are fewer.
+    @discardableResult
+    public func next(
+        _ states: State...,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async -> [Transition<State>] {
+        var taken: [Transition<State>] = []
+        for state in states {
+            guard let transition = await self.take() else {
+                Issue.record(
+                    "\(state) was not entered, nor anything else",
+                    sourceLocation: sourceLocation
+                )
+                return taken
+            }
+            taken.append(transition)
+            guard transition.new == state else {
+                Issue.record(
+                    "\(transition.new) was entered where \(state) was expected",
+                    sourceLocation: sourceLocation
+                )
+                return taken
+            }
+        }
+        return taken
+    }
+
+    /// That state is entered, whatever comes before it.
+    ///
+    /// - Returns: the transition; nil if it did not come.
+    @discardableResult
+    public func eventually(
+        _ state: State,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async -> Transition<State>? {
+        while let transition = await self.take() {
+            if transition.new == state { return transition }
+        }
+        Issue.record("\(state) was not entered", sourceLocation: sourceLocation)
+        return nil
+    }
+
+    /// Nothing was entered that was not expected.
+    public func noMore(sourceLocation: SourceLocation = #_sourceLocation) async {
+        guard let newest = self.machine?.snapshot.seq else { return }
+        var states: [State] = []
+        while self.last < newest, let heard = await self.hear() {
+            if case .change(let transition) = heard { states.append(transition.new) }
+        }
+        guard !states.isEmpty else { return }
+        let names = states.map { "\($0)" }.joined(separator: ", ")
+        Issue.record("entered and not expected: \(names)", sourceLocation: sourceLocation)
+    }
+
+    private func take() async -> Transition<State>? {
+        while let heard = await self.hear() {
+            switch heard {
+            case .change(let transition): return transition
+            case .current: break
+            case .missed(let count, let now):
+                Issue.record("the machine has let go of \(count) transitions, up to \(now.state)")
+            }
+        }
+        return nil
+    }
+
+    private func hear() async -> Transitions<State>.Heard? {
+        // A copy is as good: whatever it is that is iterated over, it is one.
+        var iterator = self.iterator
+        let heard = await iterator.next()
+        switch heard {
+        case .change(let transition): self.last = transition.seq
+        case .current(let now), .missed(_, let now): self.last = now.seq
+        case nil: break
+        }
+        return heard
+    }
+}

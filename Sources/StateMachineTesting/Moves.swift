@@ -1,0 +1,82 @@
+public import StateMachineCore
+
+/// Which of some states may follow which: what a type's rules make of them.
+///
+/// States with values have no end of them, so that whoever asks names those that stand for all.
+public struct Moves<State: MachineState>: Sendable {
+    /// The states, in the order in which they were named.
+    public let states: [State]
+    /// For each of them, which others may follow, in that order.
+    private let followers: [[Int]]
+
+    /// The moves among `states`; one that is named twice counts once.
+    public init(among states: [State]) {
+        var known: Set<State> = []
+        let states = states.filter { known.insert($0).inserted }
+        self.states = states
+        self.followers = states.indices.map { old in
+            states.indices.filter { $0 != old && states[old].mayBecome(states[$0]) }
+        }
+    }
+
+    /// All of them, by the state that is left.
+    public var all: [(old: State, new: State)] {
+        self.followers.enumerated().flatMap { old, followers in
+            followers.map { (self.states[old], self.states[$0]) }
+        }
+    }
+
+    /// Those that nothing follows.
+    public var deadEnds: [State] {
+        self.states.indices.filter { self.followers[$0].isEmpty }.map { self.states[$0] }
+    }
+
+    /// Those that no way leads to from `start`.
+    public func unreachable(from start: State) -> [State] {
+        let ways = self.shortestWays(from: start)
+        return self.states.indices.filter { ways[$0] == nil }.map { self.states[$0] }
+    }
+
+    /// Ways from `start` that together take each move that can be taken, as few as follow from going on for as long
+    /// as there is a new one.
+    ///
+    /// - Returns: the ways, each with `start` as its first state.
+    public func paths(from start: State) -> [[State]] {
+        let ways = self.shortestWays(from: start)
+        var left = self.followers.map { Set($0) }
+        var paths: [[Int]] = []
+        for old in self.states.indices {
+            guard let way = ways[old] else { continue }
+            while !left[old].isEmpty {
+                var path = way
+                var place = old
+                while let next = self.followers[place].first(where: { left[place].contains($0) }) {
+                    left[place].remove(next)
+                    path.append(next)
+                    place = next
+                }
+                paths.append(path)
+            }
+        }
+        return paths.map { $0.map { self.states[$0] } }
+    }
+
+    /// A shortest way to each state, nil to those that none leads to.
+    private func shortestWays(from start: State) -> [[Int]?] {
+        var ways = [[Int]?](repeating: nil, count: self.states.count)
+        guard let first = self.states.firstIndex(of: start) else { return ways }
+        ways[first] = [first]
+        var ahead = [first]
+        while !ahead.isEmpty {
+            var next: [Int] = []
+            for place in ahead {
+                for follower in self.followers[place] where ways[follower] == nil {
+                    ways[follower] = (ways[place] ?? []) + [follower]
+                    next.append(follower)
+                }
+            }
+            ahead = next
+        }
+        return ways
+    }
+}

@@ -1,0 +1,106 @@
+import StateMachineCore
+import StateMachineTesting
+import TestSupport
+import Testing
+
+/// What programs test their machines with.
+@Suite(.bounded) struct TestKitTests {
+    @Test func whatComesNextIsExpectedInOrder() async {
+        let machine = StateMachine<AppState>()
+        let transitions = ExpectedTransitions(of: machine)
+        machine.state = .ready(true)
+        machine.state = .authentication(.active)
+        let taken = await transitions.next(.ready(true), .authentication(.active))
+        #expect(taken.map(\.seq) == [1, 2])
+        await transitions.noMore()
+        machine.state = .authentication(.success)
+        machine.state = .ready(false)
+        #expect(await transitions.eventually(.ready(false))?.seq == 4)
+        await transitions.noMore()
+    }
+
+    @Test func anotherStateIsAnIssue() async {
+        let machine = StateMachine<AppState>()
+        let transitions = ExpectedTransitions(of: machine)
+        machine.state = .ready(true)
+        await withKnownIssue {
+            await transitions.next(.authentication(.active))
+        } matching: {
+            $0.comments.contains(
+                "ready(true) was entered where authentication(phase: active) was expected"
+            )
+        }
+    }
+
+    @Test func whatWasNotExpectedIsAnIssue() async {
+        let machine = StateMachine<AppState>(
+            resuming: Snapshot(seq: 7, state: .ready(true), at: .now)
+        )
+        let transitions = ExpectedTransitions(of: machine)
+        await transitions.noMore()
+        machine.state = .authentication(.active)
+        machine.state = .ready(true)
+        await withKnownIssue {
+            await transitions.noMore()
+        } matching: {
+            $0.comments.contains(
+                "entered and not expected: authentication(phase: active), ready(true)"
+            )
+        }
+        await transitions.noMore()
+    }
+
+    @Test func whatDoesNotComeIsAnIssueOnceTheTestIsCancelled() async {
+        let machine = StateMachine<AppState>()
+        let transitions = ExpectedTransitions(of: machine)
+        await withKnownIssue {
+            let waiting = Task { await transitions.eventually(.ready(true)) }
+            waiting.cancel()
+            #expect(await waiting.value == nil)
+        } matching: {
+            $0.comments.contains("ready(true) was not entered")
+        }
+    }
+
+    @Test func theMovesAreTheRules() {
+        let moves = Moves<Latch>(among: [.open, .shut, .locked, .gone, .open])
+        #expect(moves.states == [.open, .shut, .locked, .gone])
+        #expect(
+            moves.all.map { [$0.old, $0.new] } == [
+                [.open, .shut], [.shut, .open], [.shut, .locked], [.locked, .shut],
+            ]
+        )
+        #expect(moves.deadEnds == [.gone])
+        #expect(moves.unreachable(from: .locked) == [.gone])
+    }
+
+    @Test func pathsTakeEachMoveThatCanBeTaken() {
+        let moves = Moves<Latch>(among: [.open, .shut, .locked, .gone])
+        let paths = moves.paths(from: .open)
+        var taken: Set<[Latch]> = []
+        for path in paths {
+            #expect(path.first == .open)
+            let machine = StateMachine<Latch>(path[0])
+            for state in path.dropFirst() {
+                taken.insert([machine.state, state])
+                machine.state = state
+            }
+        }
+        #expect(taken == Set(moves.all.map { [$0.old, $0.new] }))
+        #expect(moves.paths(from: .gone) == [])
+    }
+}
+
+private enum Latch: EnumState {
+    case open, shut, locked, gone
+
+    static let initial = Latch.open
+
+    var successors: Set<Name> {
+        switch self {
+        case .open, .locked: ["shut"]
+        case .shut: ["open", "locked"]
+        case .gone: []
+        }
+    }
+}

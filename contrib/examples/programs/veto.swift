@@ -1,0 +1,23 @@
+import StateMachineCore
+
+func freeMegabytes() async throws -> Int {
+    try await Task.sleep(for: .milliseconds(10))
+    return 12
+}
+
+let machine = StateMachine<AppState>()
+machine.addVoter(
+    label: "disk",
+    deadline: VoteDeadline(limit: .seconds(2), whenSilent: .no("no answer")),
+    before: { $0.proposed.name == .dataRetrieval }
+) { _ in
+    guard let free = try? await freeMegabytes() else { return .no("the disk does not say") }
+    return free < 100 ? .no("only \(free) MB left") : .yes
+}
+do {
+    try await machine.propose(.dataRetrieval(.active))
+} catch .denied(let denials, _) {
+    for denial in denials { print("\(denial.label): \(denial.why)") }
+} catch {
+    print(error)
+}
