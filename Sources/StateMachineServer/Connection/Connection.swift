@@ -14,6 +14,7 @@ final class Connection {
     let parts: ConnectionParts
     private let requests: Requests
     private let order: WritingOrder
+    private let farewell: Farewell
 
     @exclusivity(unchecked) private(set) var lifecycle = ConnectionLifecycle()
     /// What the server and its turns have noted about it.
@@ -25,6 +26,7 @@ final class Connection {
         self.parts = parts
         self.requests = Requests(parts)
         self.order = WritingOrder(parts)
+        self.farewell = Farewell(parts)
         self.inheritance = inheritance
     }
 
@@ -68,11 +70,7 @@ final class Connection {
                 self?.open()
             }
         case .turnAway(let limit, let places):
-            self.leave(.limit) { writer in
-                writer.string("limit", limit)
-                writer.number("max", places)
-                writer.number("retryMs", 1000)
-            }
+            self.leave(.noPlace(limit: limit, max: places))
             self.pump()
             if self.server.mayLinger { self.finish() } else { self.close() }
         }
@@ -81,10 +79,7 @@ final class Connection {
     /// Begins to serve the client.
     private func open() {
         guard !self.outbox.isClosed, self.lifecycle.timeCame() else { return }
-        if self.parts.door.isWatchImplied {
-            self.server.catchUp()
-            self.parts.subscriptions.beginImplicit()
-        }
+        if self.parts.door.isWatchImplied { self.parts.subscriptions.beginImplicit() }
         self.serve()
     }
 
@@ -105,11 +100,8 @@ final class Connection {
     /// Whether the client has gone and nothing would be carried out of what is still read from it: a channel
     /// reads all that there is once the other end is closed, be it to be read or not.
     private var isHungUp: Bool {
-        guard !self.lifecycle.isListening || self.reader.isStopped && !self.parts.door.takes(.set)
-        else {
-            return false
-        }
-        return self.outbox.isHungUp
+        (!self.lifecycle.isListening || self.reader.isStopped && !self.parts.door.takes(.set))
+            && self.outbox.isHungUp
     }
 
     /// Deals with the requests that have arrived, as far as the client reads the answers, and other
@@ -118,15 +110,10 @@ final class Connection {
         guard self.lifecycle.isServing, !self.reader.isPaused else { return }
         repeat {
             var step = Requests.Step.handled
-            while self.lifecycle.isListening, self.requests.mayGoOn,
-                !self.requests.mustWaitForReaders,
-                step == .handled
-            {
+            while self.lifecycle.isListening, self.requests.mayHandleNext, step == .handled {
                 step = self.requests.handleNext(isGone: false)
             }
-            if step == .tooLong {
-                self.leave(.tooLong) { $0.number("max", RequestLimits.lineBytes) }
-            }
+            if step == .tooLong { self.leave(.tooLong) }
             self.pump(isUrgent: self.parts.sets.takeHasSet())
             self.server.counters.report()
             guard step != .outOfTime else {
@@ -159,20 +146,14 @@ final class Connection {
 
     /// Whether it has something to do in a round of turns.
     var wantsTurn: Bool {
-        self.order.hasOutput || self.isToReadAgain || self.reader.hasSeenEnd
+        self.order.hasOutput || self.requests.areToGoOn || self.reader.hasSeenEnd
     }
 
     /// Whether there may be something to write.
     var hasOutput: Bool { self.order.hasOutput }
 
-    /// Whether what kept it from being read is over; its answers may have been written already, in
-    /// the middle of a turn.
-    private var isToReadAgain: Bool { self.reader.isStopped && self.requests.mayGoOn }
-
     /// Whether there are whole lines that were not dealt with, for lack of time.
-    var hasUnserved: Bool {
-        !self.lifecycle.isWaiting && !self.reader.isPaused && self.reader.hasUnseen
-    }
+    var hasUnserved: Bool { !self.lifecycle.isWaiting && self.reader.hasUnserved }
 
     /// Does what there is time for, of what it has to write and then of what it was sent; what is left has
     /// it wait in line again.
@@ -189,14 +170,11 @@ final class Connection {
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
     func flush(isUrgent: Bool = false) {
         self.pump(isUrgent: isUrgent)
-        if self.isToReadAgain || self.hasUnserved { self.serve() } else { self.finish() }
+        if self.requests.areToGoOn || self.hasUnserved { self.serve() } else { self.finish() }
     }
 
     /// Writes all that can be written now.
-    func pump(isUrgent: Bool = false) {
-        self.turn.write(isUrgent: isUrgent) { self.order.write() }
-        if self.outbox.isClosed { self.order.drop() }
-    }
+    func pump(isUrgent: Bool = false) { self.order.write(isUrgent: isUrgent) }
 
     /// The channel has written what the socket did not take.
     func hasRoom() {
@@ -227,12 +205,7 @@ final class Connection {
     private func inputEnded() {
         switch self.lifecycle.inputEnded() {
         case .endImplicitWatch:
-            if self.reader.hasBytes {
-                let message = "the last line has no newline and was not carried out"
-                self.outbox.reply(ServerLine.refusal(id: nil, WireError(.badRequest, message)))
-            }
-            self.parts.subscriptions.endImplicit()
-            self.parts.voters.end()
+            self.farewell.endInput()
             self.pump()
         case .close: self.close()
         case .ignore: break
@@ -240,22 +213,9 @@ final class Connection {
     }
 
     /// Says why, and closes when that has been written.
-    private func leave(
-        _ reason: ServerLine.ByeReason,
-        own: (inout LineWriter) -> Void = { _ in }
-    ) {
+    private func leave(_ reason: Farewell.Reason) {
         switch self.lifecycle.leave() {
-        case .sayBye:
-            self.reader.clear()
-            self.parts.voters.end()
-            self.parts.subscriptions.leavePast()
-            self.parts.history.leavePast()
-            self.outbox.append(ServerLine.bye(reason, own: own), replies: 0)
-            self.channel.eventLoop.assumeIsolated().scheduleTask(
-                in: .milliseconds(self.server.limits.farewellMs)
-            ) { [weak self] in
-                self?.close()
-            }
+        case .sayBye: self.farewell.say(reason)
         case .ignore: break
         }
     }
@@ -264,18 +224,14 @@ final class Connection {
     func shutDown(_ reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.end() }
         self.parts.waits.shutDown()
-        self.leave(reason) { writer in
-            if reason == .restart { writer.number("retryMs", ServerLimits.retryMs) }
-        }
+        self.leave(.daemonEnds(reason))
         self.flush(isUrgent: true)
     }
 
     /// Closes if that was the last of it.
     private func finish() {
         guard self.outbox.isEmpty else { return }
-        let hasPending =
-            self.parts.subscriptions.count > 0 || self.parts.waits.count > 0
-            || self.parts.sets.count > 0 || !self.parts.late.isEmpty
+        let hasPending = self.parts.hasPending
         switch self.lifecycle.flushed(hasPending: hasPending, hasSeenEOF: self.reader.hasSeenEnd) {
         case .close: self.close()
         case .linger: self.channel.close(mode: .output, promise: nil)

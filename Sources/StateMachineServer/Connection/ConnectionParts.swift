@@ -64,4 +64,10 @@ final class ConnectionParts {
         self.releases = Releases(server: server, peer: peer, outbox: outbox, late: late)
         self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
     }
+
+    /// Whether anything that the client has asked for goes on, or is still to be answered.
+    var hasPending: Bool {
+        self.subscriptions.count > 0 || self.waits.count > 0 || self.sets.count > 0
+            || !self.late.isEmpty
+    }
 }

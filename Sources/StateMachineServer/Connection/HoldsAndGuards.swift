@@ -4,25 +4,15 @@ import StateMachineProtocol
 
 /// The holds and guards of one connection: voters of the machine that live as long as the client's side of it.
 ///
-/// Belongs to the event loop.
+/// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class HoldsAndGuards {
     private let server: StateServer
     let peer: Peer
     private let outbox: Outbox
-    private let kept: KeptRequests
     /// Answers that come once something is kept.
     private let late: LateReplies
 
-    private var holds: [SocketVoter] = [] {
-        didSet { self.countRequests() }
-    }
-    @exclusivity(unchecked) private var guards: [SocketVoter] = [] {
-        didSet { self.countRequests() }
-    }
-    /// Bytes of the requests that asked for them.
-    private var requestBytes = 0 {
-        didSet { self.kept.change(by: self.requestBytes - oldValue) }
-    }
+    @exclusivity(unchecked) private var list: VoterList
 
     init(
         server: StateServer,
@@ -35,21 +25,13 @@ final class HoldsAndGuards {
         self.server = server
         self.peer = peer
         self.outbox = outbox
-        self.kept = kept
-    }
-
-    private func countRequests() {
-        var bytes = 0
-        for hold in self.holds { bytes += hold.request.count }
-        for voter in self.guards { bytes += voter.request.count }
-        self.requestBytes = bytes
+        self.list = VoterList(in: kept)
     }
 
     // MARK: - Requests
 
     func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        let limit = self.server.limits.holdsPerConnection
-        try self.kept.checkRoom("holds", self.holds.count, of: limit)
+        try self.list.checkRoom(forHold: self.server.limits.holdsPerConnection)
         let number = self.server.nextNumber()
         try self.place(call, id: id, line, number: number)
         self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
@@ -63,36 +45,27 @@ final class HoldsAndGuards {
         number: UInt64,
         since: WallTime = .now
     ) throws(WireError) {
-        let deadline: VoteDeadline
-        let terms: SocketVoter.Terms
-        switch call.effect {
-        case .block: (deadline, terms) = (VoteDeadline(limit: nil, whenSilent: .yes), .block)
-        case .delay(let maxMs):
-            deadline = .postponing(atMost: .milliseconds(maxMs))
-            terms = .delay(maxMs: maxMs)
-        }
         let hold = try self.makeVoter(
             number,
             id: id,
             why: call.why,
             before: call.before,
-            terms,
+            VoterTerms(call),
             since: since,
             line
         )
-        try self.register(hold, .hold(hold.number), deadline) { question in
+        self.register(hold) { question in
             switch call.effect {
             case .block: _ = question.vote(.no(hold.blockingWhy))
-            case .delay: hold.question = (0, question)
+            case .delay: hold.keep(question)
             }
         }
-        self.holds.append(hold)
+        self.list.append(hold: hold)
         self.server.voters[hold.number] = self
     }
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        let limit = self.server.limits.guardsPerConnection
-        try self.kept.checkRoom("guards", self.guards.count, of: limit)
+        try self.list.checkRoom(forGuard: self.server.limits.guardsPerConnection)
         if let name = call.required { try self.server.requirements.check(name, by: self.peer) }
         let number = self.server.nextNumber()
         let voter = try self.place(call, id: id, line, number: number)
@@ -119,57 +92,49 @@ final class HoldsAndGuards {
         number: UInt64,
         since: WallTime = .now
     ) throws(WireError) -> SocketVoter {
-        let deadline = VoteDeadline(
-            limit: .milliseconds(call.deadlineMs),
-            whenSilent: call.allowsOnTimeout ? .yes : .no("timeout")
-        )
         let voter = try self.makeVoter(
             number,
             id: id,
             why: call.why,
             before: call.before,
-            .ask(timeoutMs: call.deadlineMs, allowsOnTimeout: call.allowsOnTimeout),
+            VoterTerms(call),
             required: call.required,
             since: since,
             line
         )
         let voters = NIOLoopBound(self, eventLoop: self.server.loop)
-        try self.register(voter, .guard(voter.number), deadline) { question in
+        self.register(voter) { question in
             voters.value.put(question, to: voter, leftMs: call.deadlineMs)
         }
-        self.guards.append(voter)
+        self.list.append(guard: voter)
         self.server.voters[voter.number] = self
         return voter
     }
 
     /// The states are about to be declared anew.
     func expect(_ next: StateSchema) {
-        for voter in self.holds + self.guards { voter.patterns.expect(next) }
+        for voter in self.list.all { voter.patterns.expect(next) }
     }
 
     /// The states are declared anew, or not after all.
     func redeclared() {
         let schema = self.server.machine.schema
-        for voter in self.holds + self.guards { voter.patterns.settle(on: schema) }
+        for voter in self.list.all { voter.patterns.settle(on: schema) }
     }
 
     /// The holds and guards that no state can concern any more.
     var void: [SocketVoter] {
         let schema = self.server.machine.schema
-        return (self.holds + self.guards).filter { $0.patterns.areVoid(in: schema) }
+        return self.list.all.filter { $0.patterns.areVoid(in: schema) }
     }
 
     func vote(_ call: VoteCall, id: RequestID?) throws(WireError) {
-        let voter = self.guards.first { $0.question?.number == call.ask }
-        let vote: Vote = call.allow ? .yes : .no(call.why ?? voter?.why ?? "")
-        guard let (_, question) = voter?.question else {
+        guard let voter = self.list.guards.first(where: { $0.question?.number == call.ask }) else {
             throw WireError(.notFound, "question \(call.ask) is not open to this connection")
         }
-        voter?.question = nil
-        guard question.vote(vote) else {
+        guard voter.vote(call) else {
             throw WireError(.notFound, "question \(call.ask) was decided without this vote")
         }
-        voter?.votes.count(allowing: call.allow)
         self.outbox.reply(ServerLine.reply(id: id))
     }
 
@@ -178,7 +143,7 @@ final class HoldsAndGuards {
         id: RequestID?,
         why: String?,
         before patterns: PatternList,
-        _ terms: SocketVoter.Terms,
+        _ terms: VoterTerms,
         required: String? = nil,
         since: WallTime,
         _ line: [UInt8]
@@ -186,7 +151,7 @@ final class HoldsAndGuards {
         guard !self.outbox.isClosed else {
             throw WireError(.internal, "the connection is closed")
         }
-        try self.kept.checkRoom(for: line)
+        try self.list.checkRoom(for: line)
         let voter = SocketVoter(
             number: number,
             requestID: id,
@@ -204,15 +169,13 @@ final class HoldsAndGuards {
 
     private func register(
         _ voter: SocketVoter,
-        _ name: VoterName,
-        _ deadline: VoteDeadline,
         _ body: @escaping @Sendable (Question) -> Void
-    ) throws(WireError) {
+    ) {
         voter.begin(
             self.server.machine.addVoter(
-                name,
+                voter.name,
                 peer: self.peer,
-                deadline: deadline,
+                deadline: voter.terms.deadline,
                 before: voter.patterns,
                 body
             )
@@ -223,21 +186,17 @@ final class HoldsAndGuards {
 
     /// Has a guard sent its question, when all that is queued before it has been written.
     private func put(_ question: Question, to voter: SocketVoter, leftMs: UInt64) {
-        voter.question = (self.server.nextNumber(), question)
-        voter.dueMs = leftMs
+        voter.put(question, number: self.server.nextNumber(), leftMs: leftMs)
         self.server.scheduleFlush()
     }
 
     /// Whether questions have not been sent.
-    var hasQuestions: Bool { self.guards.contains { $0.dueMs != nil } }
+    var hasQuestions: Bool { self.list.guards.contains { $0.hasDue } }
 
     /// Writes the questions that have not been sent, as far as the socket takes them.
     func writeQuestions() {
-        for voter in self.guards {
-            guard let dueMs = voter.dueMs, let (number, question) = voter.question else {
-                continue
-            }
-            voter.dueMs = nil
+        for voter in self.list.guards {
+            guard let (number, question, leftMs) = voter.takeDue() else { continue }
             let line = ServerLine.ask(
                 id: voter.requestID,
                 number: number,
@@ -245,7 +204,7 @@ final class HoldsAndGuards {
                 to: question.proposed.fragment,
                 by: question.by,
                 cause: question.cause,
-                leftMs: dueMs
+                leftMs: leftMs
             )
             guard self.outbox.write(line[...]) else { return }
         }
@@ -254,22 +213,19 @@ final class HoldsAndGuards {
     // MARK: - For others
 
     /// How many holds and how many guards there are.
-    var counts: (holds: Int, guards: Int) { (self.holds.count, self.guards.count) }
+    var counts: (holds: Int, guards: Int) { (self.list.holds.count, self.list.guards.count) }
 
     /// The hold of that number; nil if it is none.
-    func hold(_ number: UInt64) -> SocketVoter? { self.holds.first { $0.number == number } }
+    func hold(_ number: UInt64) -> SocketVoter? { self.list.hold(number) }
 
     /// The hold or guard of that number.
-    subscript(_ number: UInt64) -> SocketVoter? {
-        self.hold(number) ?? self.guards.first { $0.number == number }
-    }
+    subscript(_ number: UInt64) -> SocketVoter? { self.list[number] }
 
     /// Ends the one of that number.
     func end(_ number: UInt64) {
         self.server.voters[number] = nil
-        for voter in self.holds + self.guards where voter.number == number { self.end(voter) }
-        self.holds.removeAll { $0.number == number }
-        self.guards.removeAll { $0.number == number }
+        for voter in self.list.all where voter.number == number { self.end(voter) }
+        self.list.remove(number)
         self.server.machine.voterWent()
     }
 
@@ -281,13 +237,12 @@ final class HoldsAndGuards {
 
     /// Ends them all.
     func end() {
-        for voter in self.holds + self.guards {
+        for voter in self.list.all {
             self.server.voters[voter.number] = nil
             self.end(voter)
         }
-        guard !self.holds.isEmpty || !self.guards.isEmpty else { return }
-        self.holds = []
-        self.guards = []
+        guard !self.list.isEmpty else { return }
+        self.list.clear()
         self.server.machine.voterWent()
     }
 
@@ -297,11 +252,10 @@ final class HoldsAndGuards {
     ///
     /// What a hold keeps from happening is not to happen in the last moment: the server keeps them.
     func handOver(to record: inout HandOverRecord.Connection) {
-        record.holds = self.holds.map(\.record)
-        record.guards = self.guards.map(\.record)
-        self.server.keep(self.holds + self.guards)
-        self.holds = []
-        self.guards = []
+        record.holds = self.list.holds.map(\.record)
+        record.guards = self.list.guards.map(\.record)
+        self.server.keep(self.list.all)
+        self.list.clear()
     }
 
     /// Takes up a hold or a guard of the last process.

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import NIOCore
 import StateMachineProtocol
 
@@ -12,42 +11,15 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Outbox {
-    /// Lines in the order of their requests, and what happens when their turn comes.
-    private struct Segment {
-        var bytes: [UInt8] = []
-        var replies = 0
-        /// The newest change that they speak of, which goes before them.
-        var seq: UInt64 = 0
-        var mark: Mark?
-    }
-
-    /// What happens when the lines before it are written.
-    enum Mark {
-        case start(Watch)
-        case end(Watch)
-        case history(HistoryRun)
-    }
-
-    /// Where bytes go.
-    private enum Way {
-        /// To the socket.
-        case free
-        /// Nowhere: the channel holds bytes that the socket did not take, and so many replies in them. It may
-        /// have written some of it.
-        case blocked(ByteBuffer, replies: Int)
-        /// Nowhere ever: the client reads no more, and what is for it is dropped.
-        case closed
-    }
-
     private let server: StateServer
     private let user: User
     private let channel: any Channel
     private let turn: ConnectionTurn
     private let writer: SocketWriter
 
-    @exclusivity(unchecked) private var way = Way.free
-    @exclusivity(unchecked) private var segments: [Segment] = []
-    /// The answer to `history` that is being written; no segment goes before its end.
+    @exclusivity(unchecked) private var state = OutboxState.free
+    @exclusivity(unchecked) private var queue = LineQueue()
+    /// The answer to `history` that is being written; none of the lines goes before its end.
     @exclusivity(unchecked) private(set) var run: HistoryRun?
     /// Replies that the client has not been sent, the channel's part included.
     @exclusivity(unchecked) private var repliesInFlight = 0
@@ -81,35 +53,21 @@ final class Outbox {
     /// The same with the line that the server has put together.
     func replyWithLine(after seq: UInt64) {
         guard !self.isClosed else { return }
-        if self.segments.isEmpty {
-            self.segments.append(Segment(bytes: exchange(&self.server.replies, with: [])))
-        } else if self.segments[self.segments.count - 1].mark != nil {
-            self.segments.append(Segment())
-        }
-        let last = self.segments.count - 1
+        if self.queue.isEmpty { self.queue.begin(in: exchange(&self.server.replies, with: [])) }
         self.server.line.withBytes {
-            self.segments[last].bytes.append(contentsOf: $0)
+            self.queue.reply($0, after: seq)
             self.bytes += $0.count
         }
-        self.segments[last].replies += 1
-        self.segments[last].seq = max(self.segments[last].seq, seq)
         self.repliesInFlight += 1
     }
 
     /// Queues a line; `replies` is 1 if it counts as a reply in flight, and `mark` is what happens when its
     /// turn comes.
-    func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0, mark: Mark? = nil) {
+    func append(_ line: [UInt8], replies: Int, after seq: UInt64 = 0, mark: LineQueue.Mark? = nil) {
         guard !self.isClosed else { return }
         self.repliesInFlight += replies
         self.bytes += line.count
-        if let last = self.segments.indices.last, self.segments[last].mark == nil {
-            self.segments[last].bytes += line
-            self.segments[last].replies += replies
-            self.segments[last].seq = max(self.segments[last].seq, seq)
-            self.segments[last].mark = mark
-        } else {
-            self.segments.append(Segment(bytes: line, replies: replies, seq: seq, mark: mark))
-        }
+        self.queue.append(line, replies: replies, after: seq, mark: mark)
     }
 
     /// Queues an answer to `history`, which is written from the changes themselves when its turn has come.
@@ -123,20 +81,20 @@ final class Outbox {
     var isEmpty: Bool { !self.isBlocked && !self.hasLines }
 
     /// Whether lines wait for their turn.
-    var hasSegments: Bool { !self.segments.isEmpty }
+    var hasSegments: Bool { !self.queue.isEmpty }
 
     /// Whether something waits to be written.
-    var hasLines: Bool { !self.segments.isEmpty || self.run != nil }
+    var hasLines: Bool { !self.queue.isEmpty || self.run != nil }
 
     /// The change that the next lines have to come after; nil if there are none.
-    var nextSeq: UInt64? { self.segments.first?.seq }
+    var nextSeq: UInt64? { self.queue.nextSeq }
 
     /// What happens before the next lines are written.
-    var nextMark: Mark? { self.segments.first?.mark }
+    var nextMark: LineQueue.Mark? { self.queue.nextMark }
 
     /// Writes the next lines; false if the socket did not take it all.
     func writeNext() -> Bool {
-        var segment = self.segments.removeFirst()
+        var segment = self.queue.takeNext()
         if case .history(let run) = segment.mark { self.run = run }
         self.bytes -= segment.bytes.count
         guard self.write(segment.bytes[...], replies: segment.replies) else { return false }
@@ -175,8 +133,7 @@ final class Outbox {
     /// Whether what has been answered may wait for the answers to come, and be offered to the socket with
     /// them: each write wakes the client, which costs several sets.
     private var mayGather: Bool {
-        guard !self.isBlocked, self.run == nil, self.segments.count == 1 else { return false }
-        return self.segments[0].bytes.count < Self.gatheredBytes
+        !self.isBlocked && self.run == nil && self.queue.areOne(within: Self.gatheredBytes)
     }
 
     /// Answers that are offered to the socket together, in bytes, even if they are more than the replies
@@ -188,28 +145,13 @@ final class Outbox {
     // MARK: - To the socket
 
     /// Whether bytes go to the socket.
-    var isFree: Bool {
-        switch self.way {
-        case .free: true
-        case .blocked, .closed: false
-        }
-    }
+    var isFree: Bool { self.state.isFree }
 
     /// Whether what the socket did not take is still to be written.
-    var isBlocked: Bool {
-        switch self.way {
-        case .blocked: true
-        case .free, .closed: false
-        }
-    }
+    var isBlocked: Bool { self.state.isBlocked }
 
     /// Whether the client reads no more.
-    var isClosed: Bool {
-        switch self.way {
-        case .closed: true
-        case .free, .blocked: false
-        }
-    }
+    var isClosed: Bool { self.state.isClosed }
 
     /// Whether the peer has closed its end, and not only said that it sends no more.
     var isHungUp: Bool { self.writer.isHungUp }
@@ -251,7 +193,7 @@ final class Outbox {
         let count = rest.count
         self.bytes += count
         let buffer = self.channel.allocator.buffer(bytes: rest)
-        self.way = .blocked(buffer, replies: replies)
+        self.state = .blocked(buffer, replies: replies)
         self.channel.writeAndFlush(buffer).assumeIsolated().whenComplete { _ in
             // A failure means that the channel is closing, which it says itself.
             self.channel.eventLoop.assumeIsolated().execute { self.channelWrote(count, replies) }
@@ -260,7 +202,7 @@ final class Outbox {
 
     private func channelWrote(_ count: Int, _ replies: Int) {
         guard self.isBlocked else { return }
-        self.way = .free
+        self.state = .free
         self.repliesInFlight -= replies
         self.bytes -= count
         self.sent += UInt64(count)
@@ -271,8 +213,8 @@ final class Outbox {
 
     /// Drops all that is for the client, who reads no more.
     func close() {
-        self.way = .closed
-        self.segments = []
+        self.state = .closed
+        self.queue.clear()
         self.run = nil
         self.repliesInFlight = 0
         self.bytes = 0
@@ -282,32 +224,15 @@ final class Outbox {
 
     /// The socket as it goes to the next process, and its inode; nil if it cannot be duplicated.
     func duplicateSocket() -> (inode: UInt64, descriptor: CInt)? {
-        var status = stat()
-        guard self.channel.isActive, fstat(self.writer.descriptor, &status) == 0 else { return nil }
-        // Past the numbers that the next program on this one's place expects to be free.
-        let copy = fcntl(self.writer.descriptor, F_DUPFD_CLOEXEC, 3)
-        return copy >= 0 ? (UInt64(status.st_ino), copy) : nil
+        self.channel.isActive ? self.writer.duplicate() : nil
     }
 
     /// Leaves what is not written to the next process; `place` is where it finds a watch.
     func handOver(to record: inout HandOverRecord.Connection, place: (Watch) -> Int) {
         record.bytes = self.sent
         record.history = self.run?.record
-        record.outbox = self.segments.map { segment in
-            let mark: HandOverRecord.Segment.Mark? =
-                switch segment.mark {
-                case .start(let watch): .start(place(watch))
-                case .end(let watch): .end(place(watch))
-                case .history(let run): .history(run.record)
-                case nil: nil
-                }
-            return HandOverRecord.Segment(
-                bytes: Data(segment.bytes),
-                replies: segment.replies,
-                mark: mark
-            )
-        }
-        guard case .blocked(let buffer, let replies) = self.way else { return }
+        record.outbox = self.queue.record(place: place)
+        guard case .blocked(let buffer, let replies) = self.state else { return }
         let left = self.channel.syncOptions.flatMap { options in
             // Refused only by a channel that is closed, whose bytes nobody reads.
             try? options.getOption(.bufferedWritableBytes)
@@ -323,16 +248,8 @@ final class Outbox {
         watch: (Int) -> Watch?
     ) {
         for segment in record.outbox {
-            var mark: Mark?
-            switch segment.mark {
-            case .start(let index): mark = watch(index).map { .start($0) }
-            case .end(let index): mark = watch(index).map { .end($0) }
-            case .history(let record):
-                let run = HistoryRun(record, of: schema)
-                self.bytes += run?.request.count ?? 0
-                mark = run.map { .history($0) }
-            case nil: break
-            }
+            let mark = segment.mark.flatMap { LineQueue.Mark($0, of: schema, watch: watch) }
+            if case .history(let run) = mark { self.bytes += run.request.count }
             self.append(Array(segment.bytes), replies: segment.replies, mark: mark)
         }
         self.run = record.history.flatMap { HistoryRun($0, of: schema) }

@@ -13,7 +13,7 @@ final class PendingWait {
     var resync: ServerLine.Resync?
     /// The last change of before it began that it was held against; nil if it is held against what happens.
     var passed: UInt64?
-    var timeout: Scheduled<Void>?
+    private var timeout: Scheduled<Void>?
     private unowned let owner: Waits
     /// Whether changes are held against it.
     var isListed = false
@@ -51,6 +51,17 @@ final class PendingWait {
     func redeclared(by schema: StateSchema) {
         self.call.until = schema.resolvedAgain(self.call.until)
         self.call.fail = schema.resolvedAgain(self.call.fail)
+    }
+
+    /// Has the time end it, if it is not to wait for ever.
+    func startTimeout(on loop: any EventLoop) {
+        guard let timeoutMs = self.call.timeoutMs, timeoutMs > 0 else { return }
+        self.timeout = loop.assumeIsolated().scheduleTask(
+            in: .bounded(milliseconds: timeoutMs)
+        ) { [weak owner = self.owner] in
+            self.timeout = nil
+            owner?.timeCame(for: self)
+        }
     }
 
     /// The time does not end it from here on.

@@ -79,6 +79,9 @@ final class RequestReader {
     /// They wait no longer; returns whether they did.
     func resume() -> Bool { exchange(&self.isPaused, with: false) }
 
+    /// Whether there may be a request that was not looked at, and that waits for nobody to be written to.
+    var hasUnserved: Bool { !self.isPaused && self.hasUnseen }
+
     /// Whether the client is not read.
     var isStopped: Bool { !self.isReading }
 

@@ -26,8 +26,15 @@ struct Requests {
             && self.sets.mayTakeMore && self.parts.late.isEmpty
     }
 
+    /// Whether what kept the client from being read is over; its answers may have been written already, in
+    /// the middle of a turn.
+    var areToGoOn: Bool { self.parts.reader.isStopped && self.mayGoOn }
+
     /// Whether a set would have readers lose changes that they have had no time for.
     var mustWaitForReaders: Bool { self.server.isAheadOfReaders && self.door.takes(.set) }
+
+    /// Whether the next request may be answered, if there is one.
+    var mayHandleNext: Bool { self.mayGoOn && !self.mustWaitForReaders }
 
     /// What became of the next request.
     enum Step {

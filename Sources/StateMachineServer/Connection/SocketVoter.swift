@@ -40,7 +40,8 @@ final class SocketVoter: @unchecked Sendable {
     /// The line that asked for it.
     let request: [UInt8]
 
-    let terms: Terms
+    /// What happens to a proposal of a state before which it stands.
+    let terms: VoterTerms
     /// Since when it has been there.
     let since: WallTime
 
@@ -48,16 +49,16 @@ final class SocketVoter: @unchecked Sendable {
     ///
     /// One at a time, since proposals are decided one at a time: a newer one means that the older one
     /// is closed. Letting go of it is consent.
-    var question: (number: UInt64, question: Question)?
+    private(set) var question: (number: UInt64, question: Question)?
 
     /// How long the client has to answer `question`, as long as that has not been sent.
     ///
     /// Only the newest question is ever due, so a client that does not read has none heaped up, and
     /// one that does is never asked an older one instead.
-    var dueMs: UInt64?
+    private var dueMs: UInt64?
 
     /// How it has voted in this process.
-    var votes = Votes()
+    private(set) var votes = Votes()
 
     /// Votes that were in time.
     struct Votes {
@@ -72,36 +73,11 @@ final class SocketVoter: @unchecked Sendable {
     /// The states before which it is asked.
     let patterns: VoterPatterns
 
-    /// What happens to a proposal of one of those.
-    enum Terms {
-        /// A hold denies it.
-        case block
-        /// A hold has it wait.
-        case delay(maxMs: UInt64)
-        /// A guard is asked.
-        case ask(timeoutMs: UInt64, allowsOnTimeout: Bool)
-        /// A required guard is not connected, since then, and denies it.
-        case missing(since: WallTime)
-    }
-
     /// What it is known by if it is a guard that is required.
     let required: String?
 
     /// What it is called in the machine.
-    var name: VoterName {
-        switch self.terms {
-        case .block, .delay: .hold(self.number)
-        case .ask, .missing: .guard(self.number)
-        }
-    }
-
-    /// Whether it denies those at once.
-    private var isBlocking: Bool {
-        switch self.terms {
-        case .block, .missing: true
-        case .delay, .ask: false
-        }
-    }
+    var name: VoterName { self.terms.name(self.number) }
 
     private var registration: Registration?
 
@@ -111,7 +87,7 @@ final class SocketVoter: @unchecked Sendable {
         peer: Peer,
         why: String?,
         before patterns: PatternList,
-        terms: Terms,
+        terms: VoterTerms,
         required: String? = nil,
         since: WallTime,
         request: [UInt8]
@@ -129,7 +105,7 @@ final class SocketVoter: @unchecked Sendable {
 
     /// Whether it denies that state at once.
     func blocks(_ state: EncodedState) -> Bool {
-        self.isBlocking && self.patterns.patterns.contains(where: state.matches)
+        self.terms.isBlocking && self.patterns.patterns.contains(where: state.matches)
     }
 
     /// The no of one that blocks a state; nil if it lets it in, or only delays it, or is asked.
@@ -153,6 +129,33 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     func begin(_ registration: Registration) { self.registration = registration }
+
+    /// Keeps what it is asked, which waits for its end.
+    func keep(_ question: Question) { self.question = (0, question) }
+
+    /// Keeps what it is asked until its client, which is to be sent that, has answered.
+    func put(_ question: Question, number: UInt64, leftMs: UInt64) {
+        self.question = (number, question)
+        self.dueMs = leftMs
+    }
+
+    /// Whether it has a question that has not been sent.
+    var hasDue: Bool { self.dueMs != nil }
+
+    /// The question that has not been sent, and is sent now; nil if there is none.
+    func takeDue() -> (number: UInt64, question: Question, leftMs: UInt64)? {
+        guard let dueMs = self.dueMs, let (number, question) = self.question else { return nil }
+        self.dueMs = nil
+        return (number, question, dueMs)
+    }
+
+    /// Answers its question; false if that was decided without it.
+    func vote(_ call: VoteCall) -> Bool {
+        let vote: Vote = call.allow ? .yes : .no(call.why ?? self.why ?? "")
+        guard let (_, question) = self.question.take(), question.vote(vote) else { return false }
+        self.votes.count(allowing: call.allow)
+        return true
+    }
 
     /// Ends it; what it was asked is decided without it, or denied, if there is a reason.
     func end(denying why: String? = nil) {

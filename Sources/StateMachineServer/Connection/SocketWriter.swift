@@ -45,6 +45,15 @@ struct SocketWriter {
         }
     }
 
+    /// The socket once more, and its inode; nil if it cannot be duplicated.
+    func duplicate() -> (inode: UInt64, descriptor: CInt)? {
+        var status = stat()
+        guard fstat(self.descriptor, &status) == 0 else { return nil }
+        // Past the numbers that the next program on this one's place expects to be free.
+        let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, 3)
+        return copy >= 0 ? (UInt64(status.st_ino), copy) : nil
+    }
+
     private func send(_ call: (CInt) -> Int) -> Outcome {
         while true {
             let count = call(CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))

@@ -62,8 +62,9 @@ final class Subscriptions {
         )
     }
 
-    /// Begins the watch that connecting begins.
+    /// Begins the watch that connecting begins, at the newest change.
     func beginImplicit() {
+        self.server.catchUp()
         let head = self.server.report.seq
         self.begin(
             Watch(

@@ -10,24 +10,9 @@ final class Waits {
     private let peer: Peer
     private let outbox: Outbox
     private let turn: ConnectionTurn
-    private let kept: KeptRequests
+    private let answers: WaitAnswers
 
-    @exclusivity(unchecked) private var waits: [PendingWait] = [] {
-        didSet {
-            let bytes = self.waits.reduce(0) { $0 + $1.request.count }
-            self.kept.change(by: bytes - self.requestBytes)
-            self.requestBytes = bytes
-            let excepting = self.waits.reduce(0) { patterns, wait in
-                patterns + (wait.call.hasExceptions ? wait.call.patterns : 0)
-            }
-            self.kept.except(by: excepting - self.exceptingPatterns)
-            self.exceptingPatterns = excepting
-        }
-    }
-    /// Bytes of the requests that asked for them.
-    private var requestBytes = 0
-    /// Patterns of those against which every change is held.
-    private var exceptingPatterns = 0
+    @exclusivity(unchecked) private var list: WaitList
     /// Whether changes have ended some of them that were not answered.
     @exclusivity(unchecked) private(set) var haveEnded = false
     /// Whether changes before the ring are being held against some of them.
@@ -39,8 +24,12 @@ final class Waits {
         self.peer = peer
         self.outbox = outbox
         self.turn = turn
-        self.kept = kept
+        self.answers = WaitAnswers(server: server, outbox: outbox, turn: turn)
+        self.list = WaitList(in: kept)
     }
+
+    /// Those that have not been answered, in the order of their requests.
+    private var waits: [PendingWait] { self.list.waits }
 
     var count: Int { self.waits.count }
 
@@ -48,11 +37,7 @@ final class Waits {
 
     /// Answers when a state matches, which may be one that has passed or the current one.
     func begin(_ call: WaitCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        try self.kept.checkRoom(
-            "waits",
-            self.waits.count,
-            of: self.server.limits.waitsPerConnection
-        )
+        try self.list.checkRoom(of: self.server.limits.waitsPerConnection)
         let head = self.server.ring.head
         var resync: ServerLine.Resync?
         var passed = head
@@ -64,14 +49,13 @@ final class Waits {
         let wait = PendingWait(id: id, call: call, resync: resync, request: line, of: self)
         let past = self.server.ring.reaches(back: passed) ? nil : self.server.past
         if past == nil {
-            if self.evaluate(wait, after: passed) { return }
+            if self.answers.evaluate(wait, after: passed) { return }
         } else {
             wait.passed = passed
         }
         guard !self.outbox.isClosed else { return }
-        try self.kept.checkRoom(for: line)
-        try self.kept.checkExceptions(of: call)
-        self.waits.append(wait)
+        try self.list.checkRoom(for: wait)
+        self.list.append(wait)
         if let past {
             self.search(past)
         } else if wait.isSearching {
@@ -79,17 +63,7 @@ final class Waits {
         } else {
             self.server.waits.add(wait)
         }
-        if let timeoutMs = call.timeoutMs, timeoutMs > 0 {
-            wait.timeout = self.server.loop.assumeIsolated().scheduleTask(
-                in: .bounded(milliseconds: timeoutMs)
-            ) { [weak self] in
-                wait.timeout = nil
-                guard let self, wait.entered == nil, self.remove(wait) else { return }
-                self.server.catchUp()
-                self.timeOut(wait)
-                self.turn.want()
-            }
-        }
+        wait.startTimeout(on: self.server.loop)
     }
 
     /// Ends the wait of that id without an answer; false if there is none.
@@ -99,38 +73,6 @@ final class Waits {
     }
 
     // MARK: - Evaluating
-
-    /// Holds the changes after `seq`, which the ring has to have, and then the current state against a wait;
-    /// returns whether that has answered it.
-    ///
-    /// If there is no time for all of them it is still searching afterwards.
-    private func evaluate(_ wait: PendingWait, after seq: UInt64) -> Bool {
-        var passed = seq
-        var pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
-        while passed < self.server.ring.head {
-            if passed == pause {
-                guard !self.turn.isOver else {
-                    wait.passed = passed
-                    return false
-                }
-                pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
-            }
-            passed += 1
-            let entered = self.server.ring[passed].entered
-            if let verdict = wait.call.verdict(entered.state.matches) {
-                self.answer(wait, verdict, self.server.report(of: entered))
-                return true
-            }
-        }
-        wait.passed = nil
-        if let verdict = wait.call.verdict(self.server.isCurrent) {
-            self.answer(wait, verdict, self.server.report)
-            return true
-        }
-        guard wait.call.timeoutMs == 0 else { return false }
-        self.timeOut(wait)
-        return true
-    }
 
     /// Goes on with the waits that there was no time for; returns whether that has answered one.
     func resume() -> Bool {
@@ -155,7 +97,7 @@ final class Waits {
 
     /// Goes on with a wait after `seq`, which the ring has to have.
     private func resume(_ wait: PendingWait, after seq: UInt64) {
-        if self.evaluate(wait, after: seq) {
+        if self.answers.evaluate(wait, after: seq) {
             _ = self.remove(wait)
         } else if !wait.isSearching, !self.endIfImpossible(wait) {
             self.server.waits.add(wait)
@@ -184,7 +126,7 @@ final class Waits {
             return false
         }
         let message = "what was waited for is not declared any more: \(objection.message)"
-        self.refuse(wait, WireError(.unknownState, message, known: schema.names))
+        self.answers.refuse(wait, WireError(.unknownState, message, known: schema.names))
         return true
     }
 
@@ -241,10 +183,10 @@ final class Waits {
 
     /// Files what a look into the past has said to a wait; nil: what follows is not to be had.
     private func searched(_ wait: PendingWait, _ verdict: HistorySearch.Verdict?) {
-        guard self.waits.contains(where: { $0 === wait }) else { return }
+        guard self.list.contains(wait) else { return }
         switch verdict {
         case .decided(let verdict, let report):
-            self.answer(wait, verdict, report)
+            self.answers.answer(wait, verdict, report)
             _ = self.remove(wait)
         case .examined(let seq):
             // Once the ring has come into reach it goes on in the connection's turn.
@@ -252,6 +194,14 @@ final class Waits {
         case nil:
             self.skip(wait)
         }
+    }
+
+    /// The time of one is over.
+    func timeCame(for wait: PendingWait) {
+        guard wait.entered == nil, self.remove(wait) else { return }
+        self.server.catchUp()
+        self.answers.timeOut(wait)
+        self.turn.want()
     }
 
     // MARK: - Answers
@@ -278,9 +228,9 @@ final class Waits {
                 continue
             }
             self.end(wait)
-            self.answer(wait, verdict, self.server.report(of: entered))
+            self.answers.answer(wait, verdict, self.server.report(of: entered))
         }
-        self.waits = left
+        self.list.keep(left)
     }
 
     /// Answers them all: the daemon is going down.
@@ -288,21 +238,21 @@ final class Waits {
         self.answerEnded(until: .max)
         for wait in self.waits {
             self.end(wait)
-            self.refuse(wait, .shuttingDown)
+            self.answers.refuse(wait, .shuttingDown)
         }
-        self.waits = []
+        self.list.keep([])
     }
 
     /// Forgets them all.
     func drop() {
         for wait in self.waits { self.end(wait) }
         self.haveEnded = false
-        self.waits = []
+        self.list.keep([])
     }
 
     private func remove(_ wait: PendingWait) -> Bool {
-        guard let index = self.waits.firstIndex(where: { $0 === wait }) else { return false }
-        self.end(self.waits.remove(at: index))
+        guard self.list.remove(wait) else { return false }
+        self.end(wait)
         return true
     }
 
@@ -312,71 +262,11 @@ final class Waits {
         self.server.waits.remove(wait)
     }
 
-    private func answer(
-        _ wait: PendingWait,
-        _ verdict: PendingWait.Verdict,
-        _ report: ServerLine.Report
-    ) {
-        switch verdict {
-        case .reached(let pattern):
-            self.outbox.append(
-                ServerLine.reply(
-                    id: wait.id,
-                    report: report,
-                    own: { $0.json("matched", pattern.written) },
-                    rest: { writer in
-                        self.server.writeOrigin(of: report.seq, to: &writer)
-                        writer.resync(wait.resync)
-                    }
-                ),
-                replies: 1
-            )
-        case .failed(let pattern):
-            let message = "reached \(report.stateText), which counts as failure"
-            self.refuse(wait, WireError(.failedState, message), report) { writer in
-                writer.json("matched", pattern.written)
-            }
-        }
-    }
-
-    private func timeOut(_ wait: PendingWait) {
-        let report = self.server.report
-        let message =
-            "still \(self.server.stateText) after \(wait.call.timeoutMs ?? 0) ms; "
-            + "it has been since \(report.at.rfc3339)"
-        self.refuse(wait, WireError(.timeout, message))
-    }
-
-    /// Answers a wait with no: what was pending and no reply in flight is one from now on.
-    private func refuse(
-        _ wait: PendingWait,
-        _ error: WireError,
-        _ report: ServerLine.Report? = nil,
-        own: (inout LineWriter) -> Void = { _ in }
-    ) {
-        self.outbox.append(
-            ServerLine.refusal(
-                id: wait.id,
-                error,
-                report: report ?? self.server.report,
-                own: own,
-                rest: { $0.resync(wait.resync) }
-            ),
-            replies: 1
-        )
-    }
-
     // MARK: - From one process to the next
 
     /// Leaves them to the next process.
     func handOver(to record: inout HandOverRecord.Connection) {
         record.waits = self.waits.map(\.record)
         for wait in self.waits { self.end(wait) }
-    }
-}
-
-extension LineWriter {
-    fileprivate mutating func resync(_ resync: ServerLine.Resync?) {
-        if let resync { self.string("resync", resync.rawValue) }
     }
 }

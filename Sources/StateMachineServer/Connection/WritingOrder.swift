@@ -21,8 +21,13 @@ struct WritingOrder {
             || self.parts.voters.hasQuestions
     }
 
-    /// Writes all that can be written now.
-    func write() {
+    /// Writes all that can be written now, as far as there is time for it unless it is urgent.
+    func write(isUrgent: Bool) {
+        self.parts.turn.write(isUrgent: isUrgent) { self.write() }
+        if self.outbox.isClosed { self.drop() }
+    }
+
+    private func write() {
         while self.parts.channel.isActive, self.outbox.isFree {
             guard self.parts.subscriptions.write() else { return }
             // A reply comes after every change up to it.

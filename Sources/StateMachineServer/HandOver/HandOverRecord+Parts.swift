@@ -76,6 +76,42 @@ extension SocketVoter {
     }
 }
 
+extension LineQueue.Segment {
+    /// What is left of it; `place` is where the next process finds a watch.
+    func record(place: (Watch) -> Int) -> HandOverRecord.Segment {
+        let mark: HandOverRecord.Segment.Mark? =
+            switch self.mark {
+            case .start(let watch): .start(place(watch))
+            case .end(let watch): .end(place(watch))
+            case .history(let run): .history(run.record)
+            case nil: nil
+            }
+        return HandOverRecord.Segment(
+            bytes: Data(self.bytes),
+            replies: self.replies,
+            mark: mark
+        )
+    }
+}
+
+extension LineQueue.Mark {
+    /// The mark again, where `watch` is the one at a place in the record; nil if what it is about makes no sense.
+    init?(
+        _ record: HandOverRecord.Segment.Mark,
+        of schema: StateSchema,
+        watch: (Int) -> Watch?
+    ) {
+        let mark: Self? =
+            switch record {
+            case .start(let place): watch(place).map { .start($0) }
+            case .end(let place): watch(place).map { .end($0) }
+            case .history(let history): HistoryRun(history, of: schema).map { .history($0) }
+            }
+        guard let mark else { return nil }
+        self = mark
+    }
+}
+
 extension HistoryRun {
     var record: HandOverRecord.History {
         HandOverRecord.History(

@@ -1,0 +1,72 @@
+/// Lines that one client has not been sent, in the order of its requests, and what happens when the turn of each comes.
+///
+/// Owns them until they are taken out to be written; only ``Outbox`` has one. Belongs to the event loop.
+struct LineQueue {
+    /// Lines that are written together.
+    struct Segment {
+        var bytes: [UInt8] = []
+        var replies = 0
+        /// The newest change that they speak of, which goes before them.
+        var seq: UInt64 = 0
+        var mark: Mark?
+    }
+
+    /// What happens when the lines before it are written.
+    enum Mark {
+        case start(Watch)
+        case end(Watch)
+        case history(HistoryRun)
+    }
+
+    private var segments: [Segment] = []
+
+    var isEmpty: Bool { self.segments.isEmpty }
+
+    /// The change that the next of them have to come after; nil if there are none.
+    var nextSeq: UInt64? { self.segments.first?.seq }
+
+    /// What happens before the next of them are written.
+    var nextMark: Mark? { self.segments.first?.mark }
+
+    /// Whether they are all in one segment, of fewer than so many bytes.
+    func areOne(within bytes: Int) -> Bool {
+        self.segments.count == 1 && self.segments[0].bytes.count < bytes
+    }
+
+    /// Begins a segment in room that was kept for it.
+    mutating func begin(in room: [UInt8]) { self.segments.append(Segment(bytes: room)) }
+
+    /// Adds a line that is a reply in flight; changes up to `seq` go before it.
+    mutating func reply(_ line: UnsafeRawBufferPointer, after seq: UInt64) {
+        if self.segments.isEmpty || self.segments[self.segments.count - 1].mark != nil {
+            self.segments.append(Segment())
+        }
+        let last = self.segments.count - 1
+        self.segments[last].bytes.append(contentsOf: line)
+        self.segments[last].replies += 1
+        self.segments[last].seq = max(self.segments[last].seq, seq)
+    }
+
+    /// Adds a line with so many replies in flight, and what happens when its turn comes.
+    mutating func append(_ line: [UInt8], replies: Int, after seq: UInt64, mark: Mark?) {
+        if let last = self.segments.indices.last, self.segments[last].mark == nil {
+            self.segments[last].bytes += line
+            self.segments[last].replies += replies
+            self.segments[last].seq = max(self.segments[last].seq, seq)
+            self.segments[last].mark = mark
+        } else {
+            self.segments.append(Segment(bytes: line, replies: replies, seq: seq, mark: mark))
+        }
+    }
+
+    /// Takes out the next of them; there have to be some.
+    mutating func takeNext() -> Segment { self.segments.removeFirst() }
+
+    /// Drops them all.
+    mutating func clear() { self.segments = [] }
+
+    /// What they leave to the next process; `place` is where it finds a watch.
+    func record(place: (Watch) -> Int) -> [HandOverRecord.Segment] {
+        self.segments.map { $0.record(place: place) }
+    }
+}

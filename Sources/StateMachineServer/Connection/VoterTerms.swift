@@ -1,0 +1,54 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// What happens to a proposal of a state before which a hold or a guard stands.
+enum VoterTerms {
+    /// A hold denies it.
+    case block
+    /// A hold has it wait.
+    case delay(maxMs: UInt64)
+    /// A guard is asked.
+    case ask(timeoutMs: UInt64, allowsOnTimeout: Bool)
+    /// A required guard is not connected, since then, and denies it.
+    case missing(since: WallTime)
+
+    init(_ call: HoldCall) {
+        switch call.effect {
+        case .block: self = .block
+        case .delay(let maxMs): self = .delay(maxMs: maxMs)
+        }
+    }
+
+    init(_ call: GuardCall) {
+        self = .ask(timeoutMs: call.deadlineMs, allowsOnTimeout: call.allowsOnTimeout)
+    }
+
+    /// Whether it is denied at once.
+    var isBlocking: Bool {
+        switch self {
+        case .block, .missing: true
+        case .delay, .ask: false
+        }
+    }
+
+    /// How long the machine waits for a vote, and what silence counts as then.
+    var deadline: VoteDeadline {
+        switch self {
+        case .block, .missing: VoteDeadline(limit: nil, whenSilent: .yes)
+        case .delay(let maxMs): .postponing(atMost: .milliseconds(maxMs))
+        case .ask(let timeoutMs, let allowsOnTimeout):
+            VoteDeadline(
+                limit: .milliseconds(timeoutMs),
+                whenSilent: allowsOnTimeout ? .yes : .no("timeout")
+            )
+        }
+    }
+
+    /// What the voter of that number is called in the machine.
+    func name(_ number: UInt64) -> VoterName {
+        switch self {
+        case .block, .delay: .hold(number)
+        case .ask, .missing: .guard(number)
+        }
+    }
+}
