@@ -33,6 +33,17 @@ public protocol StateMachineProgram: EnumState {
     /// What `--version` prints: that of this package, unless the type says otherwise.
     static var version: String { get }
 
+    /// Makes the machine that is served.
+    ///
+    /// - Parameters:
+    ///   - snapshot: where it goes on: where the last run has left it, or the beginning.
+    ///   - options: what the daemon wants; the program may choose the others, but has to leave the log.
+    /// - Returns: the machine, of which nobody has been told.
+    static func makeMachine(
+        resuming snapshot: Snapshot<Self>,
+        options: StateMachine<Self>.Options
+    ) -> StateMachine<Self>
+
     /// Adds the program's own delegates and voters.
     ///
     /// Called once, with the machine as the last run has left it, before anybody can connect. What
@@ -58,6 +69,15 @@ extension StateMachineProgram {
 
     /// That of this package.
     public static var version: String { StateMachineVersion.current }
+
+    /// A machine with just these options.
+    @inlinable
+    public static func makeMachine(
+        resuming snapshot: Snapshot<Self>,
+        options: StateMachine<Self>.Options
+    ) -> StateMachine<Self> {
+        StateMachine(resuming: snapshot, options: options)
+    }
 
     /// Adds nothing.
     @MainActor public static func prepare(_ machine: StateMachine<Self>) async throws {}

@@ -130,12 +130,21 @@ public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHi
     ///
     /// - Parameter options: the machine's; its log is this history whatever they say.
     /// - Returns: the machine; a history has one.
+    @inlinable
     public func makeMachine(
         options: StateMachine<State>.Options = StateMachine<State>.Options()
     ) -> StateMachine<State> {
+        StateMachine(resuming: self.snapshot, options: self.options(options))
+    }
+
+    /// The machine's options with this history as its log.
+    @usableFromInline
+    package func options(
+        _ options: StateMachine<State>.Options = StateMachine<State>.Options()
+    ) -> StateMachine<State>.Options {
         var options = options
         options.log = self
-        return StateMachine(resuming: self.snapshot, options: options)
+        return options
     }
 
     // MARK: - The write-ahead log

@@ -43,6 +43,7 @@ struct StateMachineCommand: DaemonCommand {
             for warning in declared.warnings { start.logger.warning("\(warning)") }
             try await start.serve(
                 declared.coding,
+                making: { StateMachine(resuming: $0, options: $1) },
                 redeclare: {
                     let declared = try DeclaredMachine.reread(self.reloaded())
                     return Redeclaration(declared.coding, warnings: declared.warnings)
@@ -52,6 +53,7 @@ struct StateMachineCommand: DaemonCommand {
             let coding = StateCoding<AppState>()
             try await start.serve(
                 coding,
+                making: { StateMachine(resuming: $0, options: $1) },
                 redeclare: {
                     if try DeclaredMachine.read(self.reloaded()) != nil { throw SuccessionNeeded() }
                     return Redeclaration(coding, warnings: [])

@@ -36,6 +36,27 @@ import Testing
         )
     }
 
+    @Test func aValueIsTheCaseThatTheNamesSay() {
+        func name<Value>(_ value: Value) -> String? {
+            EnumCases.tag(of: value).flatMap { EnumCases.names(of: Value.self)?[Int($0)] }
+        }
+        #expect([Plain.one, .two, .three].map(name) == ["one", "two", "three"])
+        #expect(name(Single.only) == "only")
+        #expect(name(Mixed.second(1, label: ["a"])) == "second")
+        #expect(name(Mixed.third(.third(.first))) == "third")
+        #expect(name(Mixed.first) == "first")
+        #expect(
+            [Wide.a(.min), .b, .default, .ünicode].map(name) == ["a", "b", "default", "ünicode"]
+        )
+        #expect(name(Generic<Object>.some(Object())) == "some")
+        #expect(name(Generic<Object>.many([])) == "many")
+        #expect(name(Generic<Bool>.none) == "none")
+        #expect(name(AppState.dataRetrieval(.failure)) == "dataRetrieval")
+        #expect(name(Structure()) == nil)
+        #expect(name(Object()) == nil)
+        #expect(name(Optional(Plain.one)) == nil)
+    }
+
     @Test func whatIsNoEnumHasNone() {
         let others: [Any.Type] = [
             Structure.self, Object.self, Int.self, Int?.self, Plain?.self, (Int, Int).self,

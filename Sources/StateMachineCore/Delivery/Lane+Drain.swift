@@ -38,10 +38,12 @@ extension Lane {
     }
 
     /// Returns how many entries it has delivered.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     @inlinable
-    func deliver(atMost limit: Int) -> Int {
+    func deliver(atMost limit: Int) -> Int { self.code.deliver(self, limit) }
+
+    /// The same, in the code for the type that is written out where this is called.
+    @inlinable
+    func deliverHere(atMost limit: Int) -> Int {
         precondition(!self.isDraining, "a lane delivers inside a delivery of its own")
         self.isDraining = true
         defer { self.isDraining = false }
@@ -50,12 +52,12 @@ extension Lane {
         var hasDelivered = self.owesBurstEnd
         var hasGone = false
         // Kept from entry to entry: each look at the field counts references.
-        var heard = self.heard
+        var called = self.called
         while count < limit, let entry = self.takeNext() {
             count += 1
             if self.version.load(ordering: .sequentiallyConsistent) != self.heardVersion {
                 self.refreshHeard()
-                heard = self.heard
+                called = self.called
             }
             var isHeard = false
             switch entry.kind {
@@ -69,13 +71,14 @@ extension Lane {
                     break
                 }
                 // By index: an iterator counts one more reference.
-                for index in heard.indices {
-                    let member = heard[index]
-                    guard member.since < position else { continue }
-                    if member.hear(transition) {
-                        isHeard = true
-                    } else if member.isGone {
-                        hasGone = true
+                for index in called.indices {
+                    called[index]._withUnsafeGuaranteedRef { member in
+                        guard member.since < position else { return }
+                        if member.hear(transition) {
+                            isHeard = true
+                        } else if member.isGone {
+                            hasGone = true
+                        }
                     }
                 }
             case .question: self.ask(entry)
@@ -90,21 +93,24 @@ extension Lane {
         return count
     }
 
-    /// Tells all of them: if some ask for certain states the new one is asked for its name once, since finding
-    /// that may cost more than all the calls.
-    @usableFromInline
+    /// Tells all of them, of whom some may ask for certain states.
+    @inlinable
     func tell(
         _ transition: Transition<State>,
         at position: UInt64,
         _ isHeard: inout Bool,
         _ hasGone: inout Bool
     ) {
-        let name = self.hearsNames ? transition.new.name : nil
-        for member in self.heard where member.since < position {
-            if member.hear(transition, into: name) {
-                isHeard = true
-            } else if member.isGone {
-                hasGone = true
+        let tag = self.hearsCases ? EnumCases.tag(of: transition.new) : nil
+        let called = self.called
+        for index in called.indices {
+            called[index]._withUnsafeGuaranteedRef { member in
+                guard member.since < position else { return }
+                if member.hear(transition, as: tag) {
+                    isHeard = true
+                } else if member.isGone {
+                    hasGone = true
+                }
             }
         }
     }
@@ -167,7 +173,10 @@ extension Lane {
         // Whoever has left is let go of after the field has changed.
         let left = self.heard
         self.heard = self.members.withLock { $0.all }
+        self.called = self.heard.map { .passUnretained($0) }
         self.hearsNames = self.heard.contains { $0.names != nil }
+        // Only of these is it promised that a case has one name.
+        self.hearsCases = self.hearsNames && State.self is any EnumState.Type
         self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)
         withExtendedLifetime(left) {}
     }

@@ -13,7 +13,7 @@ public import Synchronization
 /// - `end`: the last entry that counts on this lane to pass it.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
-/// - `heard`, `heardVersion`, `hearsNames`, `hearsBurstEnds`, `owesBurstEnd`, `isDraining`: the drain's
+/// - `heard`, `called`, `heardVersion`, `hearsNames`, `hearsCases`, `hearsBurstEnds`, `owesBurstEnd`, `isDraining`: the drain's
 ///   own.
 /// - `turns`: of a lane that is drained inline by who sets; guards itself.
 ///
@@ -29,6 +29,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// Its place among the machine's lanes, which the machine's lock guards.
     @exclusivity(unchecked) var index = 0
     private let refusing: (any RefusingContext)?
+    /// The machine's.
+    @usableFromInline let code: MachineCode<State>
     let removeGone: @Sendable (Lane<State>) -> Void
     /// Entries that the lane may be late; nil: any number.
     @usableFromInline let limit: UInt64?
@@ -50,8 +52,11 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @exclusivity(unchecked) @usableFromInline var cursor: LogEntry
     @exclusivity(unchecked) var missed: Missed<State>?
     @exclusivity(unchecked) @usableFromInline var heard: [Member<State>] = []
+    /// The same, for the calls: each would count references otherwise, which takes longer than some delegates do.
+    @exclusivity(unchecked) @usableFromInline var called: [Unmanaged<Member<State>>] = []
     @exclusivity(unchecked) @usableFromInline var heardVersion = 0
     @exclusivity(unchecked) @usableFromInline var hearsNames = false
+    @exclusivity(unchecked) @usableFromInline var hearsCases = false
     @exclusivity(unchecked) @usableFromInline var hearsBurstEnds = false
     /// Whether something was told, and not yet that there is no more.
     @exclusivity(unchecked) @usableFromInline var owesBurstEnd = false
@@ -73,6 +78,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         after entry: LogEntry,
         limit: Int?,
         sleepers: LaneSleepers,
+        code: MachineCode<State>,
         removeGone: @escaping @Sendable (Lane<State>) -> Void
     ) {
         self.context = context
@@ -83,6 +89,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.turns = self.hasTurns ? nil : Turns()
         self.lingers = context is DispatchQueueContext
         self.sleepers = sleepers
+        self.code = code
         self.cursor = entry
         self.progress = Atomic(entry.position)
         self.removeGone = removeGone
@@ -131,8 +138,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     }
 
     /// Drains on the calling thread, which owns the drain, until all is told or somebody else goes on.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     @inlinable
     func drainHere() {
         let isOutermost = InlineTelling.begin()
@@ -142,7 +147,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             if self.limit == nil {
                 self.progress.store(self.cursor.position, ordering: .relaxed)
             }
-            if self.deliver(atMost: share) == share {
+            if self.deliverHere(atMost: share) == share {
                 if let turns = self.turns, turns.handOver() { return }
                 // Whoever takes it over waits for one call only.
                 share = 1
@@ -176,8 +181,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         if !refusing.accepts(drain) { self.abandon() }
     }
 
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     @inlinable
     func drain() {
         // What is delivered by `catchUp()` may run what else waits for the context: this comes after it.

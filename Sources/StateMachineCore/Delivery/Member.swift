@@ -7,6 +7,7 @@ import Synchronization
 ///   member.
 /// - `slot`: the lane's, behind the machine's lock.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
+/// - `filter`: what it has learnt is the drain's own; its names never change.
 /// - `callGuard`: taken for every call, by the lane, one call at a time.
 /// - `hasLetGo`: whether it is cancelled, and what it holds has been let go of.
 @usableFromInline
@@ -28,7 +29,11 @@ class Member<State: MachineState>: @unchecked Sendable {
     @usableFromInline final let callGuard = CallGuard()
 
     /// The states whose transitions it is told of; nil: all.
-    @usableFromInline final let names: Set<State.Name>?
+    ///
+    /// What it has learnt of them is the drain's own.
+    @exclusivity(unchecked) @usableFromInline final var filter: StateFilter<State>?
+
+    final var names: Set<State.Name>? { self.filter?.names }
 
     /// Whether ``burstEnded()`` does anything; claiming for nothing would cost every delegate.
     @usableFromInline final let hearsBurstEnds: Bool
@@ -48,7 +53,7 @@ class Member<State: MachineState>: @unchecked Sendable {
         hearingBurstEnds hearsBurstEnds: Bool = false
     ) {
         self.object = object
-        self.names = names
+        self.filter = names.map { StateFilter($0) }
         self.start = start
         self.hearsBurstEnds = hearsBurstEnds
     }
@@ -95,14 +100,15 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     @inlinable
     final func hearNext(_ transition: Transition<State>) -> Bool {
-        if let names = self.names, !names.contains(transition.new.name) { return false }
+        if let filter, !filter.containsName(of: transition.new) { return false }
         return self.callGuard.run { self.receive(transition) }
     }
 
-    /// As ``hear(_:)``, for who knows the new state's name; nil if no member of the lane asks for it.
-    final func hear(_ transition: Transition<State>, into name: State.Name?) -> Bool {
+    /// As ``hear(_:)``, for who has looked which case the new state is.
+    @inlinable
+    final func hear(_ transition: Transition<State>, as tag: UInt32?) -> Bool {
         if self.isBeginning { self.hearBeginning() }
-        if let names = self.names, let name, !names.contains(name) { return false }
+        if self.filter?.contains(transition.new, as: tag) == false { return false }
         return self.callGuard.run { self.receive(transition) }
     }
 

@@ -164,7 +164,8 @@ extension StateMachine {
             identity: identity,
             after: holder.tail,
             limit: self.options.laneLimit,
-            sleepers: self.sleepers
+            sleepers: self.sleepers,
+            code: self.code
         ) { [weak self] lane in self?.sweep(lane) }
         self.sleepers.comes()
         holder.places[identity] = lane

@@ -12,17 +12,17 @@ struct Gate<State: MachineState>: Sendable {
     typealias Pending = PendingProposal<State>
     typealias Evaluated = EvaluatedProposal<State>
 
-    private let hasLog: Bool
+    @usableFromInline let hasLog: Bool
     /// How many may wait.
     private let limit: Int
-    private(set) var voters: [VoterMember<State>] = []
+    @usableFromInline private(set) var voters: [VoterMember<State>] = []
     /// Goes up whenever a voter comes.
-    private(set) var votersVersion = 0
-    private var queue = ProposalQueue<State>()
+    @usableFromInline private(set) var votersVersion = 0
+    @usableFromInline private(set) var queue = ProposalQueue<State>()
     private var question = OpenQuestion<State>()
     private var groups = CommitGroups<State>()
     /// States that are to be recast, before all others are evaluated.
-    private var recasts: [PendingRecast<State>] = []
+    @usableFromInline private(set) var recasts: [PendingRecast<State>] = []
     /// Who performs the actions.
     private var pumper: pthread_t?
 
@@ -34,11 +34,12 @@ struct Gate<State: MachineState>: Sendable {
     // MARK: - What it is asked
 
     /// Whether a proposal could be decided without waiting for others or for the log.
-    var isFree: Bool {
+    @inlinable var isFree: Bool {
         !self.hasLog && self.queue.waitingCount == 0 && self.recasts.isEmpty
     }
 
     /// Whether that is so still, and nobody has come who would have to be asked.
+    @inlinable
     func isFree(since version: Int) -> Bool {
         self.votersVersion == version && self.queue.waitingCount == 0 && self.recasts.isEmpty
     }

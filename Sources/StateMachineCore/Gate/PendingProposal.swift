@@ -10,6 +10,7 @@ package protocol CompletionPlace: AnyObject, Sendable {
 }
 
 /// A proposal that waits its turn.
+@usableFromInline
 final class PendingProposal<State: MachineState>: Sendable {
     let move: Move<State>
     /// How voters are asked; nil: nobody is.

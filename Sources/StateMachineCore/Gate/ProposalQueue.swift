@@ -1,6 +1,7 @@
 /// The proposals of a gate that have not been evaluated, in order of arrival.
+@usableFromInline
 struct ProposalQueue<State: MachineState>: Sendable {
-    typealias Pending = PendingProposal<State>
+    @usableFromInline typealias Pending = PendingProposal<State>
 
     /// Where a proposal is.
     enum Place: Sendable {
@@ -13,14 +14,14 @@ struct ProposalQueue<State: MachineState>: Sendable {
     }
 
     /// Those that voters may have to be asked about.
-    private var waiting: [Pending] = []
+    @usableFromInline private(set) var waiting: [Pending] = []
     /// Those that ask nobody: they wait for no voter, and so go first.
     private var assignments: [Pending] = []
 
     var count: Int { self.waiting.count + self.assignments.count }
 
     /// How many voters may have to be asked about.
-    var waitingCount: Int { self.waiting.count }
+    @inlinable var waitingCount: Int { self.waiting.count }
 
     /// The first that voters may have to be asked about.
     var first: Pending? { self.waiting.first }

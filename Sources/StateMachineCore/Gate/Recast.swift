@@ -21,6 +21,7 @@ package enum RecastOutcome<State: MachineState>: Sendable {
 }
 
 /// A state that is to be recast, before anything else is evaluated.
+@usableFromInline
 final class PendingRecast<State: MachineState>: Sendable {
     /// Pure; what becomes of the state where the machine is then.
     let make: @Sendable (Snapshot<State>) -> Recast<State>

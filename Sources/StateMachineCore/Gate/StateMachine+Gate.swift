@@ -24,6 +24,7 @@ extension StateMachine {
     ///   - by: who, if not the process itself.
     /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
+    @inlinable
     @discardableResult
     public func proposeAtOnce(
         _ new: State,
@@ -63,6 +64,7 @@ extension StateMachine {
     ///   - cause: why, carried by the transition.
     ///   - by: who, if not the process itself.
     ///   - completion: told the outcome; it may not block.
+    @inlinable
     public func propose(
         _ new: State,
         asking question: Question = Question(),
@@ -84,8 +86,7 @@ extension StateMachine {
     }
 
     /// Proposes; returns it if it has to wait its turn.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
+    @inlinable
     func begin(
         _ move: Move<State>,
         asking question: Question,
@@ -96,6 +97,16 @@ extension StateMachine {
             completion(straight)
             return nil
         }
+        return self.enqueue(move, asking: question, completion: completion)
+    }
+
+    @usableFromInline
+    func enqueue(
+        _ move: Move<State>,
+        asking question: Question,
+        completion:
+            @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
+    ) -> PendingProposal<State> {
         let pending = PendingProposal(
             move,
             asking: question,
@@ -122,17 +133,6 @@ extension StateMachine {
         in place: any CompletionPlace,
         completion: @escaping @Sendable (MoveOutcome<State>) -> Void
     ) {
-        self.enqueue(move, isTimed: isTimed, in: place, completion: completion)
-    }
-
-    /// Apart from what chooses the code for the state's type; see `outcome`.
-    @inline(never)
-    private func enqueue(
-        _ move: consuming Move<State>,
-        isTimed: Bool,
-        in place: any CompletionPlace,
-        completion: @escaping @Sendable (MoveOutcome<State>) -> Void
-    ) {
         self.enqueue(
             PendingProposal(
                 move,
@@ -145,20 +145,13 @@ extension StateMachine {
     }
 
     /// Decides at once, or returns nil if that would mean to wait.
-    ///
-    /// The stock state has code of its own here and in a lane's drain: generic code asks the runtime
-    /// for the layout of every value at every step, which is most of what a commit costs otherwise.
-    /// The error is returned, for the compiler cannot make such code of what throws a generic one.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     package func decideAtOnce(_ move: consuming Move<State>) -> MoveOutcome<State>? {
-        self.decision(on: move)
+        self.code.decide(self, move)
     }
 
-    /// Apart from `decideAtOnce`, which chooses the code for the state's type: where the generic code
-    /// stands beside the choice, all metadata that it would need is looked up before that is made.
-    @inline(never)
-    private func decision(on move: consuming Move<State>) -> MoveOutcome<State>? {
+    /// The same, in the code for the type that is written out where this is called.
+    @inlinable
+    func decideHere(_ move: consuming Move<State>) -> MoveOutcome<State>? {
         self.decided(
             move,
             under: nil,
@@ -168,8 +161,41 @@ extension StateMachine {
         )
     }
 
-    /// The same for those who want to know all of the transition.
-    private func acceptAtOnce(
+    /// Enters the state at once.
+    ///
+    /// - Returns: nil if it is refused, is the state already, or has to wait; ``decideAtOnce(_:)`` tells which.
+    package func enterAtOnce(
+        _ new: State,
+        ifSeq seq: UInt64?,
+        reenter: Bool,
+        cause: String?,
+        by peer: CompactPeer
+    ) -> TransitionMark? {
+        self.code.enter(self, new, seq, reenter, cause, peer)
+    }
+
+    /// The same, in the code for the type that is written out where this is called.
+    @inlinable
+    func enterHere(
+        _ new: State,
+        ifSeq seq: UInt64?,
+        reenter: Bool,
+        cause: String?,
+        by peer: CompactPeer
+    ) -> TransitionMark? {
+        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause, by: peer)
+        return self.decided(
+            move,
+            under: nil,
+            committed: { _, _, _, mark in mark },
+            unchanged: { _ in nil },
+            refused: { _ in nil }
+        ) ?? nil
+    }
+
+    /// The same as ``decideAtOnce(_:)`` for those who want to know all of the transition.
+    @inlinable
+    func acceptAtOnce(
         _ move: consuming Move<State>,
         under question: Question?
     ) -> Result<Acceptance, TransitionError<State>>? {
@@ -186,8 +212,9 @@ extension StateMachine {
 
     /// What there is to be said of a move that can be decided without waiting, in the caller's words; nil if it
     /// cannot.
+    @inlinable
     @inline(__always)
-    private func decided<Outcome>(
+    func decided<Outcome>(
         _ move: Move<State>,
         under question: Question?,
         committed: (Move<State>, Snapshot<State>, State, TransitionMark) -> Outcome,
@@ -214,12 +241,8 @@ extension StateMachine {
             } catch {
                 return refused(error)
             }
-            if hasVoters {
-                let voters = self.holder.withLock { $0.gate.voters }
-                let proposal = move.proposal(of: new, at: base)
-                guard !self.present(voters).contains(where: { $0.isAsked(proposal) })
-                else { return nil }
-            }
+            guard !hasVoters || !self.isAnybodyAsked(about: move, into: new, from: base)
+            else { return nil }
             if let denials = question?.denialsWithoutVoters {
                 return refused(.denied(by: denials, current: base))
             }
@@ -232,11 +255,23 @@ extension StateMachine {
             if let mark { return committed(move, base, new, mark) }
         }
     }
+
+    @usableFromInline
+    func isAnybodyAsked(
+        about move: Move<State>,
+        into new: State,
+        from base: Snapshot<State>
+    ) -> Bool {
+        let voters = self.holder.withLock { $0.gate.voters }
+        let proposal = move.proposal(of: new, at: base)
+        return self.present(voters).contains { $0.isAsked(proposal) }
+    }
 }
 
 /// What became of a move.
 ///
 /// Without the states of a transition, which whoever asks has: copies of them would be a tenth of what a set costs.
+@usableFromInline
 package enum MoveOutcome<State: MachineState>: Sendable {
     case committed(TransitionMark)
     /// The machine was in that state already; nothing happened.
@@ -254,6 +289,7 @@ package enum MoveOutcome<State: MachineState>: Sendable {
 
 extension Move.Condition {
     /// What the function says; with nil nothing.
+    @inlinable
     init(_ isExpected: (@Sendable (Snapshot<State>) -> Bool)?) {
         self = isExpected.map { .holds($0) } ?? .none
     }

@@ -267,7 +267,7 @@ extension StateMachine.Holder {
 
 extension Question {
     /// Who refuses if nobody is there to be asked; nil if that is consent.
-    var denialsWithoutVoters: [Denial]? {
+    @usableFromInline var denialsWithoutVoters: [Denial]? {
         switch self.whenNobodyVotes {
         case .yes, .abstain: nil
         case .no(let why): [Denial(label: "nobody", why: why)]

@@ -75,6 +75,7 @@ public final class Ask<State: MachineState>: Sendable {
 /// A voter's place in a lane, its terms, and whom to call.
 ///
 /// `@unchecked Sendable`: `body` is let go of once, when no call runs and none will begin.
+@usableFromInline
 final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable {
     struct Terms: Sendable {
         var label: String

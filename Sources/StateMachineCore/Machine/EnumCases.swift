@@ -3,12 +3,34 @@
 ///
 /// Mirrors tell the name of a value's case only; here nobody has a value. The layout is that of Swift's ABI
 /// (docs/ABI/TypeMetadata.rst of the compiler): it is the same on all platforms.
+@usableFromInline
 package enum EnumCases {
     /// Whether values of the type are cases; an optional's are not.
+    @inlinable
     package static func isEnum(_ type: Any.Type) -> Bool {
         // The first word says what kind of type it is. 0x201 is an enum's, and 0x202 an optional's.
         unsafeBitCast(type, to: UnsafeRawPointer.self).load(as: UInt.self) == 0x201
     }
+
+    /// Which of the cases a value is, counted as ``names(of:)`` lists them; nil of what is no enum.
+    ///
+    /// What the compiler's own mirrors ask: the type's `getEnumTag`, which is found behind its size and flags in the table
+    /// of what can be done with its values (docs/ABI/TypeLayout.rst, lib/IRGen/ValueWitness.h).
+    @inlinable
+    package static func tag<Value>(of value: Value) -> UInt32? {
+        guard self.isEnum(Value.self) else { return nil }
+        let metadata = unsafeBitCast(Value.self, to: UnsafeRawPointer.self)
+        let word = MemoryLayout<UInt>.size
+        let witnesses = metadata.load(fromByteOffset: -word, as: UnsafeRawPointer.self)
+        // Eight functions, the size and the stride come before the flags.
+        let flags = witnesses.load(fromByteOffset: 10 * word, as: UInt32.self)
+        guard flags & self.hasEnumWitnesses != 0 else { return nil }
+        typealias GetEnumTag = @convention(c) (UnsafeRawPointer, UnsafeRawPointer) -> UInt32
+        let getEnumTag = witnesses.load(fromByteOffset: 10 * word + 8, as: GetEnumTag.self)
+        return withUnsafePointer(to: value) { getEnumTag($0, metadata) }
+    }
+
+    @inlinable package static var hasEnumWitnesses: UInt32 { 0x0020_0000 }
 
     /// The names, those of cases with values first, else in the order of the source.
     ///

@@ -1,10 +1,14 @@
 extension EnumState {
     /// The case as `Codable` writes it: an enum is encoded under the name of its case.
     ///
-    /// It saves writing the `switch`, and costs about as much as a dozen of them, with an allocation
-    /// or two; a machine that is set ten thousand times a second should have its own, and its own `Name`. A case that
+    /// It saves writing the `switch`. A state is encoded for it once for each case of the type. A case that
     /// ``MachineState/Name`` does not list is a programming error and ends the process when it is first entered.
-    public var name: Name {
+    @inlinable public var name: Name {
+        guard let tag = EnumCases.tag(of: self) else { return self.encodedName }
+        return CaseCache.value(of: Self.self, tag: tag) { self.encodedName }
+    }
+
+    @usableFromInline var encodedName: Name {
         let encoder = CaseEncoder()
         do {
             try self.encode(to: encoder)

@@ -19,7 +19,9 @@ where Name: CaseIterable {
 
 extension EnumState {
     /// Every state may follow every other.
-    public var successors: Set<Name> { Set(Name.allCases) }
+    @inlinable public var successors: Set<Name> {
+        CaseCache.value(of: Self.self, tag: CaseCache.wholeType) { Set(Name.allCases) }
+    }
 
     /// The state as one would write it, as in `failed(code: 3, retries: nil)`.
     public var description: String {
@@ -44,6 +46,7 @@ extension EnumState {
 
 extension StateMachine where State: EnumState {
     /// A machine in that state, with nobody told.
+    @inlinable
     public convenience init(_ initial: State = .initial, options: Options = Options()) {
         self.init(resuming: Snapshot(seq: 0, state: initial, at: .now), options: options)
     }

@@ -24,5 +24,6 @@ public protocol MachineState: Hashable, Sendable {
 
 extension MachineState {
     /// Whether its name is among the ``successors``.
+    @inlinable
     public func mayBecome(_ next: Self) -> Bool { self.successors.contains(next.name) }
 }

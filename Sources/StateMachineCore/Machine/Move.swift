@@ -25,7 +25,7 @@ package struct Move<State: MachineState>: Sendable {
 
         /// That seq; with nil nothing.
         @inlinable
-        init(seq: UInt64?) { self = seq.map { .seq($0) } ?? .none }
+        package init(seq: UInt64?) { self = seq.map { .seq($0) } ?? .none }
 
         @inlinable
         func isMet(by base: Snapshot<State>) -> Bool {

@@ -19,7 +19,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         @usableFromInline var prepared: LogEntry?
         @usableFromInline var preparedAt: WallTime
         @usableFromInline var preparedStay: UInt64
-        var gate: Gate<State>
+        @usableFromInline var gate: Gate<State>
         /// Whether the state is being replaced by one that looks the same.
         @usableFromInline var isReplacing = false
 
@@ -132,11 +132,24 @@ public final class StateMachine<State: MachineState>: Sendable {
 
     @usableFromInline let holder: Lock<Holder>
     @usableFromInline let options: Options
+    @usableFromInline let code: MachineCode<State>
     @usableFromInline let sleepers = LaneSleepers()
 
     /// A machine that goes on where another one stopped; nobody is told.
-    public init(resuming snapshot: Snapshot<State>, options: Options = Options()) {
+    @inlinable
+    public convenience init(resuming snapshot: Snapshot<State>, options: Options = Options()) {
+        self.init(resuming: snapshot, options: options, code: MachineCode())
+    }
+
+    /// The same, for who does not know the type: `code` is made by who does.
+    @usableFromInline
+    package init(
+        resuming snapshot: Snapshot<State>,
+        options: Options = Options(),
+        code: MachineCode<State>
+    ) {
         self.options = options
+        self.code = code
         self.holder = Lock(
             Holder(
                 seq: snapshot.seq,

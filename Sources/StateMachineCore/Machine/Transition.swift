@@ -4,10 +4,6 @@
 public struct Transition<State: MachineState>: Hashable, Sendable {
     /// Its place in the total order: 1, 2, 3 … without a gap.
     public let seq: UInt64
-    /// The state that was left.
-    public let old: State
-    /// The state that was entered.
-    public let new: State
     /// When it was committed.
     public let at: WallTime
     /// Why, in the words of whoever set it.
@@ -21,6 +17,11 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
     /// The seq of the transition that began the stay in the state: its own, unless it only changed what the
     /// state carries.
     public let stay: UInt64
+    // What is of the same size whatever the states are comes first, so that generic code finds it without asking.
+    /// The state that was left.
+    public let old: State
+    /// The state that was entered.
+    public let new: State
 
     /// A change as it was written down before; one that began a stay if `stay` is nil.
     @inlinable

@@ -124,8 +124,6 @@ public final class Receptionist<State: MachineState>: Sendable {
     ///
     /// Only on the receptionist's own context, which has to be serial and able to tell that it is
     /// current. What the task itself sets is told after the task has returned.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     package func catchUp() { self.lane.catchUp() }
 
     deinit { self.close() }

@@ -17,20 +17,27 @@ package struct DaemonStart: Sendable {
         self.logger = logger
     }
 
+    /// Makes a machine that goes on from there.
+    package typealias MakeMachine<State: MachineState> = (
+        Snapshot<State>, StateMachine<State>.Options
+    ) -> StateMachine<State>
+
     /// Serves a machine of such states until a signal ends it.
     ///
     /// - Parameters:
     ///   - coding: the states.
+    ///   - make: makes the machine; by who knows the type, so that it is made for that.
     ///   - prepare: is given the machine before anybody can connect.
     ///   - redeclare: reads what declares the machine anew; see `StateMachineDaemon`.
     /// - Throws: what keeps it from starting.
     @MainActor
     package func serve<State: MachineState>(
         _ coding: StateCoding<State>,
+        making make: MakeMachine<State>,
         prepare: @MainActor (StateMachine<State>) async throws -> Void = { _ in },
         redeclare: (@Sendable () throws -> Redeclaration<State>)? = nil
     ) async throws {
-        let machine = try self.machine(coding)
+        let machine = try self.machine(coding, make)
         try await prepare(machine)
         let daemon = StateMachineDaemon(
             machine: machine,
@@ -44,12 +51,13 @@ package struct DaemonStart: Sendable {
 
     /// The machine as the last daemon left it, or a new one.
     private func machine<State: MachineState>(
-        _ coding: StateCoding<State>
+        _ coding: StateCoding<State>,
+        _ make: MakeMachine<State>
     ) throws -> StateMachine<State> {
         let environment = ProcessInfo.processInfo.environment
         guard let directory = self.settings.stateDirectory(environment) else {
             self.logger.info("ephemeral: the state lives as long as the daemon")
-            return StateMachine(resuming: Snapshot(seq: 0, state: coding.initial, at: .now))
+            return make(Snapshot(seq: 0, state: coding.initial, at: .now), .init())
         }
         let history = try StartTimeout.extended {
             try SQLiteHistory(
@@ -60,7 +68,7 @@ package struct DaemonStart: Sendable {
         }
         if let loss = history.loss { self.log(loss) }
         if let carriedOver = history.carriedOver { self.logger.log(carriedOver) }
-        return history.makeMachine()
+        return make(history.snapshot, history.options())
     }
 
     private func log(_ loss: HistoryLoss) {

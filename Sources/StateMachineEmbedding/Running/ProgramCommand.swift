@@ -33,7 +33,11 @@ struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
     }
 
     func serve(_ start: DaemonStart) async throws {
-        try await start.serve(self.coding(), prepare: Program.prepare)
+        try await start.serve(
+            self.coding(),
+            making: Program.makeMachine,
+            prepare: Program.prepare
+        )
     }
 
     private func coding() throws(ConfigurationError) -> StateCoding<Program> {

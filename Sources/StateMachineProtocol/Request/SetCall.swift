@@ -16,6 +16,9 @@ package final class SetCall: Sendable {
     package let reenter: Bool
     package let cause: String?
 
+    /// Whether it depends on what the state is, and not on its seq alone.
+    package var asksForState: Bool { self.ifState != nil || self.ifStay != nil }
+
     package init(
         state: String,
         data: JSONValue? = nil,

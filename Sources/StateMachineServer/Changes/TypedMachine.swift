@@ -20,6 +20,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     let decisions: LoopInbox
     /// Measures stays where no history does.
     private let clock: any StayClock
+    private let typedState = ObjectIdentifier(TypedState<State>.self)
     /// With a log nothing is decided at once.
     private let hasLog: Bool
     private(set) var receptionist: Receptionist<State>?
@@ -142,28 +143,38 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     // MARK: - What is asked of it
 
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     func decide(
         _ state: EncodedState,
         _ call: SetCall?,
         cause: String?,
         by: CompactPeer
     ) -> SetOutcome? {
-        self.hasLog ? nil : self.outcome(of: state, call, cause, by)
+        guard !self.hasLog else { return nil }
+        self.stays?.moves.lift()
+        let typed = self.typed(state)
+        // What is most often the case, without a value whose layout depends on the state's type: the runtime would be
+        // asked for that each time.
+        if call?.asksForState != true {
+            let mark = self.machine.enterAtOnce(
+                typed.state,
+                ifSeq: call?.ifSeq,
+                reenter: call?.reenter ?? false,
+                cause: cause,
+                by: by
+            )
+            if let mark { return .committed(self.noted(self.encoded(mark, typed))) }
+        }
+        return self.outcome(of: typed, call, cause, by)
     }
 
-    /// Apart from ``decide(_:_:cause:by:)``, which chooses the code for the state's type: where the generic code
-    /// stands beside the choice, all metadata that it would need is looked up before that is made.
+    /// Apart from ``decide(_:_:cause:by:)``: the layouts that a function may need are looked up where it begins.
     @inline(never)
     private func outcome(
-        of state: EncodedState,
+        of typed: TypedState<State>,
         _ call: SetCall?,
         _ cause: String?,
         _ by: CompactPeer
     ) -> SetOutcome? {
-        self.stays?.moves.lift()
-        let typed = self.typed(state)
         let move = Move(
             to: typed.state,
             if: self.condition(of: call),
@@ -186,8 +197,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
 
     /// A seq alone costs no closure.
     private func condition(of call: SetCall?) -> Move<State>.Condition {
-        guard let call else { return .none }
-        if call.ifState == nil, call.ifStay == nil { return call.ifSeq.map { .seq($0) } ?? .none }
+        guard let call, call.asksForState else { return .init(seq: call?.ifSeq) }
         let coding = self.coding
         return .holds { coding.matches(call.ifSeq, call.ifState, call.ifStay, $0) }
     }
@@ -240,27 +250,32 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     // MARK: - Encoding
 
     func typed(_ state: EncodedState) -> TypedState<State> {
-        guard let typed = state as? TypedState<State> else {
-            preconditionFailure("\(state.name) is a state of another machine")
-        }
-        return typed
+        // A cast would look the class up each time.
+        precondition(
+            ObjectIdentifier(type(of: state)) == self.typedState,
+            "\(state.name) is a state of another machine"
+        )
+        return unsafeDowncast(state, to: TypedState<State>.self)
     }
 
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
-    private func handOver(_ transition: Transition<State>) { self.pass(transition) }
-
-    /// Apart from ``handOver(_:)``, as ``outcome(of:_:_:_:)`` is from what calls it.
-    @inline(never)
-    private func pass(_ transition: Transition<State>) {
+    private func handOver(_ transition: Transition<State>) {
         let entered = self.entered.handOver(transition.seq)
         self.server?.append(
-            entered ?? self.encoded(transition),
+            entered ?? self.put(transition),
             by: transition.setter,
             cause: transition.cause
         )
-        self.stays?.passed(transition.snapshot)
+        if self.stays != nil { self.pass(transition) }
     }
+
+    /// These are apart from ``handOver(_:)`` as ``outcome(of:_:_:_:)`` is from what calls it.
+    @inline(never)
+    private func put(_ transition: Transition<State>) -> EncodedSnapshot {
+        self.encoded(transition)
+    }
+
+    @inline(never)
+    private func pass(_ transition: Transition<State>) { self.stays?.passed(transition.snapshot) }
 
     /// What a set has led to, kept until it is handed over.
     func noted(_ snapshot: EncodedSnapshot) -> EncodedSnapshot {

@@ -45,7 +45,9 @@ static void run(const struct server *server) {
     if (!strncmp(name, "statemachine", 12)) {
         path(directory, server, "run");
         path(state, server, "state");
-        const char *arguments[16] = {program("STATEMACHINE", "statemachine"),
+        const char *arguments[16] = {
+            strstr(name, "own") ? program("OWN", "own-daemon")
+                                : program("STATEMACHINE", "statemachine"),
             "--runtime-directory", directory, "--max-connections", CONNECTIONS};
         size_t count = 5;
         // Without a state directory it is ephemeral.

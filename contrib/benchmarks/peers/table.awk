@@ -38,13 +38,22 @@ function judge(what, server, shown, r, sense, limit, aim, unit) {
         sense * r < sense * limit ? "NO" : sense * r < sense * aim ? "yes" : "yes, and the aim")
 }
 
+# The row's cost at another server of ours.
+function beside(server, what, limit, x) {
+    x = ratio(row[1] SUBSEP server SUBSEP row[2] SUBSEP cost, row[1] SUBSEP ours SUBSEP row[2] SUBSEP cost)
+    if (x == "") return
+    judge(what ": " row[1] (row[2] ? " " row[2] : "") ", " cost, ours, \
+        sprintf("%.2f ×", x), x, -1, limit, 1, " ×")
+}
+
 function value(load, n, key) { return median(all[load SUBSEP ours SUBSEP n SUBSEP key]) }
 
 BEGIN {
     ours = variant == "" ? "statemachine" : "statemachine-" variant
     redis = variant == "" ? "redis" : "redis-aof"
     declared = variant == "" ? "statemachine-declared" : "statemachine-declared-" variant
-    order = ours " " declared " " redis " floor dbus-daemon mosquitto"
+    own = variant == "" ? "statemachine-own" : "statemachine-own-" variant
+    order = ours " " own " " declared " " redis " floor dbus-daemon mosquitto"
 }
 
 {
@@ -101,18 +110,15 @@ END {
         x = value("idle", 10000, "wakeups")
         judge("wake-ups a second at rest", "", x, x, -1, 0, 0, "")
     }
-    # What a machine declared in a file costs beside the one that is compiled in.
+    # What an enum of a program's own, and a machine declared in a file, cost beside the stock states.
     for (r = 1; r <= count; r++) {
         split(rows[r], row, SUBSEP)
         if (row[1] == "flood") cost = "cpuNs"
         else if (row[1] == "ping-pong" || row[1] == "get" || row[1] == "set") cost = "p50us"
         else if (row[1] == "start" && row[2] == 0) cost = "readyMs"
         else continue
-        x = ratio(row[1] SUBSEP declared SUBSEP row[2] SUBSEP cost, \
-            row[1] SUBSEP ours SUBSEP row[2] SUBSEP cost)
-        if (x == "") continue
-        judge("declared: " row[1] (row[2] ? " " row[2] : "") ", " cost, ours, \
-            sprintf("%.2f ×", x), x, -1, 1.2, 1, " ×")
+        beside(own, "own", 1.1)
+        beside(declared, "declared", 1.2)
     }
     if ((x = median(all["idle", declared, 10000, "wakeups"])) != "") {
         judge("declared, a deadline an hour away: wake-ups a second at rest", "", x, x, -1, 0, 0, "")

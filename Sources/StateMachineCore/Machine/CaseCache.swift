@@ -1,0 +1,99 @@
+public import Synchronization
+
+/// What has been found out about the cases of enums, once for each case of each type, for good.
+///
+/// A table that is only ever added to: to find something there takes no lock and counts no reference.
+@usableFromInline
+enum CaseCache {
+    /// What a place of the table holds; of a case, or with ``wholeType`` of all.
+    @usableFromInline
+    class Entry: @unchecked Sendable {
+        @usableFromInline final let type: ObjectIdentifier
+        @usableFromInline final let tag: UInt32
+
+        @usableFromInline
+        init(_ type: ObjectIdentifier, _ tag: UInt32) {
+            self.type = type
+            self.tag = tag
+        }
+    }
+
+    /// `@unchecked Sendable`: never changed.
+    @usableFromInline
+    final class Found<Value: Sendable>: Entry, @unchecked Sendable {
+        @usableFromInline let value: Value
+
+        @inlinable
+        init(_ value: Value, _ type: ObjectIdentifier, _ tag: UInt32) {
+            self.value = value
+            super.init(type, tag)
+        }
+    }
+
+    @usableFromInline
+    struct Place: ~Copyable {
+        @usableFromInline let entry = Atomic<Unmanaged<Entry>?>(nil)
+
+        init() {}
+    }
+
+    /// The tag of what is true of all cases; no enum has as many.
+    @inlinable static var wholeType: UInt32 { .max }
+
+    /// Room for the enums of any program.
+    ///
+    /// What finds no place among the eight that are looked at is worked out each time. Not tuned.
+    @inlinable static var count: Int { 512 }
+    @inlinable static var lookedAt: Int { 8 }
+
+    /// Never freed; who reads and who adds go through its atomics alone.
+    @usableFromInline nonisolated(unsafe) static let places: UnsafeMutablePointer<Place> = {
+        let places = UnsafeMutablePointer<Place>.allocate(capacity: count)
+        for index in 0..<count { (places + index).initialize(to: Place()) }
+        return places
+    }()
+
+    /// What was found of a case of `type`, or now is.
+    ///
+    /// Of one type and tag always asked for the same `Value`.
+    @inlinable
+    static func value<Value: Sendable>(
+        of type: any Any.Type,
+        tag: UInt32,
+        finding find: () -> Value
+    ) -> Value {
+        let identity = ObjectIdentifier(type)
+        // What describes a type lies at a multiple of eight.
+        let first = Int(bitPattern: identity) >> 3 &+ Int(truncatingIfNeeded: tag)
+        for index in first..<first + self.lookedAt {
+            let place = self.places + (index & (self.count - 1))
+            guard let entry = place.pointee.entry.load(ordering: .acquiring) else {
+                return self.note(find(), identity, tag, at: place)
+            }
+            let found: Value? = entry._withUnsafeGuaranteedRef { entry in
+                guard entry.type == identity, entry.tag == tag else { return nil }
+                return unsafeDowncast(entry, to: Found<Value>.self).value
+            }
+            if let found { return found }
+        }
+        return find()
+    }
+
+    /// Who is too late finds it at its next look.
+    @inlinable
+    static func note<Value: Sendable>(
+        _ value: Value,
+        _ type: ObjectIdentifier,
+        _ tag: UInt32,
+        at place: UnsafeMutablePointer<Place>
+    ) -> Value {
+        let entry = Unmanaged<Entry>.passRetained(Found(value, type, tag))
+        let isNoted = place.pointee.entry.compareExchange(
+            expected: nil,
+            desired: entry,
+            ordering: .acquiringAndReleasing
+        ).exchanged
+        if !isNoted { entry.release() }
+        return value
+    }
+}

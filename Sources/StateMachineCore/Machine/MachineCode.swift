@@ -1,0 +1,35 @@
+/// The code of a machine that runs where nobody spells its type, made for that type all the same.
+///
+/// Generic code asks the runtime for the layout of every value at every step, which is most of what a commit costs
+/// otherwise. What a program calls on a machine whose type it has written out is inlinable, so that the compiler makes it
+/// for the type. Nobody writes the type out where a context drains a lane, or where a server decides for a client: what they
+/// call is kept here, and is made where the machine is, in the module that knows the type.
+///
+/// What waits for a log or for voters is not inlinable, and goes on in generic code. There the states that the daemon comes with
+/// have code of their own (`@_specialize`), at its entrances: ``StateMachine/propose(_:isTimed:in:completion:)``,
+/// ``StateMachine/holdGroups()``, ``StateMachine/releaseGroups()`` and the history's `commit`; and the server's `propose`, which
+/// leads there.
+@usableFromInline
+package struct MachineCode<State: MachineState>: Sendable {
+    /// ``Lane/deliverHere(atMost:)``.
+    @usableFromInline let deliver: @Sendable (Lane<State>, _ limit: Int) -> Int
+    /// ``StateMachine/decideHere(_:)``.
+    @usableFromInline let decide:
+        @Sendable (StateMachine<State>, Move<State>) -> MoveOutcome<State>?
+
+    /// ``StateMachine/enterHere(_:ifSeq:reenter:cause:by:)``, of which nothing is generic but the state: who calls it has
+    /// no layout to ask for.
+    @usableFromInline let enter:
+        @Sendable (StateMachine<State>, State, UInt64?, Bool, String?, CompactPeer) ->
+            TransitionMark?
+
+    /// The code for the type that is written out where this is called; generic code if none is.
+    @inlinable
+    package init() {
+        self.deliver = { lane, limit in lane.deliverHere(atMost: limit) }
+        self.decide = { machine, move in machine.decideHere(move) }
+        self.enter = { machine, new, seq, reenter, cause, peer in
+            machine.enterHere(new, ifSeq: seq, reenter: reenter, cause: cause, by: peer)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import StateMachineCore
+import TestSupport
+import Testing
+
+/// Who asks for certain states hears of those, whatever the states are.
+@Suite struct StateFilterTests {
+    /// What is no enum, so that a value's name cannot be known by its case.
+    private struct Level: MachineState {
+        enum Name: String, CaseIterable { case low, high }
+
+        var value: Int
+        var name: Name { self.value < 10 ? .low : .high }
+        var successors: Set<Name> { Set(Name.allCases) }
+    }
+
+    @Test func aStructIsAskedForItsNameEachTime() {
+        let machine = StateMachine(resuming: Snapshot(seq: 0, state: Level(value: 0), at: .now))
+        let heard = Recorder<Int>()
+        let registration = machine.addObserver(of: [.high]) { heard.record($0.new.value) }
+        for value in [1, 10, 2, 11, 12, 3] { machine.state = Level(value: value) }
+        #expect(heard.heard == [10, 11, 12])
+        registration.cancel()
+    }
+
+    /// An enum that gives its names itself, and not by its cases.
+    private enum Lamp: MachineState {
+        case lit(percent: Int)
+        case dark
+
+        enum Name: String, CaseIterable { case bright, dim, dark }
+
+        var name: Name {
+            switch self {
+            case .lit(let percent): percent < 50 ? .dim : .bright
+            case .dark: .dark
+            }
+        }
+        var successors: Set<Name> { Set(Name.allCases) }
+    }
+
+    @Test func anEnumWhoseNamesAreNotItsCasesIsAskedEachTime() {
+        let machine = StateMachine<Lamp>(resuming: Snapshot(seq: 0, state: .dark, at: .now))
+        let heard = Recorder<Lamp>()
+        let registration = machine.addObserver(of: [.dim]) { heard.record($0.new) }
+        for percent in [80, 20, 90, 30] { machine.state = .lit(percent: percent) }
+        #expect(heard.heard == [.lit(percent: 20), .lit(percent: 30)])
+        registration.cancel()
+    }
+
+    /// More cases than a member remembers.
+    private enum Wide: String, EnumState {
+        case a00, a01, a02, a03, a04, a05, a06, a07, a08, a09, a10, a11, a12, a13, a14, a15, a16,
+            a17
+        case a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34,
+            a35
+        case a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52,
+            a53
+        case a54, a55, a56, a57, a58, a59, a60, a61, a62, a63, a64, a65, a66, a67, a68, a69, a70,
+            a71
+
+        static var initial: Wide { .a00 }
+        static let all = (0..<72).compactMap { Wide(rawValue: $0 < 10 ? "a0\($0)" : "a\($0)") }
+    }
+
+    @Test func allOfMoreThanSixtyFourCasesAreToldApart() {
+        let machine = StateMachine<Wide>()
+        let heard = Recorder<Wide>()
+        let wanted: [Wide] = [.a00, .a31, .a63, .a64, .a71]
+        let registration = machine.addObserver(of: Set(wanted.map(\.name))) {
+            heard.record($0.new)
+        }
+        #expect(Wide.all.count == 72)
+        for _ in 0..<2 { for state in Wide.all { machine.state = state } }
+        // The first is the state already.
+        #expect(heard.heard == wanted.dropFirst() + wanted)
+        registration.cancel()
+    }
+
+    /// More types than the table of names has places near each other, from several threads at once.
+    private enum Numbered<Tag>: EnumState {
+        case first
+        case second(Int)
+        static var initial: Self { .first }
+    }
+
+    private enum Outer<Inner> {}
+
+    @Test func manyTypesNamedByManyThreadsKeepTheirNames() async {
+        func check<Tag>(_: Tag.Type, depth: Int) -> Int {
+            let isRight =
+                Numbered<Tag>.first.name == "first" && Numbered<Tag>.second(depth).name == "second"
+                && Numbered<Tag>.first.successors == ["first", "second"]
+            return (isRight ? 1 : 0) + (depth == 0 ? 0 : check(Outer<Tag>.self, depth: depth - 1))
+        }
+        let right = await withTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask { check(Int.self, depth: 299) + check(Int.self, depth: 299) }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(right == 4 * 2 * 300)
+    }
+}

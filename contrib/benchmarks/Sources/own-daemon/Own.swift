@@ -1,0 +1,15 @@
+import StateMachineEmbedding
+
+/// The stock states as a program has them that declares its own, for the driver's `statemachine-own`.
+@main
+enum Own: StateMachineProgram {
+    case ready(value: Bool)
+    case authentication(phase: Phase)
+    case dataRetrieval(phase: Phase)
+
+    enum Phase: String, Hashable, Sendable, Codable, CaseIterable {
+        case idle, active, success, failure
+    }
+
+    static var initial: Own { .ready(value: false) }
+}
