@@ -10,6 +10,13 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+extension Target.Dependency {
+    /// What the core does without: whoever wants that alone asks for no traits, and resolves none of it.
+    static func daemon(_ product: String, of package: String) -> Self {
+        .product(name: product, package: package, condition: .when(traits: ["Daemon"]))
+    }
+}
+
 let package = Package(
     name: "statemachine",
     products: [
@@ -27,10 +34,16 @@ let package = Package(
         .executable(name: "statemachine-web", targets: ["statemachine-web"]),
     ],
     traits: [
+        .default(enabledTraits: ["Daemon"]),
+        .trait(
+            name: "Daemon",
+            description: "Resolve what all but the core, the protocol and the test kit need."
+        ),
         .trait(
             name: "Web",
-            description: "Build statemachine-web, the page, which brings Hummingbird."
-        )
+            description: "Build statemachine-web, the page, which brings Hummingbird.",
+            enabledTraits: ["Daemon"]
+        ),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -80,8 +93,8 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineProtocol",
-                .product(name: "SystemPackage", package: "swift-system"),
-                "Yams",
+                .daemon("SystemPackage", of: "swift-system"),
+                .daemon("Yams", of: "Yams"),
             ],
             swiftSettings: strict
         ),
@@ -90,7 +103,7 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "Systemd",
-                .product(name: "Logging", package: "swift-log"),
+                .daemon("Logging", of: "swift-log"),
             ],
             swiftSettings: strict
         ),
@@ -101,13 +114,13 @@ let package = Package(
                 "StateMachineCore",
                 "StateMachineProtocol",
                 "Systemd",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("Metrics", of: "swift-metrics"),
+                .daemon("NIOConcurrencyHelpers", of: "swift-nio"),
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
+                .daemon("ServiceLifecycle", of: "swift-service-lifecycle"),
+                .daemon("UnixSignals", of: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
         ),
@@ -116,8 +129,8 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineProtocol",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .daemon("GRDB", of: "GRDB.swift"),
+                .daemon("GRDBSQLite", of: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
@@ -126,8 +139,8 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineProtocol",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -139,9 +152,9 @@ let package = Package(
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
                 "Systemd",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
-                .product(name: "SystemPackage", package: "swift-system"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("Subprocess", of: "swift-subprocess"),
+                .daemon("SystemPackage", of: "swift-system"),
             ],
             swiftSettings: strict
         ),
@@ -155,9 +168,9 @@ let package = Package(
                 "StateMachineProtocol",
                 "StateMachineRunner",
                 "Systemd",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("NIOCore", of: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -169,11 +182,11 @@ let package = Package(
                 "StateMachineHistory",
                 "StateMachineProtocol",
                 "StateMachineServer",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "SystemPackage", package: "swift-system"),
-                "Yams",
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
+                .daemon("Configuration", of: "swift-configuration"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("SystemPackage", of: "swift-system"),
+                .daemon("Yams", of: "Yams"),
             ],
             swiftSettings: strict
         ),
@@ -185,9 +198,9 @@ let package = Package(
                 "StateMachineEmbedding",
                 "StateMachineProtocol",
                 "StateMachineServer",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Logging", package: "swift-log"),
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
+                .daemon("Configuration", of: "swift-configuration"),
+                .daemon("Logging", of: "swift-log"),
             ],
             swiftSettings: strict
         ),
@@ -197,12 +210,12 @@ let package = Package(
                 "StateMachineClient",
                 "StateMachineCore",
                 "StateMachineDeclaration",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
                 // SQLite itself, of the system: GRDB would be a third of the tool.
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
-                .product(name: "SystemPackage", package: "swift-system"),
+                .daemon("GRDBSQLite", of: "GRDB.swift"),
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("Subprocess", of: "swift-subprocess"),
+                .daemon("SystemPackage", of: "swift-system"),
             ],
             swiftSettings: strict
         ),
@@ -213,9 +226,9 @@ let package = Package(
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
                 "Systemd",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
                 .product(
                     name: "HTTPTypes",
                     package: "swift-http-types",
@@ -243,9 +256,9 @@ let package = Package(
                 "StateMachineProtocol",
                 "StateMachineWeb",
                 "Systemd",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("UnixSignals", of: "swift-service-lifecycle"),
             ],
             swiftSettings: strict
         ),
@@ -258,8 +271,8 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "StateMachineCore",
-                .product(name: "Subprocess", package: "swift-subprocess"),
-                .product(name: "SystemPackage", package: "swift-system"),
+                .daemon("Subprocess", of: "swift-subprocess"),
+                .daemon("SystemPackage", of: "swift-system"),
             ],
             path: "Tests/TestSupport",
             swiftSettings: strict
@@ -299,7 +312,7 @@ let package = Package(
             dependencies: [
                 "ServiceLog",
                 "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
+                .daemon("Logging", of: "swift-log"),
             ],
             swiftSettings: strict
         ),
@@ -313,11 +326,11 @@ let package = Package(
                 "StateMachineServer",
                 "Systemd",
                 "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-                .product(name: "Yams", package: "Yams"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
+                .daemon("ServiceLifecycle", of: "swift-service-lifecycle"),
+                .daemon("Yams", of: "Yams"),
             ],
             swiftSettings: strict
         ),
@@ -329,7 +342,7 @@ let package = Package(
                 "StateMachineHistory",
                 "StateMachineProtocol",
                 "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                .daemon("GRDB", of: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
@@ -342,10 +355,10 @@ let package = Package(
                 "StateMachineProtocol",
                 "TestSupport",
                 "statectl",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
+                .daemon("NIOCore", of: "swift-nio"),
+                .daemon("NIOEmbedded", of: "swift-nio"),
+                .daemon("NIOPosix", of: "swift-nio"),
             ],
             swiftSettings: strict
         ),
@@ -361,7 +374,7 @@ let package = Package(
                 "statectl",
                 "statemachine",
                 "statemachine-runner",
-                .product(name: "Subprocess", package: "swift-subprocess"),
+                .daemon("Subprocess", of: "swift-subprocess"),
             ],
             swiftSettings: strict
         ),
@@ -375,7 +388,7 @@ let package = Package(
                 "statectl",
                 "statemachine",
                 "statemachine-web",
-                .product(name: "Subprocess", package: "swift-subprocess"),
+                .daemon("Subprocess", of: "swift-subprocess"),
             ],
             swiftSettings: strict
         ),
@@ -386,10 +399,10 @@ let package = Package(
                 "StateMachineServer",
                 "TestSupport",
                 "statemachine",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
+                .daemon("ArgumentParser", of: "swift-argument-parser"),
+                .daemon("Configuration", of: "swift-configuration"),
+                .daemon("Logging", of: "swift-log"),
+                .daemon("Subprocess", of: "swift-subprocess"),
             ],
             swiftSettings: strict
         ),
@@ -399,8 +412,8 @@ let package = Package(
                 "TestSupport",
                 "statectl",
                 "statemachine",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Subprocess", package: "swift-subprocess"),
+                .daemon("GRDB", of: "GRDB.swift"),
+                .daemon("Subprocess", of: "swift-subprocess"),
             ],
             exclude: ["Golden"],
             swiftSettings: strict

@@ -196,47 +196,6 @@ package enum ServerLine {
         }
     }
 
-    /// One transition, for a watch without id; see ``ChangeLine`` for the others.
-    ///
-    /// - Parameters:
-    ///   - report: the state that was entered.
-    ///   - old: the fragment of the one that was left.
-    ///   - by: who made it; nil for the process itself.
-    ///   - cause: why.
-    /// - Returns: the line with its newline, to be shared by all watches.
-    package static func change(
-        _ report: Report,
-        from old: [UInt8],
-        by: Peer?,
-        cause: String?
-    ) -> [UInt8] {
-        var writer = LineWriter()
-        self.writeChange(to: &writer, report, from: old, by: by, cause: cause)
-        return writer.bytes
-    }
-
-    /// The same, into `writer`, which forgets what it had.
-    package static func writeChange(
-        to writer: inout LineWriter,
-        _ report: Report,
-        from old: [UInt8],
-        by: Peer?,
-        cause: String?
-    ) {
-        writer.line("change", id: nil) { writer in
-            writer.place(of: report)
-            writer.object(.from, old)
-            writer.time(.at, report.at)
-            if let by { writer.peer(.by, by) }
-            if let cause { writer.string(.cause, cause) }
-            if let stay = report.stay {
-                if stay.seq != report.seq { writer.number(.stay, stay.seq) }
-                if let due = stay.due { writer.due(due) }
-            }
-            writer.cursor(.cursor, Cursor(epoch: report.epoch, seq: report.seq))
-        }
-    }
-
     /// The last line of a connection that the server closes; `own` writes what belongs to the reason.
     package static func bye(
         _ reason: ByeReason,

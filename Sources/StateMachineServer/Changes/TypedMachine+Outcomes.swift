@@ -49,17 +49,3 @@ extension TypedMachine {
         )
     }
 }
-
-extension StateCoding {
-    /// Whether the machine is where a `set` expects it to be; nil expects nothing.
-    func matches(
-        _ seq: UInt64?,
-        _ patterns: PatternList?,
-        _ stay: UInt64?,
-        _ snapshot: Snapshot<State>
-    ) -> Bool {
-        (seq.map { $0 == snapshot.seq } ?? true)
-            && (stay.map { $0 == snapshot.stay } ?? true)
-            && (patterns?.contains { self.matches($0, snapshot.state) } ?? true)
-    }
-}

@@ -177,7 +177,7 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
     ) -> SetOutcome? {
         let move = Move(
             to: typed.state,
-            if: self.condition(of: call),
+            if: Move.Condition(call, by: self.coding),
             reenter: call?.reenter ?? false,
             cause: cause,
             by: by
@@ -193,13 +193,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
             }
             return self.outcome(error)
         }
-    }
-
-    /// A seq alone costs no closure.
-    private func condition(of call: SetCall?) -> Move<State>.Condition {
-        guard let call, call.asksForState else { return .init(seq: call?.ifSeq) }
-        let coding = self.coding
-        return .holds { coding.matches(call.ifSeq, call.ifState, call.ifStay, $0) }
     }
 
     @_specialize(where State == AppState)

@@ -85,16 +85,15 @@ struct WatchWriter {
     /// take them all.
     private mutating func writeChanges(of watch: Watch, through end: UInt64) -> Bool {
         while watch.cursor < end {
-            guard self.server.ring.reaches(back: watch.cursor) else {
-                let head = self.server.ring.head
-                guard watch.isReplaying, let past = self.server.past else {
-                    return self.resync(watch, .lagged, at: head)
-                }
+            if let resync = Resync(of: watch, at: self.server) {
+                return self.write(resync, to: watch)
+            }
+            if let past = self.server.past, !self.server.ring.reaches(back: watch.cursor) {
                 switch self.writePast(past, of: watch, through: end) {
                 case .wrote: continue
                 case .waiting: return true
                 case .stopped: return false
-                case .lost: return self.resync(watch, .evicted, at: head)
+                case .lost: return self.write(.evicted, to: watch)
                 }
             }
             guard self.writeRing(of: watch, through: end) else { return false }
@@ -103,25 +102,9 @@ struct WatchWriter {
         return true
     }
 
-    /// Tells a watch that it has missed changes.
-    private mutating func resync(
-        _ watch: Watch,
-        _ reason: ServerLine.Resync,
-        at head: UInt64
-    ) -> Bool {
-        let missed = head - watch.reported
-        watch.becomeLive(at: head)
+    private mutating func write(_ resync: Resync, to watch: Watch) -> Bool {
         self.resyncs += 1
-        self.server.counters.resyncs.add()
-        return self.outbox.write(
-            ServerLine.state(
-                id: watch.id,
-                self.server.report,
-                resync: reason,
-                missed: missed,
-                isSelected: watch.selects(self.server.snapshot.state)
-            )[...]
-        )
+        return self.outbox.write(resync.skip(watch, at: self.server)[...])
     }
 
     // MARK: - Changes

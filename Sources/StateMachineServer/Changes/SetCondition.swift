@@ -1,0 +1,28 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// What a `set` asks of the machine before it is done: its seq, its state, its stay.
+extension Move.Condition {
+    /// All that the request says; a seq alone costs no closure.
+    init(_ call: SetCall?, by coding: StateCoding<State>) {
+        guard let call, call.asksForState else {
+            self.init(seq: call?.ifSeq)
+            return
+        }
+        self = .holds { coding.matches(call.ifSeq, call.ifState, call.ifStay, $0) }
+    }
+}
+
+extension StateCoding {
+    /// Whether the machine is where a `set` expects it to be; nil expects nothing.
+    func matches(
+        _ seq: UInt64?,
+        _ patterns: PatternList?,
+        _ stay: UInt64?,
+        _ snapshot: Snapshot<State>
+    ) -> Bool {
+        (seq.map { $0 == snapshot.seq } ?? true)
+            && (stay.map { $0 == snapshot.stay } ?? true)
+            && (patterns?.contains { self.matches($0, snapshot.state) } ?? true)
+    }
+}
