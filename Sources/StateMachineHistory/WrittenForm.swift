@@ -1,6 +1,12 @@
 import StateMachineCore
 import StateMachineProtocol
 
+/// A state as it is written down, and what time does to it.
+private struct SeenState {
+    let state: WrittenState
+    let deadline: EncodedDeadline?
+}
+
 /// How a machine's transitions are written down.
 struct WrittenForm<State: MachineState> {
     /// A group as it is written down.
@@ -21,13 +27,7 @@ struct WrittenForm<State: MachineState> {
     private let coding: StateCoding<State>
     private let starts: StayStarts?
     /// States that have been written, so that one that comes again is not encoded again.
-    private var seen = RememberedStates<State, Seen>()
-
-    private struct Seen {
-        let state: WrittenState
-        /// What time does to it.
-        let deadline: EncodedDeadline?
-    }
+    private var seen = RememberedStates<State, SeenState>()
 
     init(
         _ coding: StateCoding<State>,
@@ -101,12 +101,13 @@ struct WrittenForm<State: MachineState> {
         return starts.start(of: transition.stay, at: transition.seq, transition.at)
     }
 
-    private mutating func seen(_ state: State) -> Seen {
+    private mutating func seen(_ state: State) -> SeenState {
         let coding = self.coding
         return self.seen.form(of: state) { state in
             let written = WrittenState(coding.recorded(state))
             return (
-                Seen(state: written, deadline: coding.deadline(of: state)), written.text.data.count
+                SeenState(state: written, deadline: coding.deadline(of: state)),
+                written.text.data.count
             )
         }
     }

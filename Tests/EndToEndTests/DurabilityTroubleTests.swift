@@ -41,8 +41,10 @@ struct DurabilityTroubleTests {
                         + "\"data\":{\"value\":true},\"reenter\":true}\n"
                 }
                 let text = requests
+                try await blocking { try setter.send(raw: String(text.prefix(text.count / 4))) }
+                // The daemon is at it.
+                told.record(try await #require(setter.next().seq))
                 try await blocking {
-                    try setter.send(raw: String(text.prefix(text.count / 4)))
                     try daemon.send(.terminate)
                     // The rest may find nobody.
                     try? setter.send(raw: String(text.dropFirst(text.count / 4)))

@@ -23,21 +23,21 @@ struct GateScriptTests {
     private func text(_ action: Gate<AppState>.Action?) -> String {
         switch action {
         case nil: "rest"
-        case .evaluate(let pending, _, let voters):
+        case .asking(.evaluate(let pending, _, let voters)):
             "evaluate \(pending.new), \(voters.count) voters"
         case .evaluateAll(let run, _): "evaluate all \(run.count)"
-        case .confirm(let pending, _): "confirm \(pending.new)"
+        case .asking(.confirm(let pending, _)): "confirm \(pending.new)"
         case .commit(let group): "commit \(group.map(\.seq))"
         case .tell(let evaluated):
             "tell "
                 + evaluated.map { $0.entry.map { "entered \($0.seq)" } ?? "answered" }.joined(
                     separator: ", "
                 )
-        case .ask: "ask"
-        case .recast: "recast"
-        case .replace(_, let base, let state): "replace \(base.state) with \(state)"
-        case .refuse(_, let why): "refuse: \(why)"
-        case .void: "void"
+        case .asking(.put): "ask"
+        case .recasting(.evaluate): "recast"
+        case .recasting(.replace(_, let base, let state)): "replace \(base.state) with \(state)"
+        case .recasting(.refuse(_, let why)): "refuse: \(why)"
+        case .asking(.void): "void"
         }
     }
 
@@ -53,7 +53,7 @@ struct GateScriptTests {
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
         let action = gate.evaluated(
             first,
-            as: .enter(self.entry(first, from: self.start)),
+            as: .settle(.entering(self.entry(first, from: self.start))),
             from: self.start,
             at: self.start
         ) { _, _ in }
@@ -83,7 +83,12 @@ struct GateScriptTests {
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
         let moved = Snapshot(seq: 8, state: AppState.ready(true), at: .now)
-        let action = gate.evaluated(first, as: .leave, from: self.start, at: moved) { _, _ in }
+        let action = gate.evaluated(
+            first,
+            as: .settle(.answered(.success(.unchanged(self.start)))),
+            from: self.start,
+            at: moved
+        ) { _, _ in }
         #expect(self.text(action) == "evaluate ready(true), 0 voters")
     }
 

@@ -128,9 +128,15 @@ private final class CountingPlace: CompletionPlace {
         _ = self.machine.holdGroups()
         for count in 1...100 {
             self.machine.propose(
-                Move(to: .ready(!count.isMultiple(of: 2))),
-                isTimed: false,
-                in: count <= 60 ? one : other,
+                .ready(!count.isMultiple(of: 2)),
+                if: { _ in true },
+                ProposalTerms(
+                    .set,
+                    cause: nil,
+                    by: nil,
+                    isTimed: false,
+                    in: count <= 60 ? one : other
+                ),
                 completion: { outcome in
                     if case .committed(let mark) = outcome { seqs.record(mark.seq) }
                 }

@@ -65,22 +65,7 @@ extension Lane {
             case .transition:
                 hasDelivered = true
                 let transition = self.transition(of: entry)
-                let position = entry.position
-                if self.hearsNames {
-                    self.tell(transition, at: position, &isHeard, &hasGone)
-                    break
-                }
-                // By index: an iterator counts one more reference.
-                for index in called.indices {
-                    called[index]._withUnsafeGuaranteedRef { member in
-                        guard member.since < position else { return }
-                        if member.hear(transition) {
-                            isHeard = true
-                        } else if member.isGone {
-                            hasGone = true
-                        }
-                    }
-                }
+                self.tell(transition, at: entry.position, to: called, &isHeard, &hasGone)
             case .question: self.ask(entry)
             }
             if let deliveryCount = entry.deliveryCount {
@@ -95,14 +80,16 @@ extension Lane {
 
     /// Tells all of them, of whom some may ask for certain states.
     @inlinable
+    @inline(__always)
     func tell(
         _ transition: Transition<State>,
         at position: UInt64,
+        to called: [Unmanaged<Member<State>>],
         _ isHeard: inout Bool,
         _ hasGone: inout Bool
     ) {
         let tag = self.hearsCases ? EnumCases.tag(of: transition.new) : nil
-        let called = self.called
+        // By index: an iterator counts one more reference.
         for index in called.indices {
             called[index]._withUnsafeGuaranteedRef { member in
                 guard member.since < position else { return }
@@ -174,9 +161,9 @@ extension Lane {
         let left = self.heard
         self.heard = self.members.withLock { $0.all }
         self.called = self.heard.map { .passUnretained($0) }
-        self.hearsNames = self.heard.contains { $0.names != nil }
         // Only of these is it promised that a case has one name.
-        self.hearsCases = self.hearsNames && State.self is any EnumState.Type
+        self.hearsCases =
+            State.self is any EnumState.Type && self.heard.contains { $0.names != nil }
         self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)
         withExtendedLifetime(left) {}
     }

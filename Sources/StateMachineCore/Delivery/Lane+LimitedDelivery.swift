@@ -37,7 +37,7 @@ extension Lane {
                 for member in self.heard { member.hearMissed(missed) }
             case .transition(let transition):
                 hasDelivered = true
-                self.tell(transition, at: piece.position, &isHeard, &hasGone)
+                self.tell(transition, at: piece.position, to: self.called, &isHeard, &hasGone)
             case .question(let ballot): self.ask(ballot, at: piece.position)
             }
             if let deliveryCount = piece.deliveryCount {

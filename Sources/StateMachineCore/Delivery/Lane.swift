@@ -55,7 +55,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// The same, for the calls: each would count references otherwise, which takes longer than some delegates do.
     @exclusivity(unchecked) @usableFromInline var called: [Unmanaged<Member<State>>] = []
     @exclusivity(unchecked) @usableFromInline var heardVersion = 0
-    @exclusivity(unchecked) @usableFromInline var hearsNames = false
     @exclusivity(unchecked) @usableFromInline var hearsCases = false
     @exclusivity(unchecked) @usableFromInline var hearsBurstEnds = false
     /// Whether something was told, and not yet that there is no more.

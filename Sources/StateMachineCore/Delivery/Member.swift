@@ -91,20 +91,12 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     final var isCancelled: Bool { self.callGuard.isCancelled }
 
-    /// Returns whether anything was told.
-    @inlinable
-    final func hear(_ transition: Transition<State>) -> Bool {
-        if self.isBeginning { self.hearBeginning() }
-        return self.hearNext(transition)
-    }
-
-    @inlinable
-    final func hearNext(_ transition: Transition<State>) -> Bool {
-        if let filter, !filter.containsName(of: transition.new) { return false }
-        return self.callGuard.run { self.receive(transition) }
-    }
-
-    /// As ``hear(_:)``, for who has looked which case the new state is.
+    /// Tells it, unless it asks for other states.
+    ///
+    /// - Parameters:
+    ///   - transition: what happened.
+    ///   - tag: which case the new state is, if somebody has looked.
+    /// - Returns: whether anything was told.
     @inlinable
     final func hear(_ transition: Transition<State>, as tag: UInt32?) -> Bool {
         if self.isBeginning { self.hearBeginning() }
@@ -117,14 +109,13 @@ class Member<State: MachineState>: @unchecked Sendable {
     final func hearBeginning() {
         guard let snapshot = self.beginning.take() else { return }
         self.isBeginning = false
-        _ = self.hearNext(
-            Transition(
-                seq: snapshot.seq,
-                old: snapshot.state,
-                new: snapshot.state,
-                at: snapshot.at
-            )
+        let first = Transition(
+            seq: snapshot.seq,
+            old: snapshot.state,
+            new: snapshot.state,
+            at: snapshot.at
         )
+        _ = self.hear(first, as: nil)
     }
 
     @usableFromInline

@@ -27,7 +27,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         var isStopped = false
         /// Whether the thread looks without being woken.
         var isAwake = false
-        var thread: pthread_t?
+        var thread: ThreadIdentity?
     }
 
     private let mail = Lock(Mail())
@@ -51,7 +51,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     ) {
         self.init(refused: refused, ended: DispatchSemaphore(value: 0))
         let start = ThreadStart(name: name) {
-            self.mail.withLock { $0.thread = pthread_self() }
+            self.mail.withLock { $0.thread = .current }
             ThreadLocalContext.take(self)
             self.run()
             self.ended?.signal()
@@ -85,7 +85,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
             return present
         }
         let context = NotificationThread(refused: refused, ended: nil)
-        context.mail.withLock { $0.thread = pthread_self() }
+        context.mail.withLock { $0.thread = .current }
         ThreadLocalContext.take(context)
         return context
     }
@@ -103,10 +103,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     public var descriptor: CInt { self.wakeups }
 
     /// Whether the calling code runs on this thread.
-    public var isCurrent: Bool? {
-        guard let thread = self.mail.withLock({ $0.thread }) else { return false }
-        return pthread_equal(thread, pthread_self()) != 0
-    }
+    public var isCurrent: Bool? { self.mail.withLock { $0.thread }?.isCurrent ?? false }
 
     /// How many things were sent after the stop, and did not run.
     public var refusedSoFar: Int { self.refusedCount.load(ordering: .relaxed) }

@@ -127,7 +127,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
     }
 
     /// Where the machine is when it has been made.
-    var snapshot: Snapshot<State> {
+    @inlinable var snapshot: Snapshot<State> {
         Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
     }
 }

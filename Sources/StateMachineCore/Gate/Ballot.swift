@@ -1,7 +1,7 @@
 /// One question to a machine's voters, from the moment it is put until it is decided.
 @usableFromInline
 struct Ballot<State: MachineState>: Sendable {
-    let proposal: Proposal<State>
+    @usableFromInline let proposal: Proposal<State>
     private let asked: [ObjectIdentifier: VoterMember<State>]
     private let poll: Poll
 

@@ -2,11 +2,13 @@
 /// one, which gathers meanwhile.
 ///
 /// A machine without a log has no groups; what must be answered in order gathers here all the same.
+@usableFromInline
 struct CommitGroups<State: MachineState>: Sendable {
-    typealias Evaluated = EvaluatedProposal<State>
+    @usableFromInline typealias Evaluated = EvaluatedProposal<State>
 
     /// Where the group is that was handed to the log.
-    private enum Group: Sendable {
+    @usableFromInline
+    enum Group: Sendable {
         /// The log has nothing to do.
         case none
         /// The log has not answered yet.
@@ -15,17 +17,17 @@ struct CommitGroups<State: MachineState>: Sendable {
         case ended([Evaluated], failure: String?)
     }
 
-    private var gathering: [Evaluated] = []
-    private var group = Group.none
+    @usableFromInline var gathering: [Evaluated] = []
+    @usableFromInline var group = Group.none
     /// Groups that the log has been given so far.
-    private var count: UInt64 = 0
+    @usableFromInline var count: UInt64 = 0
     /// Whether more is about to come, which the next group is to have as well.
-    private var isHeld = false
+    @usableFromInline var isHeld = false
 
     /// Proposals in one group; the rest gather for the next.
     ///
     /// 1024: bounds what a failing log takes with it. Not tuned.
-    private static var limit: Int { 1024 }
+    @usableFromInline static var limit: Int { 1024 }
 
     /// Proposals that make a group even while groups are held.
     ///
@@ -33,13 +35,14 @@ struct CommitGroups<State: MachineState>: Sendable {
     /// they are committed. Measured on two processors with eight clients: a fifth more sets a second
     /// than with 32, and than with 256. On a single processor nothing happens meanwhile, and the larger
     /// the group the less each costs.
-    private static var heldLimit: Int { Processors.areSeveral ? 128 : self.limit }
+    @usableFromInline static var heldLimit: Int { Processors.areSeveral ? 128 : self.limit }
 
     /// How many more the next group takes.
-    var room: Int { Self.limit - self.gathering.count }
+    @inlinable var room: Int { Self.limit - self.gathering.count }
 
     /// Whether proposals, of which that many have come, are left until the turn in which more are about to
     /// come has ended, so that all of them are evaluated in one go.
+    @inlinable
     func areAwaitingMore(with pending: Int) -> Bool {
         guard self.isHeld else { return false }
         switch self.group {
@@ -57,7 +60,7 @@ struct CommitGroups<State: MachineState>: Sendable {
     }
 
     /// Whether nothing is on its way to the log.
-    var areQuiet: Bool {
+    @inlinable var areQuiet: Bool {
         switch self.group {
         case .none: self.gathering.isEmpty
         case .committing, .ended: false
@@ -66,7 +69,7 @@ struct CommitGroups<State: MachineState>: Sendable {
 
     /// The last transition that will have happened when the log has committed what it has and what
     /// gathers.
-    var last: TransitionEntry<State>? {
+    @inlinable var last: TransitionEntry<State>? {
         if let last = Self.last(of: self.gathering) { return last }
         switch self.group {
         case .none: return nil
@@ -74,7 +77,8 @@ struct CommitGroups<State: MachineState>: Sendable {
         }
     }
 
-    private static func last(of evaluated: [Evaluated]) -> TransitionEntry<State>? {
+    @inlinable
+    static func last(of evaluated: [Evaluated]) -> TransitionEntry<State>? {
         for one in evaluated.reversed() {
             if let entry = one.entry { return entry }
         }
@@ -82,13 +86,17 @@ struct CommitGroups<State: MachineState>: Sendable {
     }
 
     /// More is about to come.
+    @inlinable
     mutating func hold() { self.isHeld = true }
 
     /// What has come is all.
+    @inlinable
     mutating func release() { self.isHeld = false }
 
+    @inlinable
     mutating func gather(_ evaluated: Evaluated) { self.gathering.append(evaluated) }
 
+    @inlinable
     mutating func gather(_ evaluated: [Evaluated]) {
         // Taken as it is where it can be: to add counts a reference for each.
         if self.gathering.isEmpty {
@@ -102,6 +110,7 @@ struct CommitGroups<State: MachineState>: Sendable {
     ///
     /// - Returns: the transitions that the log is given; there are none if nothing of it changes
     ///   anything, and then the group has ended. Nil if there is no group.
+    @inlinable
     mutating func begin() -> [Transition<State>]? {
         guard case .none = self.group, !self.gathering.isEmpty,
             !self.isHeld || self.gathering.count >= Self.heldLimit
@@ -119,6 +128,7 @@ struct CommitGroups<State: MachineState>: Sendable {
     }
 
     /// The log has answered.
+    @inlinable
     mutating func end(failure: String?) {
         switch self.group {
         case .committing(let evaluated): self.group = .ended(evaluated, failure: failure)
@@ -130,12 +140,23 @@ struct CommitGroups<State: MachineState>: Sendable {
     ///
     /// - Parameter machine: where it is.
     /// - Returns: the proposals to be told, and those to be evaluated again.
+    @inlinable
     mutating func takeEnded(
         at machine: Snapshot<State>
     ) -> (told: [Evaluated], again: [PendingProposal<State>])? {
         guard case .ended(let evaluated, let failure) = self.group else { return nil }
         self.group = .none
         guard let failure else { return (evaluated, []) }
+        return self.decided(evaluated, failing: failure, at: machine)
+    }
+
+    /// What becomes of a group that could not be committed, and of what has gathered since.
+    @usableFromInline
+    mutating func decided(
+        _ evaluated: [Evaluated],
+        failing failure: String,
+        at machine: Snapshot<State>
+    ) -> (told: [Evaluated], again: [PendingProposal<State>]) {
         // What asks for a state that the group would have led to fails with it, for else it would be tried
         // again one by one. What else was evaluated against a state that will not be is evaluated again.
         let last = evaluated.last { $0.entry != nil }?.entry?.seq ?? machine.seq

@@ -1,6 +1,8 @@
 /// The question about a gate's first proposal, from before it is put until it is seen to what the voters say.
+@usableFromInline
 struct OpenQuestion<State: MachineState>: Sendable {
     /// Where the first proposal is on its way.
+    @usableFromInline
     enum Stage: Sendable {
         /// It waits its turn, or is being evaluated.
         case waiting
@@ -13,14 +15,14 @@ struct OpenQuestion<State: MachineState>: Sendable {
         case decided(Ballot<State>, Verdict)
     }
 
-    private(set) var stage = Stage.waiting
+    @usableFromInline private(set) var stage = Stage.waiting
     /// One that is closed without an answer, since the state was recast.
-    private var voided: Ballot<State>?
+    @usableFromInline var voided: Ballot<State>?
     /// How many have been put.
-    private var count: UInt64 = 0
+    @usableFromInline var count: UInt64 = 0
 
     /// What is open, or was just decided.
-    var ballot: Ballot<State>? {
+    @inlinable var ballot: Ballot<State>? {
         switch self.stage {
         case .waiting, .awaitingQuiet: nil
         case .asked(let ballot), .decided(let ballot, _): ballot
@@ -28,12 +30,14 @@ struct OpenQuestion<State: MachineState>: Sendable {
     }
 
     /// The proposal, or the next one, is to be evaluated.
+    @usableFromInline
     mutating func wait() { self.stage = .waiting }
 
     /// It is to be put once nothing is on its way to the log.
     mutating func awaitQuiet() { self.stage = .awaitingQuiet }
 
     /// Nothing is on its way to the log any more.
+    @usableFromInline
     mutating func cameQuiet() {
         guard case .awaitingQuiet = self.stage else { return }
         self.stage = .waiting
@@ -71,5 +75,6 @@ struct OpenQuestion<State: MachineState>: Sendable {
     }
 
     /// The one that is to be closed, once.
+    @inlinable
     mutating func takeVoided() -> Ballot<State>? { self.voided.take() }
 }

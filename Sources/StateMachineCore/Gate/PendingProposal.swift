@@ -1,6 +1,7 @@
-import Synchronization
+public import Synchronization
 
 /// Where completions are called, those of a burst together.
+@usableFromInline
 package protocol CompletionPlace: AnyObject, Sendable {
     /// Runs `job` there after all that came before it: before this returns if the calling code is there.
     func run(_ job: @escaping @Sendable () -> Void)
@@ -9,21 +10,52 @@ package protocol CompletionPlace: AnyObject, Sendable {
     func together(_ body: () -> Void)
 }
 
+/// What is proposed beside the state, and where that is answered.
+@usableFromInline
+package struct ProposalTerms: Sendable {
+    @usableFromInline let kind: MoveKind
+    @usableFromInline let cause: String?
+    @usableFromInline let setter: CompactPeer?
+    @usableFromInline let isTimed: Bool
+    @usableFromInline let place: any CompletionPlace
+
+    /// - Parameters:
+    ///   - kind: what it does to a state that is as expected.
+    ///   - cause: why, carried by the transition.
+    ///   - setter: who, if not the process itself.
+    ///   - isTimed: whether the time until voters are asked is part of their deadline; needless where there are none.
+    ///   - place: where the completion is called.
+    package init(
+        _ kind: MoveKind,
+        cause: String?,
+        by setter: CompactPeer?,
+        isTimed: Bool,
+        in place: any CompletionPlace
+    ) {
+        self.kind = kind
+        self.cause = cause
+        self.setter = setter
+        self.isTimed = isTimed
+        self.place = place
+    }
+}
+
 /// A proposal that waits its turn.
 @usableFromInline
 final class PendingProposal<State: MachineState>: Sendable {
-    let move: Move<State>
+    @usableFromInline let move: Move<State>
     /// How voters are asked; nil: nobody is.
-    let question: Question?
+    @usableFromInline let question: Question?
     /// How long ago it was proposed; nil: that does not count.
-    let waited: (@Sendable () -> Duration)?
+    @usableFromInline let waited: (@Sendable () -> Duration)?
     /// Told what becomes of it, once.
-    private let completion: Completion
+    @usableFromInline let completion: Completion
     /// Where that is called; nil: where it was decided.
-    let place: (any CompletionPlace)?
+    @usableFromInline let place: (any CompletionPlace)?
     /// Whether its proposer does not want it any more; set under the machine's lock.
-    let isWithdrawn = Atomic<Bool>(false)
+    @usableFromInline let isWithdrawn = Atomic<Bool>(false)
 
+    @usableFromInline
     enum Completion: Sendable {
         /// By all of the transition.
         case answer(@Sendable (Gate<State>.Answer) -> Void)
@@ -31,6 +63,7 @@ final class PendingProposal<State: MachineState>: Sendable {
         case outcome(@Sendable (MoveOutcome<State>) -> Void)
     }
 
+    @inlinable
     init(
         _ move: Move<State>,
         asking question: Question?,
@@ -45,8 +78,12 @@ final class PendingProposal<State: MachineState>: Sendable {
         self.completion = completion
     }
 
+    /// How voters are to be asked; nil: nobody is, as about what only changes what the state carries.
+    @inlinable var questionToPut: Question? { self.move.kind == .update ? nil : self.question }
+
     /// Tells the proposer what became of it; under no lock.
-    fileprivate func complete(_ fate: EvaluatedProposal<State>.Fate) {
+    @inlinable
+    func complete(_ fate: EvaluatedProposal<State>.Fate) {
         switch (fate, self.completion) {
         case (.entering(let entry), .answer(let tell)): tell(.success(.committed(entry.transition)))
         case (.entering(let entry), .outcome(let tell)): tell(.committed(entry.mark))
@@ -61,7 +98,9 @@ final class PendingProposal<State: MachineState>: Sendable {
 ///
 /// It keeps all of the proposal until then, so that what its closures hold is let go under no lock
 /// either.
+@usableFromInline
 struct EvaluatedProposal<State: MachineState>: Sendable {
+    @usableFromInline
     enum Fate: Sendable {
         case entering(TransitionEntry<State>)
         /// It is refused or changes nothing, and the answer waits for what came before. Indirect, to
@@ -69,16 +108,17 @@ struct EvaluatedProposal<State: MachineState>: Sendable {
         indirect case answered(Gate<State>.Answer)
     }
 
-    let pending: PendingProposal<State>
-    let fate: Fate
+    @usableFromInline let pending: PendingProposal<State>
+    @usableFromInline let fate: Fate
 
+    @inlinable
     init(_ pending: PendingProposal<State>, _ fate: Fate) {
         self.pending = pending
         self.fate = fate
     }
 
     /// The transition that is to happen, if one is.
-    var entry: TransitionEntry<State>? {
+    @inlinable var entry: TransitionEntry<State>? {
         switch self.fate {
         case .entering(let entry): entry
         case .answered: nil
@@ -93,5 +133,6 @@ struct EvaluatedProposal<State: MachineState>: Sendable {
     }
 
     /// Tells the proposer; under no lock.
+    @inlinable
     func complete() { self.pending.complete(self.fate) }
 }

@@ -14,18 +14,19 @@ struct ProposalQueue<State: MachineState>: Sendable {
     }
 
     /// Those that voters may have to be asked about.
-    @usableFromInline private(set) var waiting: [Pending] = []
+    @usableFromInline var waiting: [Pending] = []
     /// Those that ask nobody: they wait for no voter, and so go first.
-    private var assignments: [Pending] = []
+    @usableFromInline var assignments: [Pending] = []
 
-    var count: Int { self.waiting.count + self.assignments.count }
+    @inlinable var count: Int { self.waiting.count + self.assignments.count }
 
     /// How many voters may have to be asked about.
     @inlinable var waitingCount: Int { self.waiting.count }
 
     /// The first that voters may have to be asked about.
-    var first: Pending? { self.waiting.first }
+    @inlinable var first: Pending? { self.waiting.first }
 
+    @inlinable
     mutating func add(_ pending: Pending) {
         if pending.question == nil {
             self.assignments.append(pending)
@@ -35,6 +36,7 @@ struct ProposalQueue<State: MachineState>: Sendable {
     }
 
     /// Puts those that were taken back before all others.
+    @usableFromInline
     mutating func putBack(_ taken: [Pending]) {
         self.assignments.insert(contentsOf: taken.filter { $0.question == nil }, at: 0)
         self.waiting.insert(contentsOf: taken.filter { $0.question != nil }, at: 0)
@@ -57,17 +59,20 @@ struct ProposalQueue<State: MachineState>: Sendable {
     mutating func removeFirst() { self.waiting.removeFirst() }
 
     /// Takes at most `count` of those that ask nobody; nil if there are none.
+    @inlinable
     mutating func takeAssignments(_ count: Int) -> [Pending]? {
         self.assignments.takeFirst(count)
     }
 
     /// Takes at most `count` of the others; nil if there are none.
+    @inlinable
     mutating func takeWaiting(_ count: Int) -> [Pending]? { self.waiting.takeFirst(count) }
 }
 
 extension Array {
     /// The first `count` elements, or all of them, which leave.
-    fileprivate mutating func takeFirst(_ count: Int) -> [Element]? {
+    @inlinable
+    mutating func takeFirst(_ count: Int) -> [Element]? {
         guard count > 0, !self.isEmpty else { return nil }
         guard count < self.count else {
             let all = self

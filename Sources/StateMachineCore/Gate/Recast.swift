@@ -65,6 +65,56 @@ final class PendingRecast<State: MachineState>: Sendable {
     }
 }
 
+extension Gate {
+    /// What is to be done about the first that is to be recast, under no lock where nothing else is said.
+    @usableFromInline
+    enum Recasting: Sendable {
+        /// Decide how: ``recast(_:as:from:at:)``.
+        case evaluate(PendingRecast<State>, from: Snapshot<State>)
+        /// Replace the state, at once and under the lock, then tell who wanted that.
+        case replace(PendingRecast<State>, Snapshot<State>, with: State)
+        /// Tell who wanted it that it cannot be.
+        case refuse(PendingRecast<State>, String)
+    }
+
+    /// How a state is to be recast.
+    enum RecastDecision: Sendable {
+        case refuse(String)
+        case replace(State)
+        case enter(TransitionEntry<State>)
+    }
+
+    /// The state is to be recast; then somebody has to pump.
+    mutating func recastCame(_ recast: PendingRecast<State>) {
+        self.recasts.append(recast)
+        self.groups.release()
+    }
+
+    /// The state was recast as it was at `base`.
+    mutating func recast(
+        _ recast: PendingRecast<State>,
+        as decision: RecastDecision,
+        from base: Snapshot<State>,
+        at machine: Snapshot<State>
+    ) -> Action? {
+        // Without a log others may have moved the machine meanwhile.
+        guard machine.seq == base.seq else { return self.next(machine) }
+        self.recasts.removeFirst()
+        switch decision {
+        case .refuse(let why): return .recasting(.refuse(recast, why))
+        case .replace(let state):
+            self.question.void()
+            return .recasting(.replace(recast, base, with: state))
+        case .enter(let entry):
+            self.question.void()
+            let evaluated = recast.evaluated(entry)
+            guard self.hasLog else { return .tell([evaluated]) }
+            self.groups.gather(evaluated)
+            return self.next(machine)
+        }
+    }
+}
+
 extension StateMachine {
     /// Has the state replaced by the same one as something else says it now, and everything that has not been
     /// evaluated yet evaluated against that.
@@ -89,8 +139,26 @@ extension StateMachine {
         self.pump()
     }
 
+    /// Performs what the gate decides about it.
+    ///
+    /// - Returns: the next step.
+    @usableFromInline
+    func perform(_ recasting: Gate<State>.Recasting) -> Step? {
+        switch recasting {
+        case .evaluate(let recast, let base):
+            let decision = self.decision(on: recast, from: base)
+            return self.after { $0.recast(recast, as: decision, from: base, at: $1) }
+        case .replace(let recast, let base, let state):
+            recast.complete(
+                .same(Snapshot(seq: base.seq, state: state, at: base.at, stay: base.stay))
+            )
+        case .refuse(let recast, let why): recast.complete(.impossible(why))
+        }
+        return self.after { $0.performed(at: $1) }
+    }
+
     /// Runs what the recast was given, so never under the lock.
-    func decision(
+    private func decision(
         on recast: PendingRecast<State>,
         from base: Snapshot<State>
     ) -> Gate<State>.RecastDecision {

@@ -34,13 +34,7 @@ extension StateMachine {
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
         let straight = self.acceptAtOnce(
-            Move(
-                to: new,
-                if: Move.Condition(isExpected),
-                reenter: reenter,
-                cause: cause,
-                by: by.map { CompactPeer($0) }
-            ),
+            Move(to: new, expecting: isExpected, reenter: reenter, cause: cause, by: by),
             under: nil
         )
         guard let straight else { throw .wouldWait(current: self.snapshot) }
@@ -75,13 +69,7 @@ extension StateMachine {
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
-        let move = Move(
-            to: new,
-            if: Move.Condition(isExpected),
-            reenter: reenter,
-            cause: cause,
-            by: by.map { CompactPeer($0) }
-        )
+        let move = Move(to: new, expecting: isExpected, reenter: reenter, cause: cause, by: by)
         _ = self.begin(move, asking: question, completion: completion)
     }
 
@@ -117,28 +105,52 @@ extension StateMachine {
         return pending
     }
 
-    /// Proposes what ``decideAtOnce(_:)`` could not decide.
+    /// Proposes a state that ``decideAtOnce(_:)`` could not decide on.
     ///
     /// - Parameters:
-    ///   - move: what is proposed.
-    ///   - isTimed: whether the time until voters are asked is part of their deadline; needless where
-    ///     there are none.
-    ///   - place: where `completion` is called.
+    ///   - new: the state, which has to be one that may follow.
+    ///   - isExpected: pure; whether it is wanted of the state that it replaces.
+    ///   - terms: the rest of what is proposed.
     ///   - completion: told the outcome; it may not block.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     package func propose(
-        _ move: consuming Move<State>,
-        isTimed: Bool,
-        in place: any CompletionPlace,
+        _ new: State,
+        if isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        _ terms: ProposalTerms,
+        completion: @escaping @Sendable (MoveOutcome<State>) -> Void
+    ) {
+        self.code.propose(self, new, isExpected, terms, completion)
+    }
+
+    /// Proposes what the function makes of the state at its turn; see ``Move/Target/made(_:)``.
+    package func propose(
+        madeBy make: @escaping @Sendable (Snapshot<State>) -> State?,
+        if isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        _ terms: ProposalTerms,
+        completion: @escaping @Sendable (MoveOutcome<State>) -> Void
+    ) {
+        self.code.proposeMade(self, make, isExpected, terms, completion)
+    }
+
+    /// Both, in the code for the type that is written out where this is called.
+    @inlinable
+    func proposeHere(
+        _ target: Move<State>.Target,
+        if isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
+        _ terms: ProposalTerms,
         completion: @escaping @Sendable (MoveOutcome<State>) -> Void
     ) {
         self.enqueue(
             PendingProposal(
-                move,
+                Move(
+                    to: target,
+                    if: .holds(isExpected),
+                    as: terms.kind,
+                    cause: terms.cause,
+                    by: terms.setter
+                ),
                 asking: Question(),
-                waited: isTimed ? stopwatch(on: self.options.clock) : nil,
-                place: place,
+                waited: terms.isTimed ? stopwatch(on: self.options.clock) : nil,
+                place: terms.place,
                 completion: .outcome(completion)
             )
         )
@@ -265,32 +277,5 @@ extension StateMachine {
         let voters = self.holder.withLock { $0.gate.voters }
         let proposal = move.proposal(of: new, at: base)
         return self.present(voters).contains { $0.isAsked(proposal) }
-    }
-}
-
-/// What became of a move.
-///
-/// Without the states of a transition, which whoever asks has: copies of them would be a tenth of what a set costs.
-@usableFromInline
-package enum MoveOutcome<State: MachineState>: Sendable {
-    case committed(TransitionMark)
-    /// The machine was in that state already; nothing happened.
-    case unchanged(Snapshot<State>)
-    case refused(TransitionError<State>)
-
-    init(_ answer: Gate<State>.Answer) {
-        switch answer {
-        case .success(.committed(let transition)): self = .committed(transition.mark)
-        case .success(.unchanged(let snapshot)): self = .unchanged(snapshot)
-        case .failure(let error): self = .refused(error)
-        }
-    }
-}
-
-extension Move.Condition {
-    /// What the function says; with nil nothing.
-    @inlinable
-    init(_ isExpected: (@Sendable (Snapshot<State>) -> Bool)?) {
-        self = isExpected.map { .holds($0) } ?? .none
     }
 }

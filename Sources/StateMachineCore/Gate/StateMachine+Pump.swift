@@ -1,9 +1,16 @@
 /// Performs what the gate decides.
 extension StateMachine {
     /// An action of the gate's, and what was appended for it under the lock.
+    @usableFromInline
     struct Step: Sendable {
-        let action: Gate<State>.Action
-        let appended: Appended?
+        @usableFromInline let action: Gate<State>.Action
+        @usableFromInline let appended: Appended?
+
+        @inlinable
+        init(_ action: Gate<State>.Action, appended: Appended? = nil) {
+            self.action = action
+            self.appended = appended
+        }
     }
 
     /// Proposes it at its turn.
@@ -11,6 +18,7 @@ extension StateMachine {
     /// - Parameters:
     ///   - pending: what waits its turn.
     ///   - isLimited: whether it is refused where there is no room; its completion is told that too.
+    @inlinable
     func enqueue(_ pending: PendingProposal<State>, isLimited: Bool = true) {
         switch self.holder.withLock({ $0.gate.proposed(pending, isLimited: isLimited) }) {
         case .entered: self.pump()
@@ -42,9 +50,11 @@ extension StateMachine {
     /// enough does not wait, nor does one with an assignment, whose thread waits for it.
     ///
     /// - Returns: whether anybody might be asked about a proposal.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
-    package func holdGroups() -> Bool {
+    package func holdGroups() -> Bool { self.code.hold(self) }
+
+    /// The same, in the code for the type that is written out where this is called.
+    @inlinable
+    func holdGroupsHere() -> Bool {
         self.holder.withLock { holder in
             holder.gate.held()
             return !holder.gate.voters.isEmpty
@@ -52,17 +62,21 @@ extension StateMachine {
     }
 
     /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
-    package func releaseGroups() { self.pump(from: self.after { $0.released(at: $1) }) }
+    package func releaseGroups() { self.code.release(self) }
+
+    /// The same, in the code for the type that is written out where this is called.
+    @inlinable
+    func releaseGroupsHere() { self.pump(from: self.after { $0.released(at: $1) }) }
 
     /// Moves the gate on until there is nothing it could do, unless somebody else is at it already.
+    @inlinable
     func pump() { self.pump(from: self.after { $0.pumped(at: $1) }) }
 
     /// Tells the gate of an event, and does what its answer wants done under the lock.
     ///
     /// The question that this closes, with the states that it was about, is let go of after the lock.
-    private func after(
+    @inlinable
+    func after(
         _ event: (inout Gate<State>, Snapshot<State>) -> Gate<State>.Action?
     ) -> Step? {
         let (step, _) = self.holder.withLock { holder in
@@ -74,26 +88,14 @@ extension StateMachine {
     }
 
     /// For who has begun to pump, and knows the first step.
-    private func pump(from first: Step?) {
+    @inlinable
+    func pump(from first: Step?) {
         var step = first
         while let current = step {
             switch current.action {
             case .evaluateAll(let run, let base):
                 let evaluated = self.evaluate(run, from: base)
                 step = self.after { $0.evaluated(evaluated, at: $1) }
-            case .evaluate(let pending, let base, let voters):
-                let decision = self.evaluate(pending, base: base, voters: voters)
-                step = self.after { gate, machine in
-                    gate.evaluated(pending, as: decision, from: base, at: machine) {
-                        verdict,
-                        number in
-                        self.holder.withLock { $0.gate.voted(verdict, on: number) }
-                        self.pump()
-                    }
-                }
-            case .confirm(let pending, let ballot):
-                let entry = self.entry(of: pending.move, after: ballot.proposal)
-                step = self.after { $0.confirmed(ballot, with: entry, at: $1) }
             case .commit(let group):
                 self.options.log?.commit(group) { failure in
                     self.holder.withLock { $0.gate.committed(failure: failure) }
@@ -103,25 +105,8 @@ extension StateMachine {
             case .tell(let evaluated):
                 self.tell(evaluated, of: current.appended)
                 step = self.after { $0.performed(at: $1) }
-            case .ask(let ballot, let question, let waited):
-                let waited = waited?() ?? .zero
-                ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
-                if let appended = current.appended { self.announce(appended) }
-                step = self.after { $0.performed(at: $1) }
-            case .recast(let recast, let base):
-                let decision = self.decision(on: recast, from: base)
-                step = self.after { $0.recast(recast, as: decision, from: base, at: $1) }
-            case .replace(let recast, let base, let state):
-                recast.complete(
-                    .same(Snapshot(seq: base.seq, state: state, at: base.at, stay: base.stay))
-                )
-                step = self.after { $0.performed(at: $1) }
-            case .refuse(let recast, let why):
-                recast.complete(.impossible(why))
-                step = self.after { $0.performed(at: $1) }
-            case .void(let ballot):
-                ballot.withdraw()
-                step = self.after { $0.performed(at: $1) }
+            case .asking(let asking): step = self.perform(asking, of: current.appended)
+            case .recasting(let recasting): step = self.perform(recasting)
             }
         }
     }
@@ -129,80 +114,47 @@ extension StateMachine {
     // MARK: - Evaluating
 
     /// Evaluates each against the state as it will be after those before it; like all evaluating never under the
-    /// lock.
-    private func evaluate(
+    /// lock, since that runs the state's and the proposer's own pure code.
+    @inlinable
+    func evaluate(
         _ run: [PendingProposal<State>],
         from base: Snapshot<State>
     ) -> [EvaluatedProposal<State>] {
         var base = base
         return run.map { pending in
             let fate: EvaluatedProposal<State>.Fate
-            switch self.evaluate(pending, base: base, voters: []) {
-            case .refuse(let error): fate = .answered(.failure(error))
-            // Nobody is there to be asked.
-            case .leave, .ask: fate = .answered(.success(.unchanged(base)))
-            case .enter(let entry):
-                fate = .entering(entry)
-                base = entry.snapshot
+            do throws(TransitionError<State>) {
+                let new = try pending.move.state(
+                    from: base,
+                    assigningEqual: self.options.assigningEqual
+                )
+                fate = self.fate(of: pending, into: new, from: base)
+            } catch {
+                fate = .answered(.failure(error))
             }
+            if case .entering(let entry) = fate { base = entry.snapshot }
             return EvaluatedProposal(pending, fate)
         }
     }
 
-    /// Runs the state's, the proposer's and the voters' own pure code, so never under the lock.
-    private func evaluate(
-        _ pending: PendingProposal<State>,
-        base: Snapshot<State>,
-        voters: [VoterMember<State>]
-    ) -> Gate<State>.Decision {
-        let new: State
-        do {
-            let found = try pending.move.state(
-                from: base,
-                assigningEqual: self.options.assigningEqual
-            )
-            guard let found else { return .leave }
-            new = found
-        } catch {
-            return .refuse(error)
+    /// What becomes of a proposal that nobody is asked about; nothing changes if `new` is nil.
+    @inlinable
+    func fate(
+        of pending: PendingProposal<State>,
+        into new: State?,
+        from base: Snapshot<State>
+    ) -> EvaluatedProposal<State>.Fate {
+        guard let new else { return .answered(.success(.unchanged(base))) }
+        if let denials = pending.questionToPut?.denialsWithoutVoters {
+            return .answered(.failure(.denied(by: denials, current: base)))
         }
-        if let question = pending.question, pending.move.kind != .update {
-            if !voters.isEmpty {
-                let proposal = pending.move.proposal(of: new, at: base)
-                let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
-                guard asked.isEmpty else { return .ask(asked, proposal, question) }
-            }
-            if let denials = question.denialsWithoutVoters {
-                return .refuse(.denied(by: denials, current: base))
-            }
-        }
-        return .enter(self.entry(of: pending.move, from: base, to: new))
-    }
-
-    /// What voters have agreed to; nil if the proposer does not want it any more.
-    private func entry(
-        of move: Move<State>,
-        after proposal: Proposal<State>
-    ) -> TransitionEntry<State>? {
-        let base = proposal.current
-        guard move.condition.isMet(by: base) else { return nil }
-        return self.entry(of: move, from: base, to: proposal.proposed)
-    }
-
-    /// Those who are still there; whoever is gone leaves the gate, and so never has a proposal wait.
-    ///
-    /// Under no lock, as all that looks at what is held weakly.
-    func present(_ voters: [VoterMember<State>]) -> [VoterMember<State>] {
-        voters.filter { voter in
-            guard voter.isGone else { return true }
-            self.end(voter)
-            return false
-        }
+        return .entering(self.entry(of: pending.move, from: base, to: new))
     }
 
     // MARK: - Telling
 
-    private func tell(_ evaluated: [EvaluatedProposal<State>], of appended: Appended?) {
+    @inlinable
+    func tell(_ evaluated: [EvaluatedProposal<State>], of appended: Appended?) {
         // Who listens on this very thread is told before any completion, and may wait for others.
         let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
         guard !isHeardHere, let place = evaluated.first?.pending.place else {
@@ -216,12 +168,14 @@ extension StateMachine {
         }
     }
 
-    private func tell(_ pending: PendingProposal<State>, _ answer: Gate<State>.Answer) {
+    @usableFromInline
+    func tell(_ pending: PendingProposal<State>, _ answer: Gate<State>.Answer) {
         self.tell([EvaluatedProposal(pending, .answered(answer))])
     }
 
     /// Completes each; those in a row that are completed in the same place are taken there together.
-    private func tell(_ evaluated: ArraySlice<EvaluatedProposal<State>>) {
+    @inlinable
+    func tell(_ evaluated: ArraySlice<EvaluatedProposal<State>>) {
         var rest = evaluated
         while let first = rest.first {
             guard let place = first.pending.place else {
@@ -240,13 +194,15 @@ extension StateMachine {
 
 extension StateMachine.Holder {
     /// Does what an action wants done under the lock: enters states, puts a question.
-    fileprivate mutating func take(_ action: Gate<State>.Action) -> StateMachine<State>.Step {
+    @inlinable
+    mutating func take(_ action: Gate<State>.Action) -> StateMachine<State>.Step {
         switch action {
-        case .evaluate, .evaluateAll, .confirm, .commit, .recast, .refuse, .void:
-            return .init(action: action, appended: nil)
-        case .replace(_, _, let state):
+        case .asking(.put(let ballot, _, _)):
+            return .init(action, appended: self.put(ballot))
+        case .recasting(.replace(_, _, let state)):
             self.replace(with: state)
-            return .init(action: action, appended: nil)
+            return .init(action)
+        case .evaluateAll, .commit, .asking, .recasting: return .init(action)
         case .tell(let evaluated):
             let before = self.tail
             var isEntering = false
@@ -256,21 +212,7 @@ extension StateMachine.Holder {
                 _ = self.enter(entry.new, as: entry, at: entry.at, stay: entry.stay)
             }
             let appended = isEntering ? self.appended(since: before) : nil
-            return .init(action: action, appended: appended)
-        case .ask(let ballot, _, _):
-            let before = self.tail
-            self.append(QuestionEntry(ballot))
-            return .init(action: action, appended: self.appended(since: before))
-        }
-    }
-}
-
-extension Question {
-    /// Who refuses if nobody is there to be asked; nil if that is consent.
-    @usableFromInline var denialsWithoutVoters: [Denial]? {
-        switch self.whenNobodyVotes {
-        case .yes, .abstain: nil
-        case .no(let why): [Denial(label: "nobody", why: why)]
+            return .init(action, appended: appended)
         }
     }
 }

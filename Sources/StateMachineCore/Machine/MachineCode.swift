@@ -5,10 +5,7 @@
 /// for the type. Nobody writes the type out where a context drains a lane, or where a server decides for a client: what they
 /// call is kept here, and is made where the machine is, in the module that knows the type.
 ///
-/// What waits for a log or for voters is not inlinable, and goes on in generic code. There the states that the daemon comes with
-/// have code of their own (`@_specialize`), at its entrances: ``StateMachine/propose(_:isTimed:in:completion:)``,
-/// ``StateMachine/holdGroups()``, ``StateMachine/releaseGroups()`` and the history's `commit`; and the server's `propose`, which
-/// leads there.
+/// What asks voters is not inlinable, and goes on in generic code.
 @usableFromInline
 package struct MachineCode<State: MachineState>: Sendable {
     /// ``Lane/deliverHere(atMost:)``.
@@ -22,6 +19,24 @@ package struct MachineCode<State: MachineState>: Sendable {
     @usableFromInline let enter:
         @Sendable (StateMachine<State>, State, UInt64?, Bool, String?, CompactPeer) ->
             TransitionMark?
+    /// ``StateMachine/proposeHere(_:if:_:completion:)`` of a state.
+    @usableFromInline let propose:
+        @Sendable (
+            StateMachine<State>, State, @escaping @Sendable (Snapshot<State>) -> Bool,
+            ProposalTerms,
+            @escaping @Sendable (MoveOutcome<State>) -> Void
+        ) -> Void
+    /// The same of what is made at its turn.
+    @usableFromInline let proposeMade:
+        @Sendable (
+            StateMachine<State>, @escaping @Sendable (Snapshot<State>) -> State?,
+            @escaping @Sendable (Snapshot<State>) -> Bool, ProposalTerms,
+            @escaping @Sendable (MoveOutcome<State>) -> Void
+        ) -> Void
+    /// ``StateMachine/holdGroupsHere()``.
+    @usableFromInline let hold: @Sendable (StateMachine<State>) -> Bool
+    /// ``StateMachine/releaseGroupsHere()``.
+    @usableFromInline let release: @Sendable (StateMachine<State>) -> Void
 
     /// The code for the type that is written out where this is called; generic code if none is.
     @inlinable
@@ -31,5 +46,13 @@ package struct MachineCode<State: MachineState>: Sendable {
         self.enter = { machine, new, seq, reenter, cause, peer in
             machine.enterHere(new, ifSeq: seq, reenter: reenter, cause: cause, by: peer)
         }
+        self.propose = { machine, new, isExpected, terms, completion in
+            machine.proposeHere(.state(new), if: isExpected, terms, completion: completion)
+        }
+        self.proposeMade = { machine, make, isExpected, terms, completion in
+            machine.proposeHere(.made(make), if: isExpected, terms, completion: completion)
+        }
+        self.hold = { $0.holdGroupsHere() }
+        self.release = { $0.releaseGroupsHere() }
     }
 }

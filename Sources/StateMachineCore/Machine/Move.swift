@@ -1,3 +1,14 @@
+/// What a move does to a state that is as it should be.
+@usableFromInline
+package enum MoveKind: Sendable {
+    /// Nothing happens if the state is the same; another one is entered, and a new stay begins.
+    case set
+    /// Even the same state is entered, and a new stay begins.
+    case enter
+    /// Nothing happens if the state is the same; the stay goes on.
+    case update
+}
+
 /// What somebody wants of a machine: which state it is to be in, and on what condition.
 @usableFromInline
 package struct Move<State: MachineState>: Sendable {
@@ -38,20 +49,9 @@ package struct Move<State: MachineState>: Sendable {
         }
     }
 
-    /// What it does to a state that is as it should be.
-    @usableFromInline
-    package enum Kind: Sendable {
-        /// Nothing happens if the state is the same; another one is entered, and a new stay begins.
-        case set
-        /// Even the same state is entered, and a new stay begins.
-        case enter
-        /// Nothing happens if the state is the same; the stay goes on.
-        case update
-    }
-
     @usableFromInline let target: Target
     @usableFromInline let condition: Condition
-    @usableFromInline let kind: Kind
+    @usableFromInline let kind: MoveKind
     /// Why, carried by the transition.
     @usableFromInline let cause: String?
     /// Who, if not the process itself.
@@ -61,7 +61,7 @@ package struct Move<State: MachineState>: Sendable {
     package init(
         to target: Target,
         if condition: Condition = .none,
-        as kind: Kind = .set,
+        as kind: MoveKind = .set,
         cause: String? = nil,
         by setter: CompactPeer? = nil
     ) {
@@ -86,6 +86,36 @@ package struct Move<State: MachineState>: Sendable {
             as: reenter ? .enter : .set,
             cause: cause,
             by: setter
+        )
+    }
+
+    /// What a program asks for, which may depend on the state that it finds.
+    @inlinable
+    init(
+        to new: State,
+        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)?,
+        reenter: Bool,
+        cause: String?,
+        by peer: Peer?
+    ) {
+        self.init(
+            to: new,
+            if: isExpected.map { .holds($0) } ?? .none,
+            reenter: reenter,
+            cause: cause,
+            by: peer.map { CompactPeer($0) }
+        )
+    }
+
+    /// The same, which may depend on the machine's seq.
+    @inlinable
+    init(to new: State, ifSeq seq: UInt64?, reenter: Bool, cause: String?, by peer: Peer?) {
+        self.init(
+            to: new,
+            if: Condition(seq: seq),
+            reenter: reenter,
+            cause: cause,
+            by: peer.map { CompactPeer($0) }
         )
     }
 
@@ -163,5 +193,27 @@ package struct Move<State: MachineState>: Sendable {
     /// As voters are asked about it.
     func proposal(of new: State, at base: Snapshot<State>) -> Proposal<State> {
         Proposal(current: base, proposed: new, cause: self.cause, by: self.setter?.peer)
+    }
+}
+
+/// What became of a move.
+///
+/// Without the states of a transition, which whoever asks has: copies of them would be a tenth of what a set costs.
+@usableFromInline
+package enum MoveOutcome<State: MachineState>: Sendable {
+    case committed(TransitionMark)
+    /// The machine was in that state already; nothing happened.
+    ///
+    /// Indirect as the next, so that the outcome is of one size whatever the states are.
+    indirect case unchanged(Snapshot<State>)
+    indirect case refused(TransitionError<State>)
+
+    @inlinable
+    init(_ answer: Gate<State>.Answer) {
+        switch answer {
+        case .success(.committed(let transition)): self = .committed(transition.mark)
+        case .success(.unchanged(let snapshot)): self = .unchanged(snapshot)
+        case .failure(let error): self = .refused(error)
+        }
     }
 }

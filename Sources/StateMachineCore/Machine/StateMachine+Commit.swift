@@ -122,6 +122,7 @@ extension StateMachine {
     }
 
     /// Tells the lanes; `.immediate` is the last of them.
+    @inlinable
     func announce(_ appended: Appended) {
         guard !self.areAwake(appended.lanes), self.wakeOthers(appended) else { return }
         for lane in appended.lanes where !lane.hasTurns { lane.wake() }

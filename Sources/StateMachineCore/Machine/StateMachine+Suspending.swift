@@ -27,13 +27,7 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(
-            to: new,
-            if: Move.Condition(isExpected),
-            reenter: reenter,
-            cause: cause,
-            by: by.map { CompactPeer($0) }
-        )
+        let move = Move(to: new, expecting: isExpected, reenter: reenter, cause: cause, by: by)
         return try await self.outcome { completion in
             self.begin(move, asking: question, completion: completion)
         }
@@ -61,13 +55,7 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(
-            to: new,
-            if: .init(seq: seq),
-            reenter: reenter,
-            cause: cause,
-            by: by.map { CompactPeer($0) }
-        )
+        let move = Move(to: new, ifSeq: seq, reenter: reenter, cause: cause, by: by)
         guard self.options.log != nil else {
             guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
             return try self.enter(move)

@@ -66,6 +66,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// Puts one that looks the same in the state's place, of which nobody is told.
         ///
         /// Whoever calls keeps the former state until the lock is open.
+        @usableFromInline
         mutating func replace(with state: State) {
             self.isReplacing = true
             self.state = state

@@ -65,7 +65,7 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
     }
 
     /// Where the machine was when it had been made.
-    public var snapshot: Snapshot<State> {
+    @inlinable public var snapshot: Snapshot<State> {
         Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
     }
 }
@@ -108,7 +108,9 @@ package struct TransitionMark: Hashable, Sendable {
 }
 
 extension Transition {
-    package var mark: TransitionMark { TransitionMark(seq: self.seq, at: self.at, stay: self.stay) }
+    @inlinable package var mark: TransitionMark {
+        TransitionMark(seq: self.seq, at: self.at, stay: self.stay)
+    }
 }
 
 extension Transition: Codable where State: Codable {

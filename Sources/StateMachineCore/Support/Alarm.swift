@@ -78,6 +78,7 @@ extension Duration {
 }
 
 /// A reading of how long ago the call was.
+@usableFromInline
 func stopwatch<C: Clock>(on clock: C) -> @Sendable () -> Duration where C.Duration == Duration {
     let start = clock.now
     return { start.duration(to: clock.now) }

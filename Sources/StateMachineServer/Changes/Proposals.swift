@@ -103,7 +103,7 @@ final class Proposals<State: MachineState>: @unchecked Sendable {
     func enqueue(
         _ wanted: PendingSet.Wanted,
         _ making: TypedSet<State>.Making,
-        _ kind: Move<State>.Kind,
+        _ kind: MoveKind,
         cause: String?,
         id: RequestID?,
         by peer: CompactPeer?,
@@ -122,22 +122,30 @@ final class Proposals<State: MachineState>: @unchecked Sendable {
         )
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
-        let move = Move<State>(
-            to: set.target,
-            if: .holds { set.isExpected($0) },
-            as: kind,
+        let terms = ProposalTerms(
+            kind,
             cause: cause,
-            by: peer
-        )
-        self.machine.propose(
-            consume move,
+            by: peer,
             isTimed: !set.isOrdered,
             // Decided at once, this is still the request's turn; decided later, it is whoever's thread
             // brought the last vote or the commit.
-            in: self.decisions,
-            // Holds the set alone, for which nothing has to be allotted.
-            completion: { outcome in set.machine.proposals.decided(set, outcome) }
+            in: self.decisions
         )
+        // These hold the set alone, for which nothing has to be allotted.
+        let isExpected: @Sendable (Snapshot<State>) -> Bool = { set.isExpected($0) }
+        let completion: @Sendable (MoveOutcome<State>) -> Void = { outcome in
+            set.machine.proposals.decided(set, outcome)
+        }
+        if let typed = set.plain {
+            self.machine.propose(typed.state, if: isExpected, terms, completion: completion)
+        } else {
+            self.machine.propose(
+                madeBy: { set.state(from: $0) },
+                if: isExpected,
+                terms,
+                completion: completion
+            )
+        }
     }
 
     private func holdGroups() {
@@ -194,15 +202,28 @@ final class Proposals<State: MachineState>: @unchecked Sendable {
 
     private func decided(_ set: TypedSet<State>, _ outcome: MoveOutcome<State>) {
         if set.isOrdered { self.committing -= 1 }
-        set.answer(self.outcome(outcome, of: set))
+        guard case .committed(let mark) = outcome, let typed = set.plain else {
+            return set.answer(self.outcome(outcome, of: set))
+        }
+        set.answer(self.committed(mark, typed, by: set))
     }
 
+    private func committed(
+        _ mark: TransitionMark,
+        _ typed: TypedState<State>,
+        by set: TypedSet<State>
+    ) -> SetOutcome {
+        let served = set.machine
+        if !set.isRequest { served.stays?.moves.moved() }
+        return .committed(served.noted(served.encoded(mark, typed)))
+    }
+
+    /// Apart from ``decided(_:_:)`` as `TypedMachine.outcome` is from what calls it.
+    @inline(never)
     private func outcome(_ outcome: MoveOutcome<State>, of set: TypedSet<State>) -> SetOutcome {
         let served = set.machine
         switch (outcome, set.found) {
-        case (.committed(let mark), .state(let typed)):
-            if !set.isRequest { served.stays?.moves.moved() }
-            return .committed(served.noted(served.encoded(mark, typed)))
+        case (.committed(let mark), .state(let typed)): return self.committed(mark, typed, by: set)
         case (.committed, _): preconditionFailure("a change was made of what changes nothing")
         case (.unchanged(let snapshot), .rejected(let error)):
             return .rejected(error, current: served.encoded(snapshot))

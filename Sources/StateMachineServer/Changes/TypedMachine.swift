@@ -195,8 +195,6 @@ final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendabl
         }
     }
 
-    @_specialize(where State == AppState)
-    @_specialize(where State == DynamicState)
     func propose(
         _ state: EncodedState,
         _ call: SetCall?,

@@ -9,14 +9,23 @@ struct Resync {
 
     private init(reason: ServerLine.Resync) { self.reason = reason }
 
-    /// Of a watch whose reader is slow: what it has not been sent is not in the ring any more; nil if it is, or is replayed
-    /// from the history.
-    init?(of watch: Watch, at server: StateServer) {
-        guard
-            !server.ring.reaches(back: watch.cursor),
-            !watch.isReplaying || server.past == nil
-        else { return nil }
-        self.init(reason: .lagged)
+    /// Where the changes are that a watch has not been sent.
+    enum Source {
+        case ring
+        /// A past that is replayed.
+        case history(HistoryReader)
+        /// Nowhere: the reader was too slow.
+        case none(Resync)
+    }
+
+    /// Where a watch goes on.
+    static func source(of watch: Watch, at server: StateServer) -> Source {
+        if server.ring.reaches(back: watch.cursor) { return .ring }
+        // Only what is replayed is read from there: who listens and is slow is told of the loss.
+        guard watch.isReplaying, let past = server.past else {
+            return .none(Resync(reason: .lagged))
+        }
+        return .history(past)
     }
 
     /// Has the watch go on at the newest change.

@@ -30,6 +30,8 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
 
     let machine: TypedMachine<State>
     private let making: Making
+    /// The state that it leads to wherever the machine stands then; nil if that has to be made there.
+    let plain: TypedState<State>?
     /// What was made where it was evaluated last; nil: it was as it was asked for.
     @exclusivity(unchecked) private var made: Found?
     /// Whether it is a request of a client's, and not a move of the machine's own.
@@ -47,6 +49,10 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
     ) {
         self.machine = machine
         self.making = making
+        switch making {
+        case .set(let typed) where machine.coding.behaviour == nil: self.plain = typed
+        case .set, .made: self.plain = nil
+        }
         self.isRequest = isRequest
         super.init(wanted, id: id, isOrdered: isOrdered, of: owner)
     }
@@ -68,16 +74,8 @@ final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
         return self.machine.coding.matches(seq, patterns, stay, snapshot)
     }
 
-    /// Which state it is to lead to.
-    var target: Move<State>.Target {
-        switch self.making {
-        case .set(let typed) where self.machine.coding.behaviour == nil: .state(typed.state)
-        case .set, .made: .made { self.state(from: $0) }
-        }
-    }
-
     /// The state that it leads to from there; nil if nothing is to change.
-    private func state(from snapshot: Snapshot<State>) -> State? {
+    func state(from snapshot: Snapshot<State>) -> State? {
         let found: Found
         do {
             switch self.making {

@@ -85,10 +85,10 @@ struct WatchWriter {
     /// take them all.
     private mutating func writeChanges(of watch: Watch, through end: UInt64) -> Bool {
         while watch.cursor < end {
-            if let resync = Resync(of: watch, at: self.server) {
-                return self.write(resync, to: watch)
-            }
-            if let past = self.server.past, !self.server.ring.reaches(back: watch.cursor) {
+            switch Resync.source(of: watch, at: self.server) {
+            case .ring: break
+            case .none(let resync): return self.write(resync, to: watch)
+            case .history(let past):
                 switch self.writePast(past, of: watch, through: end) {
                 case .wrote: continue
                 case .waiting: return true

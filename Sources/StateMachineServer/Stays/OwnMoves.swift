@@ -211,20 +211,23 @@ final class OwnMoves<State: MachineState>: @unchecked Sendable {
         let (start, starts, behaviour) = (pending.start, self.starts, self.behaviour)
         let made = self.move(for: pending.reason)
         let delay = behaviour.deadline(of: self.snapshot.state)?.delay
-        let move = Move<State>(
-            to: .made { made($0.state)?.next },
+        self.pending?.isTried = true
+        self.machine.propose(
+            madeBy: { made($0.state)?.next },
             // What declares the state may be another at the move's turn, and time have something else in store.
-            if: .holds {
+            if: {
                 $0.stay == start.stay && starts.newest(of: start.stay) == start
                     && behaviour.deadline(of: $0.state)?.delay == delay
             },
-            as: .enter,
-            cause: made(self.snapshot.state)?.cause
+            ProposalTerms(
+                .enter,
+                cause: made(self.snapshot.state)?.cause,
+                by: nil,
+                isTimed: true,
+                in: self.place
+            ),
+            completion: { self.tried(pending.number, $0) }
         )
-        self.pending?.isTried = true
-        self.machine.propose(move, isTimed: true, in: self.place) { outcome in
-            self.tried(pending.number, outcome)
-        }
     }
 
     /// What is to be entered from a state; pure.

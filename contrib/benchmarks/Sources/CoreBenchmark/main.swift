@@ -18,12 +18,7 @@ final class Counter: StateDelegate, @unchecked Sendable {
 func measure(_ name: String, settle: () -> Void = {}, body: (Int) -> Void) -> Double {
     var best = Double.infinity
     for _ in 0..<7 {
-        let begun = ContinuousClock.now
-        for round in 0..<rounds { body(round) }
-        let each = (ContinuousClock.now - begun) / Double(rounds)
-        settle()
-        let microseconds = Double(each.components.attoseconds) / 1e12
-        best = min(best, microseconds)
+        best = min(best, nanoseconds(settling: settle, of: body) / 1000)
     }
     show(name, best)
     return best

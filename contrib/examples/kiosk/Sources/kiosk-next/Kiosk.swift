@@ -11,4 +11,14 @@ enum Kiosk: StateMachineProgram {
     static var upgrade: Upgrade<Kiosk> {
         Upgrade(was: ["closed": ["maintenance"], "closed.why": ["reason"]], lost: .starting)
     }
+
+    // Closed twice for other reasons or for the same one: each time somebody has said so.
+    static func makeMachine(
+        resuming snapshot: Snapshot<Kiosk>,
+        options: StateMachine<Kiosk>.Options
+    ) -> StateMachine<Kiosk> {
+        var options = options
+        options.assigningEqual = .announced
+        return StateMachine(resuming: snapshot, options: options)
+    }
 }
