@@ -161,6 +161,7 @@ struct Gate<State: MachineState>: Sendable {
                 return nil
             }
             if self.groups.areQuiet { self.question.cameQuiet() }
+            // Whether an assignment that is on its way makes it stale is seen when that has ended.
             if case .decided(let ballot, let verdict) = self.question.stage,
                 machine.seq != ballot.proposal.current.seq || self.groups.last == nil
             {

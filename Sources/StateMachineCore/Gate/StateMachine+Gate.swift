@@ -34,7 +34,7 @@ extension StateMachine {
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
         let straight = self.acceptAtOnce(
-            Move(to: new, expecting: isExpected, reenter: reenter, cause: cause, by: by),
+            Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause, by: by),
             under: nil
         )
         guard let straight else { throw .wouldWait(current: self.snapshot) }
@@ -69,7 +69,7 @@ extension StateMachine {
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
-        let move = Move(to: new, expecting: isExpected, reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause, by: by)
         _ = self.begin(move, asking: question, completion: completion)
     }
 

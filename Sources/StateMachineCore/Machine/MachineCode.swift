@@ -5,7 +5,8 @@
 /// for the type. Nobody writes the type out where a context drains a lane, or where a server decides for a client: what they
 /// call is kept here, and is made where the machine is, in the module that knows the type.
 ///
-/// What asks voters is not inlinable, and goes on in generic code.
+/// What asks voters, recasts or withdraws goes on in generic code, and so does what a program itself assigns or proposes through
+/// a log.
 @usableFromInline
 package struct MachineCode<State: MachineState>: Sendable {
     /// ``Lane/deliverHere(atMost:)``.

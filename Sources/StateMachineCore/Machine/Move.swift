@@ -38,6 +38,12 @@ package struct Move<State: MachineState>: Sendable {
         @inlinable
         package init(seq: UInt64?) { self = seq.map { .seq($0) } ?? .none }
 
+        /// What the function says; with nil nothing.
+        @inlinable
+        init(_ isExpected: (@Sendable (Snapshot<State>) -> Bool)?) {
+            self = isExpected.map { .holds($0) } ?? .none
+        }
+
         @inlinable
         func isMet(by base: Snapshot<State>) -> Bool {
             switch self {
@@ -89,30 +95,12 @@ package struct Move<State: MachineState>: Sendable {
         )
     }
 
-    /// What a program asks for, which may depend on the state that it finds.
+    /// What a program asks for, on behalf of a peer if it names one.
     @inlinable
-    init(
-        to new: State,
-        expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)?,
-        reenter: Bool,
-        cause: String?,
-        by peer: Peer?
-    ) {
+    init(to new: State, if condition: Condition, reenter: Bool, cause: String?, by peer: Peer?) {
         self.init(
             to: new,
-            if: isExpected.map { .holds($0) } ?? .none,
-            reenter: reenter,
-            cause: cause,
-            by: peer.map { CompactPeer($0) }
-        )
-    }
-
-    /// The same, which may depend on the machine's seq.
-    @inlinable
-    init(to new: State, ifSeq seq: UInt64?, reenter: Bool, cause: String?, by peer: Peer?) {
-        self.init(
-            to: new,
-            if: Condition(seq: seq),
+            if: condition,
             reenter: reenter,
             cause: cause,
             by: peer.map { CompactPeer($0) }

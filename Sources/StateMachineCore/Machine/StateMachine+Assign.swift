@@ -29,7 +29,7 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, ifSeq: seq, reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause, by: by)
         guard self.options.log == nil else { return try self.assignThroughLog(move) }
         return try self.enter(move)
     }

@@ -27,7 +27,7 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, expecting: isExpected, reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause, by: by)
         return try await self.outcome { completion in
             self.begin(move, asking: question, completion: completion)
         }
@@ -55,7 +55,7 @@ extension StateMachine {
         cause: String? = nil,
         by: Peer? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, ifSeq: seq, reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause, by: by)
         guard self.options.log != nil else {
             guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
             return try self.enter(move)

@@ -12,7 +12,7 @@ enum Kiosk: StateMachineProgram {
         Upgrade(was: ["closed": ["maintenance"], "closed.why": ["reason"]], lost: .starting)
     }
 
-    // Closed twice for other reasons or for the same one: each time somebody has said so.
+    // The same state set once more is a change.
     static func makeMachine(
         resuming snapshot: Snapshot<Kiosk>,
         options: StateMachine<Kiosk>.Options
