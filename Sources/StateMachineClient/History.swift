@@ -1,5 +1,5 @@
 import NIOCore
-public import StateMachineCore
+import StateMachineCore
 public import StateMachineProtocol
 
 extension Client {

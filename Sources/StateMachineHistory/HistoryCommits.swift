@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`. `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on `thread` only;
 /// `oldestKept` is atomic; the rest does not change.
-final class HistoryCommits<State: MachineState>: @unchecked Sendable {
+final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable {
     private let database: HistoryDatabase
     private let epoch: String
     private let longLog: Int

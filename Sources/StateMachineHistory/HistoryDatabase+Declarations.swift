@@ -1,5 +1,6 @@
 import GRDB
 import StateMachineCore
+import StateMachineProtocol
 
 /// What declared the states of the machine, and from which transition on.
 extension HistoryDatabase {

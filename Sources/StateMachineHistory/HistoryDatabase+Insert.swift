@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 import StateMachineCore
+import StateMachineProtocol
 
 /// Transitions written, with SQLite's own calls: a row is all that a set adds to a group, and the values
 /// and checks in between cost more than the row.

@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 import StateMachineCore
+import StateMachineProtocol
 
 extension HistoryDatabase {
     /// An outline of the first few transitions between two others.

@@ -1,5 +1,6 @@
 import GRDB
 import StateMachineCore
+import StateMachineProtocol
 
 /// Transitions read from rows.
 extension HistoryDatabase {

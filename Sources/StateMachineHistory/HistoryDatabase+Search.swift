@@ -1,5 +1,6 @@
 import GRDB
 import StateMachineCore
+import StateMachineProtocol
 
 /// Transitions looked for by SQLite: only those are read that are wanted.
 extension HistoryDatabase {

@@ -1,5 +1,6 @@
 import GRDB
 import StateMachineCore
+import StateMachineProtocol
 import Synchronization
 
 /// The database: one writer, whose calls come one after the other, and one reader beside it.

@@ -3,7 +3,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// A history that has been opened: where the last run ended, and what this one stands on.
-struct HistoryOpening<State: MachineState> {
+struct HistoryOpening<State: MachineState & Hashable> {
     let database: HistoryDatabase
     let epoch: String
     /// The newest transition, as this program writes it, and the state that it led to.

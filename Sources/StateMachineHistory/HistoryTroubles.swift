@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 /// Which of a history's work fails at present, and why.
 ///

@@ -4,7 +4,7 @@ import StateMachineProtocol
 /// Writes a history's transitions into its database, and what declares their states.
 ///
 /// Belongs to the thread where groups are committed.
-struct HistoryWriter<State: MachineState> {
+struct HistoryWriter<State: MachineState & Hashable> {
     private let database: HistoryDatabase
     private let coding: StateCoding<State>
     private let starts: StayStarts?

@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 // What the database has of the run before, and what is written of this one.
 extension HistoryDatabase {

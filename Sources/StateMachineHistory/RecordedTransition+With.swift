@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 extension RecordedTransition {
     /// The same that leads to that state.

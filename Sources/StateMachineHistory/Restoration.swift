@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// Where a run goes on: the state that the last one has left, as this one's states are.
-struct Restoration<State: MachineState> {
+struct Restoration<State: MachineState & Hashable> {
     /// The newest transition: the one that was found, or one more that says what has become of its state.
     let newest: RecordedTransition
     let state: State

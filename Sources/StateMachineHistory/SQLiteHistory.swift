@@ -1,7 +1,7 @@
 import Dispatch
 import GRDB
 public import StateMachineCore
-package import StateMachineProtocol
+public import StateMachineProtocol
 
 /// A machine's past in an SQLite database, which is also its write-ahead log: one row a transition.
 ///
@@ -9,7 +9,7 @@ package import StateMachineProtocol
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
 /// `@unchecked Sendable`: nothing of it changes, and `days` may be cancelled anywhere.
-public final class SQLiteHistory<State: MachineState>: TransitionHistory, StayHistory,
+public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHistory, StayHistory,
     RequirementHistory, @unchecked Sendable
 {
     /// Where the machine stood when the last run ended; where it begins if there was none.

@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 /// Since when the stay counts in which a run goes on.
 struct StayRestoration {

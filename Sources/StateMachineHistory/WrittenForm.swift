@@ -8,7 +8,7 @@ private struct SeenState {
 }
 
 /// How a machine's transitions are written down.
-struct WrittenForm<State: MachineState> {
+struct WrittenForm<State: MachineState & Hashable> {
     /// A group as it is written down.
     struct Group {
         let rows: [HistoryDatabase.NewRow]

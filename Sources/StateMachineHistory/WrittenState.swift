@@ -1,5 +1,6 @@
 import GRDBSQLite
 import StateMachineCore
+import StateMachineProtocol
 
 /// A state as it is written down, its text where SQLite can read it: states come again and again, and a
 /// copy of the text for each row would cost as much as the row.

@@ -11,8 +11,9 @@ public struct Moves<State: MachineState>: Sendable {
 
     /// The moves among `states`; one that is named twice counts once.
     public init(among states: [State]) {
-        var known: Set<State> = []
-        let states = states.filter { known.insert($0).inserted }
+        let states = states.reduce(into: [State]()) { known, state in
+            if !known.contains(state) { known.append(state) }
+        }
         self.states = states
         self.followers = states.indices.map { old in
             states.indices.filter { $0 != old && states[old].mayBecome(states[$0]) }

@@ -1,6 +1,7 @@
 import Foundation
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import TestSupport
 import Testing
 

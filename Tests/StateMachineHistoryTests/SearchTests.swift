@@ -1,5 +1,6 @@
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import StateMachineCore
 import StateMachineHistory
+import StateMachineProtocol
 import TestSupport
 
 typealias History = SQLiteHistory<AppState>

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import StateMachineCore
+import StateMachineProtocol
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 extension StateMachine {
     /// What became of a proposal that was not refused.
-    public enum Acceptance: Hashable, Sendable {
+    public enum Acceptance: Equatable, Sendable {
         /// The state was assigned.
         case committed(Transition<State>)
         /// The machine was in that state already; nothing happened.

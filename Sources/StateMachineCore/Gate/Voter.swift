@@ -1,5 +1,5 @@
 /// What may happen next, as voters are asked about it.
-public struct Proposal<State: MachineState>: Hashable, Sendable {
+public struct Proposal<State: MachineState>: Equatable, Sendable {
     /// Where the machine is; the voter has heard of all that led there.
     public let current: Snapshot<State>
     /// What would be entered.
@@ -9,6 +9,8 @@ public struct Proposal<State: MachineState>: Hashable, Sendable {
     /// Who proposed it from outside the process; nil for the process itself.
     public let by: Peer?
 }
+
+extension Proposal: Hashable where State: Hashable {}
 
 /// How long a voter is waited for.
 public struct VoteDeadline: Hashable, Sendable {

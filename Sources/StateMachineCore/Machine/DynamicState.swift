@@ -28,7 +28,7 @@ package protocol DynamicValues: AnyObject, Sendable {
 ///
 /// It stands here, and not beside its forms, since the machine has code of its own for it, as it has for
 /// ``AppState``: see `StateMachine.decideAtOnce(_:)`.
-package struct DynamicState: MachineState {
+package struct DynamicState: MachineState, Hashable {
     /// What such a state is called.
     package struct Name: RawRepresentable, Hashable, Sendable {
         package let rawValue: String

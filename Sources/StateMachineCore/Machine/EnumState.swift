@@ -1,11 +1,12 @@
-/// A state that is a case of an enum, each case with the data that means something in that case.
+/// A state that is shown to others or kept: a case of an enum, each case with the data that means something in that
+/// case.
 ///
 /// Conformance to `Codable` is the one that the compiler writes; it is how a state gets its form on
 /// the wire. Equality includes the associated values, ``MachineState/name`` leaves them out.
 ///
 /// An enum may have a `Name` of its own, with the same cases, which the compiler then checks wherever one is
 /// named. A daemon does not start with one that has others.
-public protocol EnumState: MachineState, Codable, CustomStringConvertible
+public protocol EnumState: MachineState, Hashable, Codable, CustomStringConvertible
 where Name: CaseIterable {
     /// What the cases are called; read off the enum unless it has its own.
     associatedtype Name = CaseName<Self>
@@ -18,11 +19,6 @@ where Name: CaseIterable {
 }
 
 extension EnumState {
-    /// Every state may follow every other.
-    @inlinable public var successors: Set<Name> {
-        CaseCache.value(of: Self.self, tag: CaseCache.wholeType) { Set(Name.allCases) }
-    }
-
     /// The state as one would write it, as in `failed(code: 3, retries: nil)`.
     public var description: String {
         guard let payload = Mirror(reflecting: self).children.first?.value else {
@@ -45,10 +41,10 @@ extension EnumState {
 }
 
 extension StateMachine where State: EnumState {
-    /// A machine in that state, with nobody told.
+    /// A machine in the type's initial state.
     @inlinable
-    public convenience init(_ initial: State = .initial, options: Options = Options()) {
-        self.init(resuming: Snapshot(seq: 0, state: initial, at: .now), options: options)
+    public convenience init(options: Options = Options()) {
+        self.init(.initial, options: options)
     }
 }
 

@@ -1,15 +1,33 @@
 /// A state that a ``StateMachine`` can hold: what the machine needs to know of a value.
 ///
-/// An enum adopts ``EnumState``, which asks for what it takes to show the state to others, and gives most of
-/// this.
-public protocol MachineState: Hashable, Sendable {
-    /// What the kinds of states are called, without the values that they carry.
-    associatedtype Name: RawRepresentable<String>, Hashable, Sendable
+/// An enum has all of it by adopting this, as long as its values can be compared:
+///
+/// ```swift
+/// enum Download: MachineState {
+///     case idle
+///     case running(percent: Int)
+///     case failed(any Error)
+///
+///     static func == (left: Download, right: Download) -> Bool {
+///         switch (left, right) {
+///         case (.idle, .idle): true
+///         case (.running(let left), .running(let right)): left == right
+///         case (.failed(let left), .failed(let right)): "\(left)" == "\(right)"
+///         default: false
+///         }
+///     }
+/// }
+/// ```
+///
+/// One whose states are shown to others or kept adopts ``EnumState``, which asks for what that takes.
+public protocol MachineState: Equatable, Sendable {
+    /// What the kinds of states are called, without the values that they carry; read off the enum unless it has its own.
+    associatedtype Name: RawRepresentable<String>, Hashable, Sendable = CaseName<Self>
 
     /// What this state is called, without its values.
     var name: Name { get }
 
-    /// The states that may follow this one.
+    /// The states that may follow this one; unless said, every one.
     ///
     /// Pure: it gives the same answer every time. A state that may be followed by another value of
     /// itself lists its own name.
@@ -26,4 +44,32 @@ extension MachineState {
     /// Whether its name is among the ``successors``.
     @inlinable
     public func mayBecome(_ next: Self) -> Bool { self.successors.contains(next.name) }
+
+    /// The case, as the source calls it; of what is no enum the name of the type.
+    ///
+    /// It is read off the type once for each case. A case that ``Name`` does not list is a programming error and ends
+    /// the process when it is first entered.
+    @inlinable public var name: Name {
+        guard let tag = EnumCases.tag(of: self) else { return Self.name(ofCase: nil) }
+        return CaseCache.value(of: Self.self, tag: tag) { Self.name(ofCase: tag) }
+    }
+
+    @usableFromInline
+    static func name(ofCase tag: UInt32?) -> Name {
+        let text = tag.flatMap { EnumCases.names(of: Self.self)?[Int($0)] } ?? "\(Self.self)"
+        guard let name = Name(rawValue: text) else {
+            preconditionFailure("\(Self.self) is in \(text), which \(Name.self) does not list")
+        }
+        return name
+    }
+}
+
+extension MachineState where Name: CaseIterable {
+    /// Every state may follow every other.
+    @inlinable public var successors: Set<Name> {
+        CaseCache.value(of: Self.self, tag: CaseCache.wholeType) {
+            // What is no enum has one name, its own.
+            Set(Name.allCases).union([self.name])
+        }
+    }
 }

@@ -25,6 +25,6 @@ extension StateMachine {
     /// Whether there is a write-ahead log.
     package var hasLog: Bool { self.options.log != nil }
 
-    /// The write-ahead log, if it can be read again.
-    package var history: (any TransitionHistory)? { self.options.log as? any TransitionHistory }
+    /// The write-ahead log, if there is one.
+    package var log: (any WriteAheadLog<State>)? { self.options.log }
 }

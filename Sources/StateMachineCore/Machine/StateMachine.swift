@@ -136,6 +136,12 @@ public final class StateMachine<State: MachineState>: Sendable {
     @usableFromInline let code: MachineCode<State>
     @usableFromInline let sleepers = LaneSleepers()
 
+    /// A machine in that state, with nobody told.
+    @inlinable
+    public convenience init(_ initial: State, options: Options = Options()) {
+        self.init(resuming: Snapshot(seq: 0, state: initial, at: .now), options: options)
+    }
+
     /// A machine that goes on where another one stopped; nobody is told.
     @inlinable
     public convenience init(resuming snapshot: Snapshot<State>, options: Options = Options()) {

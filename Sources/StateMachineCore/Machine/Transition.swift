@@ -1,7 +1,7 @@
 /// One change of a machine's state, as it happened.
 ///
 /// A value: it says what this change was, even if the machine has moved on since.
-public struct Transition<State: MachineState>: Hashable, Sendable {
+public struct Transition<State: MachineState>: Equatable, Sendable {
     /// Its place in the total order: 1, 2, 3 … without a gap.
     public let seq: UInt64
     /// When it was committed.
@@ -71,7 +71,7 @@ public struct Transition<State: MachineState>: Hashable, Sendable {
 }
 
 /// A machine's state and its place in the order, read together.
-public struct Snapshot<State: MachineState>: Hashable, Sendable {
+public struct Snapshot<State: MachineState>: Equatable, Sendable {
     /// The seq of the transition that led here; 0 if there was none.
     public let seq: UInt64
     /// The state.
@@ -112,6 +112,9 @@ extension Transition {
         TransitionMark(seq: self.seq, at: self.at, stay: self.stay)
     }
 }
+
+extension Transition: Hashable where State: Hashable {}
+extension Snapshot: Hashable where State: Hashable {}
 
 extension Transition: Codable where State: Codable {
     private enum CodingKeys: String, CodingKey {

@@ -11,7 +11,7 @@ import Dispatch
 /// however many there are.
 public struct Transitions<State: MachineState>: AsyncSequence, Sendable {
     /// What an iterator hears.
-    public enum Heard: Hashable, Sendable {
+    public enum Heard: Equatable, Sendable {
         /// Where the machine was when the iterator was made; the first element, if asked for.
         case current(Snapshot<State>)
         /// What happened next.

@@ -1,5 +1,5 @@
-package import StateMachineCore
-import StateMachineProtocol
+import StateMachineCore
+package import StateMachineProtocol
 
 extension Declaration {
     /// Why a change that was recorded, perhaps under an older file, would not happen under this one; nil if it

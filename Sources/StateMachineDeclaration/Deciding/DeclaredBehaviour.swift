@@ -1,4 +1,4 @@
-package import StateMachineCore
+import StateMachineCore
 package import StateMachineProtocol
 
 /// What a declared machine does beside being set.

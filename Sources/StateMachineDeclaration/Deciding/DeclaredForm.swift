@@ -1,4 +1,4 @@
-package import StateMachineCore
+import StateMachineCore
 package import StateMachineProtocol
 
 /// The form of a declared machine's states.

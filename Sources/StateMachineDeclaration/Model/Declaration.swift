@@ -1,5 +1,5 @@
-package import StateMachineCore
-import StateMachineProtocol
+import StateMachineCore
+package import StateMachineProtocol
 
 /// A machine as a file declares it.
 ///

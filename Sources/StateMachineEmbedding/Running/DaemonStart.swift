@@ -18,7 +18,7 @@ package struct DaemonStart: Sendable {
     }
 
     /// Makes a machine that goes on from there.
-    package typealias MakeMachine<State: MachineState> = (
+    package typealias MakeMachine<State: MachineState & Hashable> = (
         Snapshot<State>, StateMachine<State>.Options
     ) -> StateMachine<State>
 
@@ -31,7 +31,7 @@ package struct DaemonStart: Sendable {
     ///   - redeclare: reads what declares the machine anew; see `StateMachineDaemon`.
     /// - Throws: what keeps it from starting.
     @MainActor
-    package func serve<State: MachineState>(
+    package func serve<State: MachineState & Hashable>(
         _ coding: StateCoding<State>,
         making make: MakeMachine<State>,
         prepare: @MainActor (StateMachine<State>) async throws -> Void = { _ in },
@@ -50,7 +50,7 @@ package struct DaemonStart: Sendable {
     }
 
     /// The machine as the last daemon left it, or a new one.
-    private func machine<State: MachineState>(
+    private func machine<State: MachineState & Hashable>(
         _ coding: StateCoding<State>,
         _ make: MakeMachine<State>
     ) throws -> StateMachine<State> {

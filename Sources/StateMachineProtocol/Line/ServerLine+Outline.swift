@@ -1,4 +1,4 @@
-package import StateMachineCore
+import StateMachineCore
 
 extension ServerLine {
     /// Changes that follow each other, as far as an outline has them; one at the least.

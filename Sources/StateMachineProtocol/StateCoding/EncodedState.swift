@@ -21,7 +21,7 @@ package class EncodedState: @unchecked Sendable {
 }
 
 /// A state beside what the wire shows of it.
-package final class TypedState<State: MachineState>: EncodedState, @unchecked Sendable {
+package final class TypedState<State: MachineState & Hashable>: EncodedState, @unchecked Sendable {
     package let state: State
     /// What time does to it; nil if nothing.
     package let deadline: EncodedDeadline?

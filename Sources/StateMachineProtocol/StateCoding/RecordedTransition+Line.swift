@@ -1,4 +1,4 @@
-package import StateMachineCore
+import StateMachineCore
 
 extension RecordedTransition.State {
     /// `"state":"…","data":{…}`, the data to the byte as it was written down.

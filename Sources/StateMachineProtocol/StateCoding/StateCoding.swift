@@ -4,7 +4,7 @@ public import StateMachineCore
 ///
 /// Costly to make of an enum, which is examined; make one and keep it. A reference to what never changes: it goes
 /// along with every change.
-public final class StateCoding<State: MachineState>: Sendable {
+public final class StateCoding<State: MachineState & Hashable>: Sendable {
     private let form: any StateForm<State>
     package let schema: StateSchema
     /// What the machine does beside being set; nil if nothing.

@@ -4,7 +4,7 @@ package import StateMachineCore
 /// where a machine begins, and how a state is written and read.
 package protocol StateForm<State>: Sendable {
     /// The states.
-    associatedtype State: MachineState
+    associatedtype State: MachineState & Hashable
 
     /// Their names, fields and successors.
     var schema: StateSchema { get }
@@ -83,7 +83,7 @@ extension StateForm {
 /// in force or not; what `describe` shows is as the form says that this is of.
 package protocol StateBehaviour<State>: Sendable {
     /// The states.
-    associatedtype State: MachineState
+    associatedtype State: MachineState & Hashable
 
     /// What the machine is called, for `describe`; nil if it has no name.
     var machine: String? { get }
@@ -149,7 +149,7 @@ package protocol StateBehaviour<State>: Sendable {
 }
 
 /// What an event does to a state.
-package enum Reaction<State: MachineState>: Sendable {
+package enum Reaction<State: MachineState & Hashable>: Sendable {
     /// That one is entered: a new stay.
     case enter(State)
     /// The stay goes on, and its deadline begins anew.
@@ -161,7 +161,7 @@ package enum Reaction<State: MachineState>: Sendable {
 }
 
 /// What a machine does by itself.
-package struct MachineMove<State: MachineState>: Sendable {
+package struct MachineMove<State: MachineState & Hashable>: Sendable {
     /// What is entered.
     package let next: State
     /// Why, as the change says.
@@ -174,7 +174,7 @@ package struct MachineMove<State: MachineState>: Sendable {
 }
 
 /// What time does to a state.
-package struct Deadline<State: MachineState>: Sendable {
+package struct Deadline<State: MachineState & Hashable>: Sendable {
     /// From the beginning of the stay.
     package let delay: Duration
     package let move: MachineMove<State>

@@ -1,5 +1,6 @@
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 
 /// The file as it was read last, beside what the daemon has.
 struct DeclaredFile {

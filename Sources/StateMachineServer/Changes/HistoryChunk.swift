@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 /// What a look into the past has brought.
 enum HistoryChunk<Wanted: Sendable>: Sendable {

@@ -8,7 +8,7 @@ import StateMachineProtocol
 /// turn of the event loop is committed together; a lone set waits for nothing but the end of its turn.
 ///
 /// `@unchecked Sendable`: its variables are touched on `loop` only.
-final class Proposals<State: MachineState>: @unchecked Sendable {
+final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
     private let machine: StateMachine<State>
     private let loop: any EventLoop
     private let decisions: LoopInbox

@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// What a `set` asks of the machine before it is done: its seq, its state, its stay.
-extension Move.Condition {
+extension Move.Condition where State: Hashable {
     /// All that the request says; a seq alone costs no closure.
     init(_ call: SetCall?, by coding: StateCoding<State>) {
         guard let call, call.asksForState else {

@@ -5,7 +5,7 @@ import StateMachineProtocol
 /// A machine of states of one type, served: all that the server does with the type itself.
 ///
 /// `@unchecked Sendable`: its variables are touched on `loop` only.
-final class TypedMachine<State: MachineState>: ServedMachine, @unchecked Sendable {
+final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchecked Sendable {
     let machine: StateMachine<State>
     private let loop: any EventLoop
     /// What is decided at its turn, and who is asked about it.

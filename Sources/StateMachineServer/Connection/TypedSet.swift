@@ -5,7 +5,7 @@ import StateMachineProtocol
 /// machine is to call holds one object.
 ///
 /// `@unchecked Sendable`: `made` is written at its turn, and read when it is answered, which is later.
-final class TypedSet<State: MachineState>: PendingSet, @unchecked Sendable {
+final class TypedSet<State: MachineState & Hashable>: PendingSet, @unchecked Sendable {
     /// What it came to at its turn.
     enum Found: Sendable {
         /// That state, which is encoded already.

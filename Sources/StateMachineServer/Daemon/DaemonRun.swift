@@ -10,7 +10,7 @@ import Systemd
 import UnixSignals
 
 /// One life of a daemon, from its doors' opening to their closing.
-struct DaemonRun<State: MachineState>: Sendable {
+struct DaemonRun<State: MachineState & Hashable>: Sendable {
     let machine: StateMachine<State>
     let coding: StateCoding<State>
     let clock: any StayClock

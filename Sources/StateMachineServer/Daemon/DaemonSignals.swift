@@ -4,7 +4,7 @@ import UnixSignals
 
 /// The daemon together with the signals that are no end: SIGHUP, and SIGUSR2, which is one with a
 /// difference (``DaemonRun``).
-struct DaemonSignals<State: MachineState>: Service, CustomStringConvertible {
+struct DaemonSignals<State: MachineState & Hashable>: Service, CustomStringConvertible {
     let daemon: StateMachineDaemon<State>
 
     /// A service group asks for it; without one it would write down all that the daemon is made of, by reflection.

@@ -2,7 +2,7 @@ package import StateMachineCore
 package import StateMachineProtocol
 
 /// What a machine is declared by at a reload.
-package struct Redeclaration<State: MachineState>: Sendable {
+package struct Redeclaration<State: MachineState & Hashable>: Sendable {
     package let coding: StateCoding<State>
     /// What may not do what was meant, a line each.
     package let warnings: [String]

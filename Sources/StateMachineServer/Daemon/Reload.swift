@@ -6,7 +6,7 @@ import StateMachineProtocol
 import Systemd
 
 /// What SIGHUP asks for: the limits, and what declares the machine, read anew; all of it or nothing.
-struct Reload<State: MachineState>: Sendable {
+struct Reload<State: MachineState & Hashable>: Sendable {
     private let run: DaemonRun<State>
     private let served: TypedMachine<State>
     private let server: StateServer

@@ -10,7 +10,7 @@ import UnixSignals
 ///
 /// Run it as a service of a `ServiceGroup`, or by ``runUntilSignalled()``. It tells the service
 /// manager when it is ready, how it is, and when it stops.
-public struct StateMachineDaemon<State: MachineState>: Service {
+public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
     private let machine: StateMachine<State>
     private let coding: StateCoding<State>
     private let clock: any StayClock

@@ -3,8 +3,8 @@ package import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import ServiceLog
-package import StateMachineCore
-import StateMachineProtocol
+import StateMachineCore
+package import StateMachineProtocol
 
 /// Writes transitions into the log, the daemon's story: one line each while they are few, and one line for
 /// the rest of a second in which they are many.

@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import ServiceLog
 import StateMachineCore
+import StateMachineProtocol
 import Systemd
 
 /// From one process to the next.

@@ -1,4 +1,5 @@
 import StateMachineCore
+import StateMachineProtocol
 
 /// Who brought a machine where it is, and why, as far as that is known.
 struct ChangeOrigin {

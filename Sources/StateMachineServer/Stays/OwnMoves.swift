@@ -6,7 +6,7 @@ import StateMachineProtocol
 /// stay lasts.
 ///
 /// `@unchecked Sendable`: its variables are touched on `loop` only.
-final class OwnMoves<State: MachineState>: @unchecked Sendable {
+final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     private let machine: StateMachine<State>
     private let behaviour: any StateBehaviour<State>
     private let starts: StayStarts

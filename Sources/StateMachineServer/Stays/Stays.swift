@@ -5,7 +5,7 @@ import StateMachineProtocol
 /// The stays of a machine: since when each counts, and what lines show of it.
 ///
 /// `@unchecked Sendable`: its variables are touched on the event loop only.
-final class Stays<State: MachineState>: @unchecked Sendable {
+final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     /// Since when they count; asked from anywhere.
     let starts: StayStarts
     /// What the machine does by itself.

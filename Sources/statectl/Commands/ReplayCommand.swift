@@ -2,6 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
+import StateMachineProtocol
 
 struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import StateMachineClient
 import StateMachineCore
+import StateMachineProtocol
 
 /// The stays of the past, the oldest first: which state was entered when, and by which change.
 ///

@@ -2,6 +2,7 @@ import GRDBSQLite
 import Glibc
 import StateMachineClient
 import StateMachineCore
+import StateMachineProtocol
 
 /// The changes in a daemon's database, read without writing anything, while the daemon runs or not.
 ///

@@ -1,3 +1,5 @@
+package import StateMachineCore
+
 /// A write-ahead log that can be read again: what a server answers from when a reader asks for more
 /// than it has in memory.
 ///

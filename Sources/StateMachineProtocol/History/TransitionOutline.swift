@@ -1,3 +1,5 @@
+public import StateMachineCore
+
 /// Transitions that follow each other, as far as an outline has them: which states were entered, and when.
 public struct TransitionOutline: Hashable, Sendable {
     /// One of them.

@@ -1,3 +1,5 @@
+package import StateMachineCore
+
 /// A transition as it was written down: its states in the form that they have on the wire.
 ///
 /// It can be read without knowing the state's type, and shows what was sent to the byte.

@@ -1,3 +1,5 @@
+package import StateMachineCore
+
 extension TransitionHistory {
     /// Reads the first few transitions that a query asks for, some of them in vain.
     ///

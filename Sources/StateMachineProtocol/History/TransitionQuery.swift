@@ -1,3 +1,5 @@
+package import StateMachineCore
+
 /// Which old transitions are wanted, and from which end.
 package struct TransitionQuery: Hashable, Sendable {
     /// Only those after this seq.

@@ -1,0 +1,6 @@
+package import StateMachineCore
+
+extension StateMachine {
+    /// The write-ahead log, if it can be read again.
+    package var history: (any TransitionHistory)? { self.log as? any TransitionHistory }
+}
