@@ -87,8 +87,8 @@ struct Restoration<State: MachineState & Hashable> {
             }
             guard coding.declaration != nil else {
                 throw HistoryError(
-                    "\(file) ends in a state that this program does not know: \(error.sentence); have it say in "
-                        + "\"upgrade\" what that is called now (was) or where to go then (lost), start the program "
+                    "\(file) ends in a state that this program does not know: \(error.sentence); have it say "
+                        + "what that is called now (\"was\") or where to go then (\"lost\"), start the program "
                         + "that wrote it, or move the file away to begin anew",
                     isLasting: true
                 )

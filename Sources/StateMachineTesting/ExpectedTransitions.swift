@@ -23,7 +23,12 @@ public actor ExpectedTransitions<State: MachineState> {
     public init(of machine: StateMachine<State>) {
         self.machine = machine
         // A test is to hear all, however much it sets before it looks.
-        self.iterator = machine.transitions(keeping: .max).makeAsyncIterator()
+        self.iterator = Transitions(
+            of: machine,
+            starting: .current,
+            delivering: .each.limited(to: .max)
+        )
+        .makeAsyncIterator()
     }
 
     /// The next transitions lead to these states, in this order, and nothing comes between them.
@@ -94,7 +99,7 @@ public actor ExpectedTransitions<State: MachineState> {
         return nil
     }
 
-    private func hear() async -> Transitions<State>.Heard? {
+    private func hear() async -> StateMachine<State>.Heard? {
         // A copy is as good: whatever it is that is iterated over, it is one.
         var iterator = self.iterator
         let heard = await iterator.next()

@@ -22,15 +22,19 @@ public struct Moves<State: MachineState>: Sendable {
 
     /// All of them, by the state that is left.
     public var all: [(old: State, new: State)] {
-        self.followers.enumerated().flatMap { old, followers in
-            followers.map { (self.states[old], self.states[$0]) }
-        }
+        self.numbered.map { (self.states[$0.old], self.states[$0.new]) }
+    }
+
+    /// All of them, by the numbers of the states.
+    var numbered: [(old: Int, new: Int)] {
+        self.followers.enumerated().flatMap { old, followers in followers.map { (old, $0) } }
     }
 
     /// Those that nothing follows.
-    public var deadEnds: [State] {
-        self.states.indices.filter { self.followers[$0].isEmpty }.map { self.states[$0] }
-    }
+    public var deadEnds: [State] { self.ends.map { self.states[$0] } }
+
+    /// The numbers of those that nothing follows.
+    var ends: [Int] { self.states.indices.filter { self.followers[$0].isEmpty } }
 
     /// Those that no way leads to from `start`.
     public func unreachable(from start: State) -> [State] {
@@ -80,4 +84,9 @@ public struct Moves<State: MachineState>: Sendable {
         }
         return ways
     }
+}
+
+extension Moves where State: CaseIterable {
+    /// The moves among all states, where none has values.
+    public init() { self.init(among: Array(State.allCases)) }
 }

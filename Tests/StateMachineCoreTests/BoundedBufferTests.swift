@@ -53,11 +53,10 @@ import Testing
         let gate = TestSupport.Gate()
         let queue = DispatchQueue(label: "stuck")
         queue.async { gate.pass() }
-        let batches = Recorder<Batch<Int>>()
+        let batches = Recorder<Delivery<Int>.Batch>()
         let receptionist = EventReceptionist<Int>(
             on: .queue(queue),
-            delivering: .latest,
-            keeping: Self.capacity
+            delivering: .latest.limited(to: Self.capacity)
         ) { batches.record($0) }
         for value in 0..<Self.count { receptionist.receive(value) }
         gate.open()
@@ -68,8 +67,7 @@ import Testing
 
     @Test func aFullCoalescerTakesAValueForTheCostOfOne() {
         var coalescer = Coalescer<Int>(
-            .batch(every: .seconds(1), atMost: .max),
-            capacity: Self.capacity
+            .batch(every: .seconds(1), atMost: .max).limited(to: Self.capacity)
         )
         for value in 1...Self.count { _ = coalescer.received(value, seq: UInt64(value)) }
         guard case .deliver(let batch, _) = coalescer.rang() else {
@@ -83,8 +81,7 @@ import Testing
     /// As many keys as there is room for, each with a new value three times, and then one key more each time.
     @Test func aValueOfManyKeysCostsTheSame() {
         var coalescer = Coalescer<Int>(
-            .latestPer { AnyHashable($0 % (3 * Self.capacity)) },
-            capacity: Self.capacity
+            .latestPer { AnyHashable($0 % (3 * Self.capacity)) }.limited(to: Self.capacity)
         )
         let keys = 0..<Self.capacity
         for _ in 0..<3 {
@@ -102,7 +99,11 @@ import Testing
 
     @Test func aLongBacklogOfASequenceIsReadForTheCostOfEach() async {
         let machine = StateMachine<AppState>()
-        let transitions = machine.transitions(starting: .next, keeping: 2 * Self.capacity)
+        let transitions = Transitions(
+            of: machine,
+            starting: .next,
+            delivering: .each.limited(to: 2 * Self.capacity)
+        )
         var iterator = transitions.makeAsyncIterator()
         machine.churn(Self.capacity)
         for seq in 1...UInt64(Self.capacity) {

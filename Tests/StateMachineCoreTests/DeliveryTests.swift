@@ -167,12 +167,12 @@ import Testing
         let queue = DispatchQueue(label: "stuck")
         queue.async { gate.pass() }
         machine.addObserver(on: .queue(queue)) { _ in }
-        async let hasPassed = machine.flush(atMost: .seconds(1))
+        async let hasPassed = machine.flush(within: .seconds(1))
         await clock.sleepers(1)
         clock.advance(by: .seconds(1))
         #expect(await hasPassed == false)
         gate.open()
-        #expect(await machine.flush(atMost: .seconds(1)))
+        #expect(await machine.flush(within: .seconds(1)))
     }
 
     @Test func flushWaitsForEveryContext() async {

@@ -18,9 +18,9 @@ extension EventReceptionist: Paging where Event == String {
     private let clock = ManualClock()
 
     @Test func aReceptionistIsFedByHandFromAnySource() async {
-        let batches = Recorder<Batch<String>>()
+        let batches = Recorder<Delivery<String>.Batch>()
         let queue = DispatchQueue(label: "target")
-        let context = DispatchQueueContext.queue(queue)
+        let context: DispatchQueue = .queue(queue)
         let strangers = Recorder<Void>()
         let receptionist = EventReceptionist<String>(on: context) { batch in
             if context.isCurrent != true { strangers.record(()) }
@@ -47,8 +47,11 @@ extension EventReceptionist: Paging where Event == String {
 
     @Test(arguments: Place.allCases)
     func whatSeveralThreadsPutInComesOutOnceInTheOrderOfItsNumbers(on place: Place) async {
-        let batches = Recorder<Batch<Int>>()
-        let receptionist = EventReceptionist<Int>(on: place.context, keeping: 10_000) {
+        let batches = Recorder<Delivery<Int>.Batch>()
+        let receptionist = EventReceptionist<Int>(
+            on: place.context,
+            delivering: .each.limited(to: 10_000)
+        ) {
             batches.record($0)
         }
         await onThreads(4) { thread in
@@ -68,18 +71,17 @@ extension EventReceptionist: Paging where Event == String {
         let gate = TestSupport.Gate()
         let queue = DispatchQueue(label: "stuck")
         queue.async { gate.pass() }
-        let batches = Recorder<Batch<Int>>()
+        let batches = Recorder<Delivery<Int>.Batch>()
         let receptionist = EventReceptionist<Int>(
             on: .queue(queue),
-            delivering: .latest,
-            keeping: 4,
+            delivering: .latest.limited(to: 4),
             task: { batches.record($0) }
         )
         for event in 1...10 { receptionist.receive(event) }
         gate.open()
         #expect(
             await batches.wait(for: 1)
-                == [Batch(values: [10], seqs: 1...10, coalesced: 3, dropped: 6)]
+                == [.init(values: [10], seqs: 1...10, coalesced: 3, dropped: 6)]
         )
     }
 
@@ -161,9 +163,9 @@ extension EventReceptionist: Paging where Event == String {
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
         ) {
-            _ = EventReceptionist<Int>(on: .immediate, keeping: 0) { _ in }
+            _ = EventReceptionist<Int>(on: .immediate, delivering: .each.limited(to: 0)) { _ in }
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("a receptionist has to have room for one value"))
+        #expect(text.contains("a delivery has to have room for one value"))
     }
 }

@@ -65,7 +65,8 @@ private final class Namesake: Sendable {
             watcher,
             in: CallLane(on: context, identity: context.identity, limit: 1),
             label: "watcher",
-            holding: .weak
+            retaining: false,
+            missed: { _, _ in }
         )
         let asked = Recorder<String>()
         for _ in 0..<100 {

@@ -288,7 +288,7 @@ extension PendingProposal<AppState> {
     fileprivate var new: AppState {
         switch self.move.target {
         case .state(let new): new
-        case .made: .ready(false)
+        case .made, .event: .ready(false)
         }
     }
 }

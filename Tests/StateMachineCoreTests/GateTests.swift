@@ -142,7 +142,7 @@ private struct Bench {
         let bench = Bench()
         bench.addVoter("one")
         bench.addVoter("two")
-        bench.propose(.ready(true), asking: Question(rule: .yesWins))
+        bench.propose(.ready(true), asking: Question(needingYes: true))
         bench.asks.heard.first?.vote(.no("not me"))
         #expect(bench.outcomes.heard.isEmpty)
         bench.asks.heard.last?.vote(.yes)
@@ -260,13 +260,11 @@ private struct Bench {
 
     @Test func aVoterThatIsGoneIsAskedNoMoreAndLeavesTheGate() throws {
         let bench = Bench()
-        do {
-            let voter = Refuser()
-            bench.machine.addVoter(voter, label: "refuser", on: .immediate)
-            #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
-                try bench.machine.proposeAtOnce(.ready(true))
-            }
+        let refuser = bench.machine.addVoter(label: "refuser", on: .immediate) { _ in .no("never") }
+        #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
+            try bench.machine.proposeAtOnce(.ready(true))
         }
+        refuser.cancel()
         try bench.machine.proposeAtOnce(.ready(true))
         #expect(bench.machine.state == .ready(true))
         #expect(!bench.machine.holdGroups())
@@ -365,8 +363,9 @@ private struct Bench {
 
     @Test func theAsynchronousFormThrowsWhatTheVoterSaid() async throws {
         let machine = StateMachine<AppState>()
-        let voter = Refuser()
-        machine.addVoter(voter, label: "refuser", on: .queue(DispatchQueue(label: "v")))
+        machine.addVoter(label: "refuser", on: .queue(DispatchQueue(label: "v"))) { _ in
+            .no("never")
+        }
         await #expect(throws: TransitionError<AppState>.self) {
             try await machine.propose(.ready(true))
         }
@@ -381,9 +380,4 @@ private struct Bench {
         for _ in 0..<3 { bench.propose(.ready(true)) }
         #expect(bench.errors == [.overloaded(current: bench.machine.snapshot)])
     }
-}
-
-/// Never agrees.
-private final class Refuser: StateVoter {
-    func vote(on proposal: Proposal<AppState>) -> Vote { .no("never") }
 }

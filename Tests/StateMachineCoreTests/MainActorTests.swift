@@ -48,9 +48,15 @@ import Testing
     @Test func aReceptionistMayWorkThere() async {
         let machine = StateMachine<AppState>()
         let heard = Recorder<AppState>()
-        let receptionist = Receptionist(of: machine, on: .main) { heard.record($0.new) }
+        let receptionist = machine.addReceptionist(
+            on: .main,
+            selecting: { $0.new },
+            task: {
+                heard.record($0.values[0])
+            }
+        )
         machine.state = .ready(true)
         #expect(await heard.wait(for: 1) == [.ready(true)])
-        receptionist.close()
+        receptionist.cancel()
     }
 }

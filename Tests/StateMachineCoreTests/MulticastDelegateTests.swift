@@ -147,7 +147,7 @@ private final class Filter: Filtering {
         let seen = Recorder<String>()
         do {
             self.delegates.add(Watcher(seen), on: .immediate)
-            self.delegates.add(Watcher(seen), on: .immediate, holding: .strong)
+            self.delegates.add(Watcher(seen), on: .immediate, retaining: true)
         }
         #expect(self.delegates.count(of: (any EnemyWatching).self) == 1)
         self.delegates.broadcast((any EnemyWatching).self) { $0.appeared("troll", at: 3) }
@@ -178,36 +178,36 @@ private final class Filter: Filtering {
             self.delegates.add(voter, on: .queue(queue), label: "voter \(index)")
         }
         let verdict = await self.delegates.ask((any Permitting).self) { $0.mayQuit() }
-        #expect(verdict == .no([Denial(label: "voter 1", why: "unsaved")]))
+        #expect(verdict == [Denial(label: "voter 1", why: "unsaved")])
     }
 
     @Test func anyYesSufficesAndNobodysYesIsANo() async {
         let voters = [Permitter(.abstain), Permitter(.no("not me"))]
         for voter in voters { self.delegates.add(voter, on: .immediate, label: "v") }
-        let question = Question(rule: .yesWins, whenNobodyVotes: .no("nobody took it"))
+        let question = Question(needingYes: true, whenNobodyVotes: .no("nobody took it"))
         let refused = await self.delegates.ask((any Permitting).self, question) { $0.mayQuit() }
-        #expect(refused == .no([Denial(label: "v", why: "not me")]))
+        #expect(refused == [Denial(label: "v", why: "not me")])
         let taker = Permitter(.yes)
         self.delegates.add(taker, on: .immediate)
         let taken = await self.delegates.ask((any Permitting).self, question) { $0.mayQuit() }
-        #expect(taken == .yes)
+        #expect(taken == [])
     }
 
     @Test func whenNobodyIsThereTheDefaultAnswersAtOnce() {
-        let verdicts = Recorder<Verdict>()
+        let verdicts = Recorder<[Denial]>()
         self.delegates.ask(
             (any Permitting).self,
-            put: { $1.vote($0.mayQuit()) },
+            put: { $1($0.mayQuit()) },
             completion: { verdicts.record($0) }
         )
-        #expect(verdicts.heard == [.yes])
+        #expect(verdicts.heard == [[]])
     }
 
     @Test func aSilentVoterIsWaitedForUntilTheDeadlineAndItsLateVoteDoesNotCount() async {
         let voter = Permitter(.no("late"))
         self.delegates.add(voter, on: .immediate)
-        let replies = Recorder<MulticastDelegate<AnyObject>.Reply>()
-        let verdicts = Recorder<Verdict>()
+        let replies = Recorder<@Sendable (Vote) -> Void>()
+        let verdicts = Recorder<[Denial]>()
         self.delegates.ask(
             (any Permitting).self,
             put: { replies.record($1) },
@@ -215,27 +215,28 @@ private final class Filter: Filtering {
         )
         await self.clock.sleepers(1)
         self.clock.advance(by: .seconds(1))
-        #expect(await verdicts.wait(for: 1) == [.yes])
-        #expect(replies.heard.first?.vote(.no("late")) == false)
+        #expect(await verdicts.wait(for: 1) == [[]])
+        replies.heard.first?(.no("late"))
+        #expect(verdicts.heard.count == 1)
     }
 
     @Test func aReplyThatIsLetGoOfAbstains() {
         let voter = Permitter(.no("x"))
         self.delegates.add(voter, on: .immediate)
-        let verdicts = Recorder<Verdict>()
+        let verdicts = Recorder<[Denial]>()
         self.delegates.ask(
             (any Permitting).self,
             put: { _, _ in },
             completion: { verdicts.record($0) }
         )
-        #expect(verdicts.heard == [.yes])
+        #expect(verdicts.heard == [[]])
     }
 
     @Test func theAskersQueueIsNotBlockedThoughTheVoterNeedsIt() async {
         let queue = DispatchQueue(label: "shared")
         let voter = Permitter(.no("busy"))
         self.delegates.add(voter, on: .queue(queue), label: "v")
-        let verdicts = Recorder<Verdict>()
+        let verdicts = Recorder<[Denial]>()
         let order = Recorder<String>()
         let delegates = self.delegates
         queue.async {
@@ -243,13 +244,13 @@ private final class Filter: Filtering {
                 (any Permitting).self,
                 put: {
                     order.record("asked")
-                    $1.vote($0.mayQuit())
+                    $1($0.mayQuit())
                 },
                 completion: { verdicts.record($0) }
             )
             order.record("the asker goes on")
         }
-        #expect(await verdicts.wait(for: 1) == [.no([Denial(label: "v", why: "busy")])])
+        #expect(await verdicts.wait(for: 1) == [[Denial(label: "v", why: "busy")]])
         #expect(order.heard == ["the asker goes on", "asked"])
     }
 
@@ -266,7 +267,7 @@ private final class Filter: Filtering {
             gates[1 - own].pass()
             return voter.mayQuit()
         }
-        #expect(verdict == .yes)
+        #expect(verdict == [])
     }
 
     @Test func amendingGoesFromOneToTheNextAndNilSuppresses() async {
@@ -298,10 +299,10 @@ private final class Filter: Filtering {
         }
         await asked.wait(for: 1)
         task.cancel()
-        #expect(await task.value == .no([.withdrawn]))
+        #expect(await task.value == [.withdrawn])
         gate.open()
         // Whoever asks now is not concerned.
-        #expect(await delegates.ask((any Permitting).self) { $0.mayQuit() } == .yes)
+        #expect(await delegates.ask((any Permitting).self) { $0.mayQuit() } == [])
     }
 
     @Test func aCancelledAmendmentEndsAndNobodyElseIsAsked() async {

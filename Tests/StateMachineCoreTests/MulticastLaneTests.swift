@@ -9,7 +9,7 @@ private protocol Hearing: AnyObject, Sendable {
     func hear(_ number: Int)
 }
 
-private final class Hearer: Hearing, MissedCallsHearing {
+private final class Hearer: Hearing {
     let heard: Recorder<String>
     private let name: String
     private let gate: TestSupport.Gate?
@@ -121,7 +121,11 @@ private let deadline: UInt32 = 30
         let gate = TestSupport.Gate()
         let queue = DispatchQueue(label: "stuck")
         let unheard = Recorder<String>()
-        let delegates = MulticastDelegate<AnyObject>(callLimit: 3) { unheard.record($0) }
+        let delegates = MulticastDelegate<AnyObject>(
+            callLimit: 3,
+            unheard: { unheard.record($0) },
+            missed: { ($0 as? Hearer)?.callsMissed($1) }
+        )
         let early = Hearer(heard, name: "early ")
         let late = Hearer(heard, name: "late ")
         queue.async { gate.pass() }
@@ -147,7 +151,10 @@ private let deadline: UInt32 = 30
         let heard = Recorder<String>()
         let gate = TestSupport.Gate()
         let begun = Recorder<Void>()
-        let delegates = MulticastDelegate<AnyObject>(callLimit: 2)
+        let delegates = MulticastDelegate<AnyObject>(
+            callLimit: 2,
+            missed: { ($0 as? Hearer)?.callsMissed($1) }
+        )
         let hearer = Hearer(heard, waitingAt: gate)
         delegates.add(hearer, on: .queue(DispatchQueue(label: "stuck")))
         delegates.broadcast((any Hearing).self) {
@@ -167,15 +174,15 @@ private let deadline: UInt32 = 30
         let delegates = MulticastDelegate<AnyObject>(clock: ManualClock(), callLimit: 1)
         let hearer = Hearer(Recorder())
         delegates.add(hearer, on: .queue(queue))
-        let verdicts = Recorder<Verdict>()
+        let verdicts = Recorder<[Denial]>()
         delegates.ask(
             (any Hearing).self,
             Question(whenNobodyVotes: .no("nobody")),
-            put: { $1.vote(.yes) },
+            put: { $1(.yes) },
             completion: { verdicts.record($0) }
         )
         delegates.broadcast((any Hearing).self) { $0.hear(1) }
-        #expect(verdicts.heard == [.no([Denial(label: "nobody", why: "nobody")])])
+        #expect(verdicts.heard == [[Denial(label: "nobody", why: "nobody")]])
         gate.open()
     }
 
@@ -198,7 +205,7 @@ private let deadline: UInt32 = 30
         do {
             let hearer = Hearer(seen)
             held = hearer
-            registration = delegates.add(hearer, on: .immediate, holding: .strong)
+            registration = delegates.add(hearer, on: .immediate, retaining: true)
         }
         #expect(held != nil)
         registration.cancel()

@@ -46,7 +46,7 @@ import Testing
                 let goings = Recorder<AppState>()
                 let registration = {
                     let delegate = Going { goings.record(machine.state) }
-                    return machine.addDelegate(delegate, holding: .strong)
+                    return machine.addDelegate(delegate, retaining: true)
                 }()
                 machine.state = .ready(true)
                 registration.cancel()

@@ -94,7 +94,7 @@ private final class CountedContext: ExecutionContext {
         let listeners = ["a", "b"].map { name in Listener { _ in note("delegate \(name)") } }
         for listener in listeners { machine.addDelegate(listener, on: thread) }
         machine.addObserver(on: thread) { _ in note("observer") }
-        let receptionist = Receptionist(of: machine, on: thread) { _ in note("receptionist") }
+        let cursor = LogCursor(of: machine, on: thread) { _ in note("receptionist") }
         machine.addVoter(label: "v", on: thread) {
             note("voter")
             $0.vote(.yes)
@@ -113,7 +113,7 @@ private final class CountedContext: ExecutionContext {
             ]
         )
         #expect(strangers.heard.isEmpty)
-        receptionist.close()
+        cursor.close()
         thread.stop()
     }
 
@@ -159,37 +159,40 @@ private final class CountedContext: ExecutionContext {
         let machine = StateMachine<AppState>()
         let heard = Recorder<String>()
         weak var needed: Watcher?
-        func takeUpPost() -> Receptionist<AppState> {
+        func takeUpPost() -> Registration {
             let watcher = Watcher { heard.record($0) }
             needed = watcher
-            return Receptionist(of: machine, on: .queue(DispatchQueue(label: "task"))) {
-                watcher.appeared("\($0.seq)")
-            }
+            return machine.addReceptionist(
+                on: .queue(DispatchQueue(label: "task")),
+                selecting: { $0.seq },
+                task: {
+                    for seq in $0.values { watcher.appeared("\(seq)") }
+                }
+            )
         }
-        var receptionist: Receptionist? = takeUpPost()
+        let receptionist = takeUpPost()
         await onThreads(1) { _ in machine.churn(2) }
         #expect(await heard.wait(for: 2) == ["1 appeared", "2 appeared"])
         #expect(needed != nil)
-        receptionist?.close()
-        receptionist = nil
+        receptionist.cancel()
         await machine.flush()
     }
 
     /// The entry is the filter, the rest is the context's.
     @Test func theEntryRunsOnTheSettingThreadAndTheTaskOnItsContext() async {
         let machine = StateMachine<AppState>()
-        let (setter, target) = (DispatchQueue(label: "setter"), DispatchQueue(label: "target"))
+        let setter: DispatchQueue = .queue(DispatchQueue(label: "setter"))
+        let target = DispatchQueue(label: "target")
         let places = Recorder<String>()
-        let receptionist = Receptionist(
-            of: machine,
+        let receptionist = machine.addReceptionist(
+            on: .queue(target),
             selecting: { transition -> UInt64 in
-                places.record(DispatchQueueContext.queue(setter).isCurrent == true ? "entry" : "?")
+                places.record(setter.isCurrent == true ? "entry" : "?")
                 return transition.seq
             },
-            on: .queue(target),
-            screening: .source,
+            atSource: true,
             task: { _ in
-                places.record(DispatchQueueContext.queue(target).isCurrent == true ? "task" : "?")
+                places.record(target.isCurrent == true ? "task" : "?")
             }
         )
         target.suspend()
@@ -197,7 +200,7 @@ private final class CountedContext: ExecutionContext {
         #expect(places.heard == ["entry", "entry"])
         target.resume()
         #expect(await places.wait(for: 4) == ["entry", "entry", "task", "task"])
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func addingAPairFromManyThreadsTellsItOnce() async {
@@ -251,10 +254,10 @@ private final class CountedContext: ExecutionContext {
     /// A queue finds the mark of the one that it targets, unless it has one of its own.
     @Test func aQueueThatTargetsAContextIsThatContextUnlessItIsOneItself() {
         let queue = DispatchQueue(label: "target")
-        let context = DispatchQueueContext.queue(queue)
+        let context: DispatchQueue = .queue(queue)
         let plain = DispatchQueue(label: "plain", target: queue)
         let marked = DispatchQueue(label: "marked", target: queue)
-        let own = DispatchQueueContext.queue(marked)
+        let own: DispatchQueue = .queue(marked)
         #expect(queue.sync { context.isCurrent } == true)
         #expect(plain.sync { context.isCurrent } == true)
         #expect(marked.sync { context.isCurrent } == false)

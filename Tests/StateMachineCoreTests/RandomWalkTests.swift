@@ -249,18 +249,16 @@ private final class Walk: Sendable {
             .paced(every: .milliseconds(1), per: { AnyHashable($0 % 5) }),
             .settled(after: .microseconds(500), per: { AnyHashable($0 % 5) }),
         ]
-        var posts: [(Receptionist<AppState>, Recorder<Batch<UInt64>>)] = []
+        var posts: [(Registration, Recorder<Delivery<UInt64>.Batch>)] = []
         for context in contexts {
             for delivery in deliveries {
-                for screening in [Screening.target, .source] {
-                    let batches = Recorder<Batch<UInt64>>()
-                    let receptionist = Receptionist(
-                        of: machine,
-                        selecting: { $0.seq },
+                for selectsAtSource in [false, true] {
+                    let batches = Recorder<Delivery<UInt64>.Batch>()
+                    let receptionist = machine.addReceptionist(
                         on: context,
-                        screening: screening,
-                        delivering: delivery,
-                        keeping: 3,
+                        selecting: { $0.seq },
+                        atSource: selectsAtSource,
+                        delivering: delivery.limited(to: 3),
                         task: { batches.record($0) }
                     )
                     posts.append((receptionist, batches))
@@ -284,7 +282,7 @@ private final class Walk: Sendable {
                     $0.seqs.upperBound + 1 == $1.seqs.lowerBound
                 }
             )
-            receptionist.close()
+            receptionist.cancel()
         }
         thread.stop()
     }

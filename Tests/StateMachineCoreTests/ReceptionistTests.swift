@@ -5,7 +5,7 @@ import Testing
 
 @testable import StateMachineCore
 
-private typealias Batches = Recorder<Batch<UInt64>>
+private typealias Batches = Recorder<Delivery<UInt64>.Batch>
 
 /// Holds a queue up until a test has made its transitions, so that they gather.
 private struct Backlog {
@@ -20,26 +20,28 @@ private struct Backlog {
 }
 
 @Suite(.bounded) struct ReceptionistTests {
-    private let machine = StateMachine<AppState>()
     private let clock = ManualClock()
+    private let machine: StateMachine<AppState>
     private let batches = Batches()
+
+    init() {
+        var options = StateMachine<AppState>.Options()
+        options.clock = self.clock
+        self.machine = StateMachine(options: options)
+    }
 
     private func receptionist(
         on context: any ExecutionContext = .immediate,
-        screening: Screening = .target,
+        atSource selectsAtSource: Bool = false,
         delivering delivery: Delivery<UInt64>,
-        keeping capacity: Int = 4096,
-        starting start: Start = .next
-    ) -> Receptionist<AppState> {
-        Receptionist(
-            of: self.machine,
-            selecting: { $0.seq },
+        starting start: StateMachine<AppState>.Start = .next
+    ) -> Registration {
+        self.machine.addReceptionist(
             on: context,
-            screening: screening,
+            selecting: { $0.seq },
+            atSource: selectsAtSource,
             delivering: delivery,
-            keeping: capacity,
             starting: start,
-            clock: self.clock,
             task: { self.batches.record($0) }
         )
     }
@@ -49,18 +51,18 @@ private struct Backlog {
         let heard = Heard()
         let bursts = Recorder<Int>()
         let target = DispatchQueue(label: "target")
-        let receptionist = Receptionist(
+        let cursor = LogCursor(
             of: self.machine,
             on: .queue(target),
             afterBurst: { bursts.record(heard.heard.count) },
             task: { heard.record($0) }
         )
-        #expect(receptionist.start == self.machine.snapshot)
+        #expect(cursor.start == self.machine.snapshot)
         self.machine.churn(2)
         await self.machine.flush()
         // A flush does not wait for what follows the last transition of a burst.
         target.sync {}
-        #expect(heard.heard.map(\.seq).first == receptionist.start.seq + 1)
+        #expect(heard.heard.map(\.seq).first == cursor.start.seq + 1)
         #expect(bursts.heard.last == heard.heard.count)
     }
 
@@ -71,7 +73,7 @@ private struct Backlog {
         let queue = DispatchQueue(label: "late")
         queue.async { gate.pass() }
         let (heard, bursts) = (Heard(), Recorder<Int>())
-        let receptionist = Receptionist(
+        let cursor = LogCursor(
             of: machine,
             on: .queue(queue),
             afterBurst: { bursts.record(heard.heard.count) },
@@ -82,13 +84,13 @@ private struct Backlog {
         // The last turn is the one that finds nothing more. Not by flushing, which is one more entry.
         for _ in 0..<5 { await onQueue(queue) }
         #expect(bursts.heard.last == count)
-        receptionist.close()
+        cursor.close()
     }
 
     @Test func theTaskIsGivenOldAndNewOfItsOwnChange() async {
         let backlog = Backlog()
         let changes = Recorder<[AppState]>()
-        let receptionist = Receptionist(
+        let cursor = LogCursor(
             of: self.machine,
             on: backlog.context,
             task: { changes.record([$0.old, $0.new]) }
@@ -103,30 +105,64 @@ private struct Backlog {
                 [.authentication(.active), .ready(true)],
             ]
         )
-        receptionist.close()
+        cursor.close()
     }
 
-    @Test func aClosedOneHearsNothingMoreAndADroppedOneIsClosed() async {
-        let heard = Recorder<UInt64>()
-        var receptionist: Receptionist<AppState>? = Receptionist(
-            of: self.machine,
-            on: .immediate,
-            task: { heard.record($0.seq) }
+    @Test func aCancelledOneHearsNothingMoreAndADroppedOneGoesOn() {
+        self.receptionist(delivering: .each).cancel()
+        self.machine.churn(1)
+        #expect(self.batches.heard.isEmpty)
+        // Dropping a registration changes nothing, whatever is registered.
+        _ = self.receptionist(delivering: .each)
+        self.machine.churn(2)
+        #expect(self.batches.heard.map(\.values) == [[2]])
+    }
+
+    @Test(arguments: [false, true])
+    func whoWaitsForItsEndFindsNoTaskRunning(_ selectsAtSource: Bool) async {
+        let gate = Gate()
+        let ended = Recorder<String>()
+        let began = Recorder<Void>()
+        let registration = self.machine.addReceptionist(
+            on: .queue(DispatchQueue(label: "slow")),
+            selecting: { $0.seq },
+            atSource: selectsAtSource,
+            task: { _ in
+                began.record(())
+                gate.pass()
+                ended.record("task")
+            }
         )
         self.machine.churn(1)
-        receptionist?.close()
+        await began.wait(for: 1)
+        let waiting = Task {
+            await registration.cancelAndWait()
+            ended.record("wait")
+        }
+        gate.open()
+        await waiting.value
+        #expect(ended.heard == ["task", "wait"])
+    }
+
+    @Test func aClosedCursorHearsNothingMoreAndADroppedOneIsClosed() {
+        let heard = Recorder<UInt64>()
+        var cursor: LogCursor<AppState>? = LogCursor(of: self.machine, on: .immediate) {
+            heard.record($0.seq)
+        }
+        self.machine.churn(1)
+        cursor?.close()
         self.machine.churn(2)
-        receptionist = Receptionist(of: self.machine, on: .immediate) { heard.record($0.seq) }
-        receptionist = nil
+        cursor = LogCursor(of: self.machine, on: .immediate) { heard.record($0.seq) }
+        cursor = nil
         self.machine.churn(3)
         #expect(heard.heard == [1])
-        #expect(receptionist == nil)
+        #expect(cursor == nil)
     }
 
     @Test func catchingUpTellsWhatIsThereOnTheContextItself() async {
         let queue = DispatchQueue(label: "own")
         let heard = Recorder<UInt64>()
-        let receptionist = Receptionist(
+        let cursor = LogCursor(
             of: self.machine,
             on: .queue(queue),
             task: { heard.record($0.seq) }
@@ -134,7 +170,7 @@ private struct Backlog {
         let machine = self.machine
         let atOnce = queue.sync {
             machine.churn(2)
-            receptionist.catchUp()
+            cursor.catchUp()
             return heard.heard
         }
         await machine.flush()
@@ -147,7 +183,7 @@ private struct Backlog {
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
         ) {
-            Receptionist(
+            LogCursor(
                 of: StateMachine<AppState>(),
                 on: .queue(DispatchQueue(label: "own")),
                 task: { _ in }
@@ -161,15 +197,15 @@ private struct Backlog {
         let receptionist = self.receptionist(delivering: .each)
         self.machine.churn(3)
         #expect(self.batches.heard.map(\.values) == [[1], [2], [3]])
-        receptionist.close()
+        receptionist.cancel()
     }
 
-    @Test(arguments: [Screening.target, .source])
-    func latestGivesTheNewestOfWhatGathered(_ screening: Screening) async {
+    @Test(arguments: [false, true])
+    func latestGivesTheNewestOfWhatGathered(_ selectsAtSource: Bool) async {
         let backlog = Backlog()
         let receptionist = self.receptionist(
             on: backlog.context,
-            screening: screening,
+            atSource: selectsAtSource,
             delivering: .latest
         )
         self.machine.churn(10)
@@ -177,9 +213,9 @@ private struct Backlog {
         await self.batches.wait(for: 1)
         await self.machine.flush()
         #expect(
-            self.batches.heard == [Batch(values: [10], seqs: 1...10, coalesced: 9, dropped: 0)]
+            self.batches.heard == [.init(values: [10], seqs: 1...10, coalesced: 9, dropped: 0)]
         )
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func latestPerKeyGivesTheNewestOfEachKey() async {
@@ -193,28 +229,27 @@ private struct Backlog {
         await self.batches.wait(for: 1)
         #expect(
             self.batches.heard == [
-                Batch(values: [8, 9, 10], seqs: 1...10, coalesced: 7, dropped: 0)
+                .init(values: [8, 9, 10], seqs: 1...10, coalesced: 7, dropped: 0)
             ]
         )
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func pastItsCapacityTheOldestIsDroppedAndCounted() async {
         let backlog = Backlog()
         let receptionist = self.receptionist(
             on: backlog.context,
-            delivering: .latestPer { AnyHashable($0) },
-            keeping: 4
+            delivering: .latestPer { AnyHashable($0) }.limited(to: 4)
         )
         self.machine.churn(10)
         backlog.gate.open()
         await self.batches.wait(for: 1)
         #expect(
             self.batches.heard == [
-                Batch(values: [7, 8, 9, 10], seqs: 1...10, coalesced: 0, dropped: 6)
+                .init(values: [7, 8, 9, 10], seqs: 1...10, coalesced: 0, dropped: 6)
             ]
         )
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func aBatchGoesAtItsIntervalOrWhenItIsFull() async {
@@ -225,7 +260,7 @@ private struct Backlog {
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 2)
         #expect(self.batches.heard.map(\.values) == [[1, 2, 3], [4]])
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func pacedGivesTheFirstAtOnceAndTheLastForCertain() async {
@@ -236,9 +271,9 @@ private struct Backlog {
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 2)
         #expect(
-            self.batches.heard.last == Batch(values: [5], seqs: 2...5, coalesced: 3, dropped: 0)
+            self.batches.heard.last == .init(values: [5], seqs: 2...5, coalesced: 3, dropped: 0)
         )
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func pacedByKeyLosesNoRareOne() async {
@@ -251,9 +286,9 @@ private struct Backlog {
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 2)
         #expect(
-            self.batches.heard.last == Batch(values: [3, 9], seqs: 2...9, coalesced: 6, dropped: 0)
+            self.batches.heard.last == .init(values: [3, 9], seqs: 2...9, coalesced: 6, dropped: 0)
         )
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func settledByKeyGivesTheNewestOfEach() async {
@@ -266,9 +301,9 @@ private struct Backlog {
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 1)
         #expect(
-            self.batches.heard == [Batch(values: [4, 5], seqs: 1...5, coalesced: 3, dropped: 0)]
+            self.batches.heard == [.init(values: [4, 5], seqs: 1...5, coalesced: 3, dropped: 0)]
         )
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func settledWaitsForQuietAndGivesTheNewest() async {
@@ -285,7 +320,7 @@ private struct Backlog {
         self.clock.advance(by: .seconds(1))
         await self.batches.wait(for: 1)
         #expect(self.batches.heard.map(\.values) == [[self.machine.snapshot.seq]])
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func flushingGivesWhatIsCollectedNow() async {
@@ -294,14 +329,14 @@ private struct Backlog {
         #expect(self.batches.heard.isEmpty)
         receptionist.flush()
         #expect(self.batches.heard.map(\.values) == [[1, 2]])
-        receptionist.close()
+        receptionist.cancel()
     }
 
-    @Test(arguments: [Screening.target, .source])
-    func startingWithTheCurrentStateLeavesNoGap(_ screening: Screening) async {
+    @Test(arguments: [false, true])
+    func startingWithTheCurrentStateLeavesNoGap(_ selectsAtSource: Bool) async {
         self.machine.churn(3)
         let receptionist = self.receptionist(
-            screening: screening,
+            atSource: selectsAtSource,
             delivering: .each,
             starting: .current
         )
@@ -309,7 +344,7 @@ private struct Backlog {
         #expect(
             self.batches.heard.flatMap(\.values) == Array(3...self.machine.snapshot.seq)
         )
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func whatIsScreenedAtTheSourceCostsTheTargetNothing() async {
@@ -322,33 +357,29 @@ private struct Backlog {
         }
         let context = Counting()
         let values = Recorder<[UInt64]>()
-        let receptionist = Receptionist(
-            of: self.machine,
-            selecting: { $0.seq == 5 ? $0.seq : nil },
+        let receptionist = self.machine.addReceptionist(
             on: context,
-            screening: .source,
+            selecting: { $0.seq == 5 ? $0.seq : nil },
+            atSource: true,
             task: { values.record($0.values) }
         )
         self.machine.churn(10)
         #expect(values.heard == [[5]])
         #expect(context.jobs.heard.count == 1)
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func aKeyPathIsToldOnlyWhenItsValueChanged() {
         let names = Recorder<[AppState.Name]>()
-        let receptionist = Receptionist(
-            of: self.machine,
-            value: \.name,
-            on: .immediate,
-            task: { names.record($0.values) }
-        )
+        let receptionist = self.machine.addReceptionist(of: \.name, on: .immediate) {
+            names.record($0.values)
+        }
         self.machine.state = .ready(true)
         self.machine.state = .authentication(.active)
         self.machine.state = .authentication(.success)
         self.machine.state = .ready(true)
         #expect(names.heard == [[.authentication], [.ready]])
-        receptionist.close()
+        receptionist.cancel()
     }
 
     @Test func whatAStuckContextMissedIsCountedAndTheNewestIsThere() async {
@@ -356,10 +387,9 @@ private struct Backlog {
         options.laneLimit = 10
         let machine = StateMachine<AppState>(options: options)
         let backlog = Backlog()
-        let receptionist = Receptionist(
-            of: machine,
-            selecting: { $0.seq },
+        let receptionist = machine.addReceptionist(
             on: backlog.context,
+            selecting: { $0.seq },
             delivering: .latest,
             task: { self.batches.record($0) }
         )
@@ -370,7 +400,7 @@ private struct Backlog {
         #expect(batch.values == [100])
         #expect(batch.seqs == 1...100)
         #expect(1 + batch.coalesced + batch.dropped == 100)
-        receptionist.close()
+        receptionist.cancel()
     }
 }
 

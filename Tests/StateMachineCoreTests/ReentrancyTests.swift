@@ -88,7 +88,7 @@ import Testing
     func aStateSetWhenTheBurstHasEndedIsHeardToo(on place: Place) async {
         let machine = StateMachine<AppState>()
         let heard = Heard()
-        let receptionist = Receptionist(
+        let cursor = LogCursor(
             of: machine,
             on: place.context,
             afterBurst: { machine.state = .dataRetrieval(.success) },
@@ -97,6 +97,6 @@ import Testing
         machine.state = .authentication(.active)
         // Not by flushing, which would wake the lane once more.
         #expect(await heard.wait(for: 2).map(\.seq) == [1, 2])
-        receptionist.close()
+        cursor.close()
     }
 }

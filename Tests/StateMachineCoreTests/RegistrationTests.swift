@@ -146,7 +146,7 @@ import Testing
                 self.gate.pass()
             }
             deinit {
-                let context: DispatchQueueContext = .queue(self.queue)
+                let context: DispatchQueue = .queue(self.queue)
                 self.died.record(context.isCurrent == true)
             }
         }
@@ -172,7 +172,7 @@ import Testing
         do {
             let strong = Listener(heard)
             listener = strong
-            registration = machine.addDelegate(strong, on: place.context, holding: .strong)
+            registration = machine.addDelegate(strong, on: place.context, retaining: true)
         }
         machine.churn(1)
         await machine.flush()

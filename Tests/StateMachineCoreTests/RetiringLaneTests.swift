@@ -34,7 +34,8 @@ import Testing
             // The only one who registers on its context: every removal retires the lane.
             for _ in 0..<Self.steps {
                 let guest = Guest(fates, trespasses)
-                let start: Start = Bool.random(using: &generator) ? .current : .next
+                let start: StateMachine<AppState>.Start =
+                    Bool.random(using: &generator) ? .current : .next
                 let registration = machine.addDelegate(
                     guest,
                     on: contexts[index],

@@ -5,16 +5,18 @@ import Testing
 
 /// States as a sequence, and waiting for one.
 @Suite(.bounded) struct StatesTests {
-    @Test func thePresentStateComesFirstAndThenEachThatIsEntered() async {
+    @Test func thePresentStateComesFirstAndThenEachThatIsEntered() async throws {
         let machine = StateMachine<AppState>()
         var iterator = machine.states.makeAsyncIterator()
         machine.state = .ready(true)
         machine.state = .authentication(.active)
-        let heard = [await iterator.next(), await iterator.next(), await iterator.next()]
+        let heard = [
+            try await iterator.next(), try await iterator.next(), try await iterator.next(),
+        ]
         #expect(heard == [.ready(false), .ready(true), .authentication(.active)])
     }
 
-    @Test func theyEndWithTheMachine() async {
+    @Test func theyEndWithTheMachine() async throws {
         var machine: StateMachine<AppState>? = StateMachine<AppState>()
         let states = machine?.states
         machine?.state = .ready(true)
@@ -22,17 +24,17 @@ import Testing
         let iterator = states?.makeAsyncIterator()
         machine = nil
         var left = iterator
-        while let state = await left?.next() { heard.append(state) }
+        while let state = try await left?.next() { heard.append(state) }
         #expect(heard == [.ready(true)])
     }
 
-    @Test func whoIsLateGoesOnWithTheNewest() async {
+    @Test func whoIsLateGoesOnWithTheNewest() async throws {
         let machine = StateMachine<AppState>()
         var iterator = machine.states.makeAsyncIterator()
         machine.churn(2001)
         await machine.flush()
-        #expect(await iterator.next() == .ready(false))
-        #expect(await iterator.next() == machine.state)
+        #expect(try await iterator.next() == .ready(false))
+        #expect(try await iterator.next() == machine.state)
     }
 
     @Test func theStateThatIsThereIsNotWaitedFor() async throws {

@@ -74,6 +74,48 @@ import Testing
         #expect(moves.unreachable(from: .locked) == [.gone])
     }
 
+    @Test func theMovesAreDrawn() {
+        let moves = Moves<Latch>()
+        #expect(
+            moves.mermaid(from: .open) == """
+                stateDiagram-v2
+                    state "open" as s0
+                    state "shut" as s1
+                    state "locked" as s2
+                    state "gone" as s3
+                    [*] --> s0
+                    s0 --> s1
+                    s1 --> s0
+                    s1 --> s2
+                    s2 --> s1
+                    s3 --> [*]
+                """
+        )
+        #expect(
+            moves.dot() == """
+                digraph "Latch" {
+                    rankdir=LR;
+                    node [shape=box, style=rounded];
+                    s0 [label="open"];
+                    s1 [label="shut"];
+                    s2 [label="locked"];
+                    s3 [label="gone", peripheries=2];
+                    s0 -> s1;
+                    s1 -> s0;
+                    s1 -> s2;
+                    s2 -> s1;
+                }
+                """
+        )
+    }
+
+    @Test func whatAStateSaysDoesNotSpoilTheDrawing() {
+        let moves = Moves<Named>(among: [.named("a\"b:c;"), .named(#"\"#)])
+        #expect(moves.mermaid().contains(#"state "named(_a\_b_c__)" as s0"#))
+        #expect(moves.dot(from: .named(#"\"#)).contains("start -> s1;"))
+        #expect(moves.dot().contains(#"s1 [label="named(\"\\\\\")"]"#))
+    }
+
     @Test func pathsTakeEachMoveThatCanBeTaken() {
         let moves = Moves<Latch>(among: [.open, .shut, .locked, .gone])
         let paths = moves.paths(from: .open)
@@ -91,7 +133,13 @@ import Testing
     }
 }
 
-private enum Latch: EnumState {
+private enum Named: EnumState {
+    case named(String)
+
+    static var initial: Named { .named("") }
+}
+
+private enum Latch: EnumState, CaseIterable {
     case open, shut, locked, gone
 
     static let initial = Latch.open

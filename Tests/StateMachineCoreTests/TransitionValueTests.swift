@@ -10,11 +10,8 @@ import Testing
         let machine = StateMachine<AppState>()
         let done = Heard()
         machine.addObserver { done.record($0) }
-        try machine.assign(
-            .authentication(.active),
-            cause: "login",
-            by: Peer(uid: 1000, pid: 42)
-        )
+        let peer = CompactPeer(Peer(uid: 1000, pid: 42))
+        _ = machine.decideAtOnce(Move(to: .authentication(.active), cause: "login", by: peer))
         try machine.assign(.dataRetrieval(.failure))
         let stored = try JSONEncoder().encode(done.heard)
         let restored = try JSONDecoder().decode([Transition<AppState>].self, from: stored)

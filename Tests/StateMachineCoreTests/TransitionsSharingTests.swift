@@ -22,7 +22,11 @@ private actor Screen {
 @Suite(.bounded) struct TransitionsSharingTests {
     @Test func iteratingEndsWhenTheMachineGoesAfterWhatHappened() async {
         var machine: StateMachine? = StateMachine<AppState>()
-        guard let transitions = machine?.transitions(starting: .next) else { return }
+        guard
+            let transitions = machine.map({
+                Transitions(of: $0, starting: .next, delivering: .each)
+            })
+        else { return }
         var early = transitions.makeAsyncIterator()
         let waiting = Task.immediate {
             var iterator = transitions.makeAsyncIterator()
@@ -50,7 +54,8 @@ private actor Screen {
 
     @Test func tasksAtOneIteratorAreServedOneAfterTheOther() async {
         let machine = StateMachine<AppState>()
-        let iterator = machine.transitions(starting: .next).makeAsyncIterator()
+        let iterator = Transitions(of: machine, starting: .next, delivering: .each)
+            .makeAsyncIterator()
         let tasks = (0..<3).map { _ in
             Task.immediate {
                 var own = iterator
@@ -77,7 +82,7 @@ private actor Screen {
     @Test func anActorIteratesInItsOwnIsolation() async {
         let machine = StateMachine<AppState>()
         let screen = Screen()
-        let transitions = machine.transitions(starting: .next)
+        let transitions = Transitions(of: machine, starting: .next, delivering: .each)
         let following = Task.immediate { await screen.follow(transitions, until: 3) }
         while machine.responders(to: .ready) == 0 { await Task.yield() }
         machine.churn(3)
@@ -92,7 +97,7 @@ private actor Screen {
     )
     func aSetCostsTheSameHoweverManyIterate(_ count: Int) async {
         let machine = StateMachine<AppState>()
-        let transitions = machine.transitions(starting: .next)
+        let transitions = Transitions(of: machine, starting: .next, delivering: .each)
         let tasks = (0..<count).map { _ in
             Task.immediate {
                 var iterator = transitions.makeAsyncIterator()

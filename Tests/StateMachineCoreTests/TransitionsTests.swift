@@ -6,7 +6,8 @@ import Testing
     @Test func theCurrentStateComesFirstAndNothingIsMissedAfterIt() async {
         let machine = StateMachine<AppState>()
         machine.churn(2)
-        var iterator = machine.transitions().makeAsyncIterator()
+        var iterator = Transitions(of: machine, starting: .current, delivering: .each)
+            .makeAsyncIterator()
         let snapshot = machine.snapshot
         machine.churn(3)
         #expect(await iterator.next() == .current(snapshot))
@@ -21,7 +22,8 @@ import Testing
 
     @Test func startingWithTheNextLeavesTheCurrentOut() async {
         let machine = StateMachine<AppState>()
-        var iterator = machine.transitions(starting: .next).makeAsyncIterator()
+        var iterator = Transitions(of: machine, starting: .next, delivering: .each)
+            .makeAsyncIterator()
         machine.churn(1)
         guard case .change(let transition) = await iterator.next() else {
             Issue.record("no change")
@@ -32,7 +34,8 @@ import Testing
 
     @Test func whatALateIteratorMissedIsSaidAndItGoesOnFromThere() async {
         let machine = StateMachine<AppState>()
-        var iterator = machine.transitions(starting: .next, keeping: 4).makeAsyncIterator()
+        var iterator = Transitions(of: machine, starting: .next, delivering: .each.limited(to: 4))
+            .makeAsyncIterator()
         machine.churn(7)
         // By then the iterator is as late as it will be.
         await machine.flush()
@@ -57,7 +60,11 @@ import Testing
 
     @Test func everyIteratorHearsEverything() async {
         let machine = StateMachine<AppState>()
-        let sequence = machine.transitions(starting: .next, keeping: 10_000)
+        let sequence = Transitions(
+            of: machine,
+            starting: .next,
+            delivering: .each.limited(to: 10_000)
+        )
         let iterators = (0..<3).map { _ in sequence.makeAsyncIterator() }
         machine.churn(500)
         for iterator in iterators {
@@ -84,7 +91,8 @@ import Testing
     @Test func anIteratorThatIsGoneIsNotRegisteredAnyMore() {
         let machine = StateMachine<AppState>()
         do {
-            let iterator = machine.transitions().makeAsyncIterator()
+            let iterator = Transitions(of: machine, starting: .current, delivering: .each)
+                .makeAsyncIterator()
             #expect(machine.responders(to: .ready) == 1)
             withExtendedLifetime(iterator) {}
         }

@@ -25,7 +25,7 @@ private final class SlowLog: WriteAheadLog {
 /// A log that commits at once, on a queue of its own.
 private final class QueueLog: WriteAheadLog {
     private let queue = DispatchQueue(label: "log")
-    private let place: DispatchQueueContext
+    private let place: DispatchQueue
     let seqs = Recorder<UInt64>()
 
     init() { self.place = .queue(self.queue) }

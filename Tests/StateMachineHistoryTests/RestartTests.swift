@@ -15,7 +15,7 @@ struct RestartTests {
             let history = try History(directory: first)
             #expect(history.snapshot.seq == 0)
             let machine = history.makeMachine()
-            try await machine.assign(
+            await machine.set(
                 .authentication(.active),
                 cause: "login",
                 by: Peer(uid: 7, pid: 8, comm: "log\"in", unit: "login.service")

@@ -59,3 +59,28 @@ func other(_ directory: String, _ sql: String) throws {
 extension AppState {
     var isReady: Bool { self == .ready(true) }
 }
+
+extension StateMachine {
+    /// Sets the state on behalf of a peer, as a server does, and waits for what becomes of it.
+    func set(_ state: State, cause: String, by peer: Peer) async {
+        await withCheckedContinuation { continuation in
+            self.propose(
+                state,
+                if: { _ in true },
+                ProposalTerms(
+                    .set,
+                    cause: cause,
+                    by: CompactPeer(peer),
+                    isTimed: false,
+                    in: AnyPlace()
+                )
+            ) { _ in continuation.resume() }
+        }
+    }
+}
+
+/// Wherever the answer is brought.
+private final class AnyPlace: CompletionPlace {
+    func run(_ job: @escaping @Sendable () -> Void) { job() }
+    func together(_ body: () -> Void) { body() }
+}

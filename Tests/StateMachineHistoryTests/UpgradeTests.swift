@@ -23,13 +23,11 @@ struct UpgradeTests {
         case serving(customers: Int, order: String?)
 
         static var initial: Second { .booting }
-        static var upgrade: Upgrade<Second> {
-            Upgrade(
-                was: [
-                    "closed": ["shut", "maintenance"], "closed.why": ["reason"],
-                    "serving.customers": ["guests"],
-                ]
-            )
+        static var was: [String: [String]] {
+            [
+                "closed": ["shut", "maintenance"], "closed.why": ["reason"],
+                "serving.customers": ["guests"],
+            ]
         }
     }
 
@@ -38,15 +36,15 @@ struct UpgradeTests {
         case open(customers: Int)
 
         static var initial: Third { .booting }
-        static var upgrade: Upgrade<Third> { Upgrade(lost: .open(customers: 7)) }
+        static var lost: Self? { .open(customers: 7) }
     }
 
     private enum Fourth: EnumState {
         case closed(why: Int)
 
         static var initial: Fourth { .closed(why: 0) }
-        static var upgrade: Upgrade<Fourth> {
-            Upgrade(was: ["closed": ["maintenance"], "closed.why": ["reason"]])
+        static var was: [String: [String]] {
+            ["closed": ["maintenance"], "closed.why": ["reason"]]
         }
     }
 
@@ -111,7 +109,7 @@ struct UpgradeTests {
             }
             #expect(error.isLasting)
             #expect(error.description.contains("why of closed must be of type integer"))
-            #expect(error.description.contains("(was)") && error.description.contains("(lost)"))
+            #expect(error.description.contains("(\"was\")") && error.description.contains("(\"lost\")"))
             #expect(!error.description.contains("\n"))
             let again = try SQLiteHistory<First>(directory: directory)
             #expect(again.snapshot.state == .maintenance(reason: "paper"))

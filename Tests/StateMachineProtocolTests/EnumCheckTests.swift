@@ -61,8 +61,8 @@ import Testing
         case locked(by: String)
 
         static var initial: Upgraded { .open(guests: 0) }
-        static var upgrade: Upgrade<Upgraded> {
-            Upgrade(was: ["opne": ["free"], "open.customers": ["n"], "open": ["locked"]])
+        static var was: [String: [String]] {
+            ["opne": ["free"], "open.customers": ["n"], "open": ["locked"]]
         }
     }
 

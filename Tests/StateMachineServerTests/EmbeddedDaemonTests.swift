@@ -112,8 +112,12 @@ struct EmbeddedDaemonTests {
     @Test
     func aDelegateAndAGuardAreAskedTogetherAndWhoSaysNoIsNamed() async throws {
         let machine = StateMachine(DoorState.closed)
-        let voter = Caretaker()
-        machine.addVoter(voter, label: "caretaker", on: .queue(DispatchQueue(label: "caretaker")))
+        machine.addVoter(label: "caretaker", on: .queue(DispatchQueue(label: "caretaker"))) {
+            switch $0.proposed {
+            case .locked: .no("nobody locks")
+            case .closed, .open: .yes
+            }
+        }
         try await self.withDaemon(machine) { path in
             let client = try LineSocket(connectingTo: path)
             let guarding = try await client.ask(
@@ -159,7 +163,6 @@ struct EmbeddedDaemonTests {
             _ = try await proposing.value
             #expect(machine.state == .open(degrees: 30))
         }
-        withExtendedLifetime(voter) {}
     }
 
     @Test
@@ -228,16 +231,6 @@ struct EmbeddedDaemonTests {
                 await asks.wait(for: 1)
             }
             asks.heard[0].vote(.yes)
-        }
-    }
-}
-
-/// A delegate of the program that lets nobody lock the door.
-private final class Caretaker: StateVoter {
-    func vote(on proposal: Proposal<DoorState>) -> Vote {
-        switch proposal.proposed {
-        case .locked: .no("nobody locks")
-        case .closed, .open: .yes
         }
     }
 }

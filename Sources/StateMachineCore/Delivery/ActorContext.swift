@@ -40,28 +40,30 @@ extension StateMachine {
     /// - Parameters:
     ///   - actor: where it runs.
     ///   - names: the states that it is told of when they are entered; nil: all.
-    ///   - holding: whether the machine keeps the actor alive.
+    ///   - retaining: whether the machine keeps the actor alive until its registration is cancelled.
     ///   - start: whether it is told of the current state first, as
-    ///     ``addDelegate(_:on:of:holding:starting:)`` has it.
-    ///   - body: what is done; not kept from holding the actor strongly if it captures it.
+    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)`` has it.
+    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each.
+    ///   - body: what is done; not kept from retaining the actor if it captures it.
     /// - Returns: its place. An actor may have several.
     @discardableResult
     public func addDelegate<A: Actor>(
         _ actor: A,
         of names: Set<State.Name>? = nil,
-        holding: Holding = .weak,
+        retaining: Bool = false,
         starting start: Start = .next,
+        delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @Sendable (isolated A, Transition<State>) -> Void
     ) -> Registration {
-        let member = ObjectMember<State, A>(
+        self.addObject(
             actor,
+            on: ActorContext(actor),
             of: names,
-            holding: holding,
-            starting: start
+            retaining: retaining,
+            starting: start,
+            delivering: delivery
         ) { actor, transition in
             actor.assumeIsolated { body($0, transition) }
         }
-        _ = self.register(member, on: ActorContext(actor))
-        return self.registration(of: member)
     }
 }

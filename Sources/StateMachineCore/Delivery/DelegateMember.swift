@@ -10,13 +10,14 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
     @exclusivity(unchecked) private var strong: Delegate?
     private weak let weak: Delegate?
 
-    init(_ delegate: Delegate, of names: Set<State.Name>?, holding: Holding, starting: Start) {
+    init(
+        _ delegate: Delegate,
+        of names: Set<State.Name>?,
+        retaining: Bool,
+        starting: StateMachine<State>.Start
+    ) {
         self.weak = delegate
-        self.strong =
-            switch holding {
-            case .weak: nil
-            case .strong: delegate
-            }
+        self.strong = retaining ? delegate : nil
         super.init(of: names, starting: starting, representing: ObjectIdentifier(delegate))
     }
 
@@ -49,7 +50,7 @@ final class ObserverMember<State: MachineState>: Member<State>, @unchecked Senda
 
     init(
         of names: Set<State.Name>?,
-        starting: Start,
+        starting: StateMachine<State>.Start,
         _ body: @escaping @Sendable (Transition<State>) -> Void
     ) {
         self.body = body

@@ -1,5 +1,3 @@
-public import Dispatch
-
 /// Where a delegate or a receptionist's task runs.
 ///
 /// A context need not be serial: a lane runs one drain at a time on it, so even a concurrent queue
@@ -45,39 +43,7 @@ public final class ImmediateContext: ExecutionContext, InlineRunning {
     public func enqueue(_ job: @escaping @Sendable () -> Void) { job() }
 }
 
-/// A dispatch queue, serial or concurrent.
-public final class DispatchQueueContext: ExecutionContext {
-    private let queue: DispatchQueue
-
-    /// What a queue is marked with, so that code can tell that it runs there.
-    private static let mark = DispatchSpecificKey<ObjectIdentifier>()
-
-    fileprivate init(_ queue: DispatchQueue) {
-        self.queue = queue
-        queue.setSpecific(key: Self.mark, value: ObjectIdentifier(queue))
-    }
-
-    /// Hands `job` to the queue.
-    public func enqueue(_ job: @escaping @Sendable () -> Void) { self.queue.async(execute: job) }
-
-    /// The queue's identity: two contexts of one queue are the same place.
-    public var identity: ObjectIdentifier { ObjectIdentifier(self.queue) }
-
-    /// Whether the calling code runs on this queue, or on one that targets it and is no context
-    /// itself.
-    public var isCurrent: Bool? {
-        DispatchQueue.getSpecific(key: Self.mark) == self.identity
-    }
-}
-
 extension ExecutionContext where Self == ImmediateContext {
     /// The thread that set the state, before the assignment returns.
     public static var immediate: ImmediateContext { .shared }
-}
-
-extension ExecutionContext where Self == DispatchQueueContext {
-    /// A dispatch queue.
-    public static func queue(_ queue: DispatchQueue) -> DispatchQueueContext {
-        DispatchQueueContext(queue)
-    }
 }

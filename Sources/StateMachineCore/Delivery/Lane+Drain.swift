@@ -37,11 +37,10 @@ extension Lane {
         unsafeDowncast(entry, to: TransitionEntry<State>.self).transition
     }
 
-    /// Returns how many entries it has delivered.
-    @inlinable
-    func deliver(atMost limit: Int) -> Int { self.code.deliver(self, limit) }
-
-    /// The same, in the code for the type that is written out where this is called.
+    /// Tells of what was appended, in the code for the type that is written out where this is called; others go by way of
+    /// ``MachineCode/deliver``.
+    ///
+    /// - Returns: how many entries were delivered.
     @inlinable
     func deliverHere(atMost limit: Int) -> Int {
         precondition(!self.isDraining, "a lane delivers inside a delivery of its own")

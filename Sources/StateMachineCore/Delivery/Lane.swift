@@ -1,3 +1,4 @@
+import Dispatch
 public import Synchronization
 
 /// One execution context's view of a machine: a cursor into the log, and who listens there.
@@ -86,7 +87,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.limit = limit.map { UInt64(clamping: $0) }
         self.hasTurns = !(context is any InlineRunning)
         self.turns = self.hasTurns ? nil : Turns()
-        self.lingers = context is DispatchQueueContext
+        self.lingers = context is DispatchQueue
         self.sleepers = sleepers
         self.code = code
         self.cursor = entry
@@ -188,7 +189,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             return
         }
         while true {
-            let count = self.deliver(atMost: Self.drainLimit)
+            let count = self.code.deliver(self, Self.drainLimit)
             // A lane that found several entries is on a busy machine: it looks once more at its next
             // turn before it sleeps, so that the wake-up costs the context and not each setter.
             if count >= Self.drainLimit || count > 1 && self.lingers {
@@ -256,7 +257,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     func catchUp() {
         precondition(self.context.isCurrent == true, "catchUp() was called off the lane's context")
         guard !self.isDraining else { return }
-        _ = self.deliver(atMost: .max)
+        _ = self.code.deliver(self, .max)
     }
 
     /// Passes what is there, so that nobody waits for it, and tells nobody: the context has ended, or

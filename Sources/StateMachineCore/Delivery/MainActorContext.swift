@@ -20,16 +20,18 @@ extension ExecutionContext where Self == MainActorContext {
 extension StateMachine {
     /// Calls `body` with every transition from now on, on the main actor, in order.
     ///
-    /// As ``addObserver(on:of:starting:_:)``.
+    /// As ``addObserver(on:of:starting:delivering:_:)``.
     @discardableResult
     public func addObserver(
         on context: MainActorContext,
         of names: Set<State.Name>? = nil,
         starting start: Start = .next,
+        delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @MainActor @Sendable (Transition<State>) -> Void
     ) -> Registration {
         let place: any ExecutionContext = context
-        return self.addObserver(on: place, of: names, starting: start) { transition in
+        return self.addObserver(on: place, of: names, starting: start, delivering: delivery) {
+            transition in
             MainActor.assumeIsolated { body(transition) }
         }
     }
@@ -40,9 +42,10 @@ extension StateMachine {
     ///   - object: whom it is done for, such as a view's model.
     ///   - context: `.main`.
     ///   - names: the states that it is told of when they are entered; nil: all.
-    ///   - holding: whether the machine keeps the object alive.
+    ///   - retaining: whether the machine keeps the object alive until its registration is cancelled.
     ///   - start: whether it is told of the current state first, as
-    ///     ``addDelegate(_:on:of:holding:starting:)`` has it.
+    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)`` has it.
+    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each.
     ///   - body: what is done; it keeps the object alive if it captures it.
     /// - Returns: its place. An object may have several.
     @discardableResult
@@ -50,19 +53,20 @@ extension StateMachine {
         _ object: Object,
         on context: MainActorContext,
         of names: Set<State.Name>? = nil,
-        holding: Holding = .weak,
+        retaining: Bool = false,
         starting start: Start = .next,
+        delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @MainActor @Sendable (Object, Transition<State>) -> Void
     ) -> Registration {
-        let member = ObjectMember<State, Object>(
+        self.addObject(
             object,
+            on: context,
             of: names,
-            holding: holding,
-            starting: start
+            retaining: retaining,
+            starting: start,
+            delivering: delivery
         ) { object, transition in
             MainActor.assumeIsolated { body(object, transition) }
         }
-        _ = self.register(member, on: context)
-        return self.registration(of: member)
     }
 }

@@ -39,7 +39,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     @usableFromInline final let hearsBurstEnds: Bool
 
     /// What it is told first.
-    final let start: Start
+    final let start: StateMachine<State>.Start
 
     /// The object that it stands for; nil: none, and nobody will ask for it.
     final let object: ObjectIdentifier?
@@ -48,7 +48,7 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     init(
         of names: Set<State.Name>? = nil,
-        starting start: Start = .next,
+        starting start: StateMachine<State>.Start = .next,
         representing object: ObjectIdentifier? = nil,
         hearingBurstEnds hearsBurstEnds: Bool = false
     ) {
@@ -183,6 +183,12 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     /// Called on the context after a nudge.
     func nudged() {}
+
+    /// Called once, under no lock, when the lane can see it.
+    func placed(in lane: Lane<State>) {}
+
+    /// Has what is kept for it given, soon and on its context.
+    func flush() {}
 }
 
 /// Transitions that a lane was too late for: from which seq on, and the last of them.

@@ -11,17 +11,13 @@ final class ObjectMember<State: MachineState, Object: AnyObject & Sendable>: Mem
     init(
         _ object: Object,
         of names: Set<State.Name>?,
-        holding: Holding,
-        starting: Start,
+        retaining: Bool,
+        starting: StateMachine<State>.Start,
         body: @escaping @Sendable (Object, Transition<State>) -> Void
     ) {
         self.subject = object
         self.body = body
-        self.strong =
-            switch holding {
-            case .weak: nil
-            case .strong: object
-            }
+        self.strong = retaining ? object : nil
         super.init(of: names, starting: starting)
     }
 

@@ -4,13 +4,16 @@
 public final class Registration: Sendable {
     private let end: @Sendable () -> Void
     private let endQuietly: @Sendable (@escaping @Sendable () -> Void) -> Void
+    private let giveKept: @Sendable () -> Void
 
     init(
         end: @escaping @Sendable () -> Void,
-        endQuietly: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        endQuietly: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        giveKept: @escaping @Sendable () -> Void = {}
     ) {
         self.end = end
         self.endQuietly = endQuietly
+        self.giveKept = giveKept
     }
 
     /// A registration together with what its calls have begun, which `stop` ends; it calls what it is given once
@@ -26,11 +29,17 @@ public final class Registration: Sendable {
             },
             endQuietly: { quiet in
                 stop { registration.endQuietly(quiet) }
-            }
+            },
+            giveKept: registration.giveKept
         )
     }
 
+    /// Has what is kept for it given, soon and on its context, however long that would have waited.
+    public func flush() { self.giveKept() }
+
     /// Ends it: no call begins after this returns, one may be running; idempotent.
+    ///
+    /// What is kept for it goes nowhere.
     public func cancel() { self.end() }
 
     /// Ends it: when this returns no call is running either, and none will begin.

@@ -19,6 +19,9 @@ final class SerialTurn: Sendable {
     /// No turn begins after this returns.
     func close() { self.callGuard.cancel() }
 
+    /// As ``close()``; `quiet` is called when no turn is running either.
+    func close(quiet: @escaping @Sendable () -> Void) { self.callGuard.cancel(quiet: quiet) }
+
     var isClosed: Bool { self.callGuard.isCancelled }
 
     func ask() {

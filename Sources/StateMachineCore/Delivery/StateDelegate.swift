@@ -25,12 +25,3 @@ extension StateDelegate {
     /// Does nothing.
     public func transitionsMissed(_ count: Int, now: Snapshot<State>) {}
 }
-
-/// How a machine holds a delegate.
-public enum Holding: Sendable {
-    /// The delegate's life is somebody else's matter; it is skipped once it is gone.
-    case weak
-    /// The machine keeps the delegate until its registration is cancelled, or until the call ends that is
-    /// running then.
-    case strong
-}

@@ -8,25 +8,39 @@ extension StateMachine {
     ///   - delegate: who is told.
     ///   - context: where.
     ///   - names: the states that it is told of when they are entered; nil: all.
-    ///   - holding: whether the machine keeps the delegate alive.
+    ///   - retaining: whether the machine keeps the delegate alive until its registration is cancelled.
     ///   - start: whether it is told of the current state first, if that is one of `names`: as a
     ///     transition from that state to itself which has its seq. Nothing lies between it and the
     ///     next one that it hears of. On `.immediate` it has been told when this returns, with the
     ///     exceptions that an assignment has.
+    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each. Those for which
+    ///     there was no room are told as missed, those whose place a newer one took are not.
     /// - Returns: its place.
     @discardableResult
     public func addDelegate(
         _ delegate: some StateDelegate<State>,
         on context: any ExecutionContext = .immediate,
         of names: Set<State.Name>? = nil,
-        holding: Holding = .weak,
-        starting start: Start = .next
+        retaining: Bool = false,
+        starting start: Start = .next,
+        delivering delivery: Delivery<Transition<State>> = .each
     ) -> Registration {
-        self.add(
-            DelegateMember(delegate, of: names, holding: holding, starting: start),
-            representing: delegate,
-            on: context
-        )
+        let member: Member<State>
+        if delivery.isStraight {
+            member = DelegateMember(delegate, of: names, retaining: retaining, starting: start)
+        } else {
+            let retained = retaining ? delegate : nil
+            member = DeliveredMember(
+                delivery,
+                by: self.options.clock,
+                of: names,
+                starting: start,
+                for: delegate,
+                missed: { [weak delegate] in delegate?.transitionsMissed($0, now: $1) },
+                body: { [weak delegate] in (retained ?? delegate)?.stateChanged($0) }
+            )
+        }
+        return self.add(member, representing: delegate, on: context)
     }
 
     /// Calls `body` with every transition from now on, on `context`, in order.
@@ -35,7 +49,8 @@ extension StateMachine {
     ///   - context: where.
     ///   - names: the states that it is told of when they are entered; nil: all.
     ///   - start: whether it is told of the current state first, as
-    ///     ``addDelegate(_:on:of:holding:starting:)`` has it.
+    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)`` has it.
+    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each.
     ///   - body: kept until the registration is cancelled.
     /// - Returns: its place.
     @discardableResult
@@ -45,9 +60,55 @@ extension StateMachine {
         on context: any ExecutionContext = .immediate,
         of names: Set<State.Name>? = nil,
         starting start: Start = .next,
+        delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let member = ObserverMember<State>(of: names, starting: start, body)
+        let member =
+            delivery.isStraight
+            ? ObserverMember<State>(of: names, starting: start, body)
+            : DeliveredMember<State>(
+                delivery,
+                by: self.options.clock,
+                of: names,
+                starting: start,
+                body: body
+            )
+        _ = self.register(member, on: context)
+        return self.registration(of: member)
+    }
+
+    /// Does `body` for an object, as long as that lives.
+    func addObject<Object: AnyObject & Sendable>(
+        _ object: Object,
+        on context: any ExecutionContext,
+        of names: Set<State.Name>?,
+        retaining: Bool,
+        starting start: Start,
+        delivering delivery: Delivery<Transition<State>>,
+        _ body: @escaping @Sendable (Object, Transition<State>) -> Void
+    ) -> Registration {
+        let member: Member<State>
+        if delivery.isStraight {
+            member = ObjectMember(
+                object,
+                of: names,
+                retaining: retaining,
+                starting: start,
+                body: body
+            )
+        } else {
+            let retained = retaining ? object : nil
+            member = DeliveredMember(
+                delivery,
+                by: self.options.clock,
+                of: names,
+                starting: start,
+                for: object,
+                body: { [weak object] transition in
+                    if let object = retained ?? object { body(object, transition) }
+                }
+            )
+        }
         _ = self.register(member, on: context)
         return self.registration(of: member)
     }
@@ -108,6 +169,7 @@ extension StateMachine {
     /// Has the member told of the state that it begins with, if it wants to be: nothing has been
     /// appended that would wake the lane.
     private func begin(_ member: Member<State>, on lane: Lane<State>) {
+        member.placed(in: lane)
         switch member.start {
         case .next: break
         case .current: lane.begin(member)
@@ -126,7 +188,8 @@ extension StateMachine {
                 guard let member else { return quiet() }
                 member.cancel(quiet: quiet)
                 self?.remove(member)
-            }
+            },
+            giveKept: { [weak member] in member?.flush() }
         )
     }
 

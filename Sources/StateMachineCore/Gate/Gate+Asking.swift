@@ -194,7 +194,7 @@ extension StateMachine {
     ) -> Gate<State>.Decision {
         let new: State?
         do {
-            new = try pending.move.state(from: base, assigningEqual: self.options.assigningEqual)
+            new = try pending.move.state(from: base, announcingEqual: self.options.announcesEqual)
         } catch {
             return .settle(.answered(.failure(error)))
         }

@@ -21,7 +21,6 @@ extension StateMachine {
     ///     on only if it holds for the state that it replaces. Nil: always.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    ///   - by: who, if not the process itself.
     /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @inlinable
@@ -30,11 +29,10 @@ extension StateMachine {
         _ new: State,
         expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
         reenter: Bool = false,
-        cause: String? = nil,
-        by: Peer? = nil
+        cause: String? = nil
     ) throws(TransitionError<State>) -> Acceptance {
         let straight = self.acceptAtOnce(
-            Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause, by: by),
+            Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause),
             under: nil
         )
         guard let straight else { throw .wouldWait(current: self.snapshot) }
@@ -56,20 +54,18 @@ extension StateMachine {
     ///     state that it replaces. Nil: always.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    ///   - by: who, if not the process itself.
     ///   - completion: told the outcome; it may not block.
     @inlinable
-    public func propose(
+    package func propose(
         _ new: State,
         asking question: Question = Question(),
         expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
         reenter: Bool = false,
         cause: String? = nil,
-        by: Peer? = nil,
         completion:
             @escaping @Sendable (Result<Acceptance, TransitionError<State>>) -> Void
     ) {
-        let move = Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause)
         _ = self.begin(move, asking: question, completion: completion)
     }
 
@@ -186,25 +182,6 @@ extension StateMachine {
         self.code.enter(self, new, seq, reenter, cause, peer)
     }
 
-    /// The same, in the code for the type that is written out where this is called.
-    @inlinable
-    func enterHere(
-        _ new: State,
-        ifSeq seq: UInt64?,
-        reenter: Bool,
-        cause: String?,
-        by peer: CompactPeer
-    ) -> TransitionMark? {
-        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause, by: peer)
-        return self.decided(
-            move,
-            under: nil,
-            committed: { _, _, _, mark in mark },
-            unchanged: { _ in nil },
-            refused: { _ in nil }
-        ) ?? nil
-    }
-
     /// The same as ``decideAtOnce(_:)`` for those who want to know all of the transition.
     @inlinable
     func acceptAtOnce(
@@ -247,7 +224,7 @@ extension StateMachine {
             guard isFree else { return nil }
             let new: State
             do {
-                let found = try move.state(from: base, assigningEqual: self.options.assigningEqual)
+                let found = try move.state(from: base, announcingEqual: self.options.announcesEqual)
                 guard let found else { return unchanged(base) }
                 new = found
             } catch {

@@ -126,7 +126,7 @@ extension StateMachine {
             do throws(TransitionError<State>) {
                 let new = try pending.move.state(
                     from: base,
-                    assigningEqual: self.options.assigningEqual
+                    announcingEqual: self.options.announcesEqual
                 )
                 fate = self.fate(of: pending, into: new, from: base)
             } catch {

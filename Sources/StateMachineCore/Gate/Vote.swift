@@ -9,43 +9,52 @@ public enum Vote: Hashable, Sendable {
 }
 
 /// What voters have decided.
-public enum Verdict: Hashable, Sendable {
+@usableFromInline
+enum Verdict: Hashable, Sendable {
     /// It may happen.
     case yes
     /// It may not; who said so, nobody if a yes was needed and none came.
     case no([Denial])
+
+    /// Who says no; nobody if it may happen.
+    var denials: [Denial] {
+        switch self {
+        case .yes: []
+        case .no([]): [Denial(label: "nobody", why: "nobody said yes")]
+        case .no(let denials): denials
+        }
+    }
 }
 
 /// How a question is put and its votes are counted.
 public struct Question: Sendable {
     /// Which vote decides.
-    public enum Rule: Sendable {
+    enum Rule: Sendable {
         /// Any no refuses, at once; else the answer is yes.
         case noWins
         /// Any yes suffices, at once; else the answer is no.
         case yesWins
     }
 
-    /// Which vote decides.
-    public var rule: Rule
+    let rule: Rule
+    let deadline: Duration?
+    let whenSilent: Vote
+    let whenNobodyVotes: Vote
 
-    /// How long a voter without terms of its own is waited for; nil: until it votes or vanishes.
-    public var deadline: Duration?
-
-    /// What the silence of a voter without terms of its own counts as, once its deadline has passed.
-    public var whenSilent: Vote
-
-    /// The answer if nobody is asked, or all abstain.
-    public var whenNobodyVotes: Vote
-
-    /// Any no wins, silence for a second is consent, and so is everybody's.
+    /// Any no refuses, at once; silence for a second is consent, and so is everybody's.
+    ///
+    /// - Parameters:
+    ///   - needsYes: whether instead any yes suffices, at once, and without one the answer is no.
+    ///   - deadline: how long a voter that says nothing about it is waited for; nil: until it votes or vanishes.
+    ///   - whenSilent: what such a voter's silence counts as after that.
+    ///   - whenNobodyVotes: the answer if nobody is asked, or all abstain.
     public init(
-        rule: Rule = .noWins,
+        needingYes needsYes: Bool = false,
         deadline: Duration? = .seconds(1),
         whenSilent: Vote = .yes,
         whenNobodyVotes: Vote = .yes
     ) {
-        self.rule = rule
+        self.rule = needsYes ? .yesWins : .noWins
         self.deadline = deadline
         self.whenSilent = whenSilent
         self.whenNobodyVotes = whenNobodyVotes

@@ -13,9 +13,9 @@ public struct Proposal<State: MachineState>: Equatable, Sendable {
 extension Proposal: Hashable where State: Hashable {}
 
 /// How long a voter is waited for.
-public struct VoteDeadline: Hashable, Sendable {
+package struct VoteDeadline: Hashable, Sendable {
     /// When the waiting begins.
-    public enum Beginning: Hashable, Sendable {
+    package enum Beginning: Hashable, Sendable {
         /// When the voter is asked.
         case fromAsking
         /// When the proposal was made, however long it waited its turn.
@@ -23,14 +23,14 @@ public struct VoteDeadline: Hashable, Sendable {
     }
 
     /// How long; nil: until the voter votes or vanishes.
-    public var limit: Duration?
+    package var limit: Duration?
     /// What silence counts as after that.
-    public var whenSilent: Vote
+    package var whenSilent: Vote
     /// When the waiting begins.
-    public var counting: Beginning
+    package var counting: Beginning
 
     /// Waits that long.
-    public init(
+    package init(
         limit: Duration?,
         whenSilent: Vote,
         counting: Beginning = .fromAsking
@@ -41,7 +41,7 @@ public struct VoteDeadline: Hashable, Sendable {
     }
 
     /// A delay: the voter postpones what is proposed until it votes, but at most so long.
-    public static func postponing(atMost limit: Duration) -> VoteDeadline {
+    package static func postponing(atMost limit: Duration) -> VoteDeadline {
         VoteDeadline(limit: limit, whenSilent: .yes, counting: .fromArrival)
     }
 }
@@ -49,9 +49,9 @@ public struct VoteDeadline: Hashable, Sendable {
 /// A question as one voter is given it; it is answered once, now or later, from anywhere.
 ///
 /// Letting go of it unanswered abstains, so a voter that is gone is not waited for.
-public final class Ask<State: MachineState>: Sendable {
+package final class Ask<State: MachineState>: Sendable {
     /// What is asked about.
-    public let proposal: Proposal<State>
+    package let proposal: Proposal<State>
 
     private let ballot: Ballot<State>
     private let voter: ObjectIdentifier
@@ -69,7 +69,7 @@ public final class Ask<State: MachineState>: Sendable {
     ///
     /// - Returns: whether the vote counts; a second or late one does not.
     @discardableResult
-    public func vote(_ vote: Vote) -> Bool { self.ballot.vote(vote, by: self.voter) }
+    package func vote(_ vote: Vote) -> Bool { self.ballot.vote(vote, by: self.voter) }
 
     deinit { self.ballot.release(self.voter) }
 }
@@ -88,24 +88,16 @@ final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable
     let terms: Terms
     let isAsked: @Sendable (Proposal<State>) -> Bool
     @exclusivity(unchecked) private var body: (@Sendable (Ask<State>) -> Void)?
-    /// Whether it votes on behalf of an object, and that object.
-    private let hasVoter: Bool
-    private weak let voter: (any AnyObject & Sendable)?
 
     init(
         _ terms: Terms,
-        of voter: (any AnyObject & Sendable)? = nil,
         isAsked: @escaping @Sendable (Proposal<State>) -> Bool,
         body: @escaping @Sendable (Ask<State>) -> Void
     ) {
         self.terms = terms
-        self.hasVoter = voter != nil
-        self.voter = voter
         self.isAsked = isAsked
         self.body = body
     }
-
-    override var isGone: Bool { self.hasVoter && self.voter == nil }
 
     override func receive(_ ballot: Ballot<State>) {
         guard ballot.asks(self), let body = self.body else { return }

@@ -14,8 +14,15 @@ where Name: CaseIterable {
     /// The state that a machine is in before anybody has set one. It is never announced.
     static var initial: Self { get }
 
-    /// How states of earlier versions of the program go on; unless said, under the same name or not at all.
-    static var upgrade: Upgrade<Self> { get }
+    /// What states and fields were called in earlier versions of the program, by what they are called now, as on the
+    /// wire: a state by its name, a field as `state.field`; nothing unless said.
+    ///
+    /// A state that an earlier version has left goes on under its new name.
+    static var was: [String: [String]] { get }
+
+    /// Where to go at a start at which the state that was left is none any more, or its values do not fit; nil, unless
+    /// said, to refuse to start.
+    static var lost: Self? { get }
 }
 
 extension EnumState {
@@ -36,8 +43,11 @@ extension EnumState {
         return "\(self.name.rawValue)(\(list.joined(separator: ", ")))"
     }
 
-    /// A state of an earlier version is the one of the same name, with the same fields.
-    public static var upgrade: Upgrade<Self> { Upgrade() }
+    /// Everything is called what it always was.
+    public static var was: [String: [String]] { [:] }
+
+    /// A start is refused that does not know the state which was left.
+    public static var lost: Self? { nil }
 }
 
 extension StateMachine where State: EnumState {

@@ -15,7 +15,7 @@ package struct MachineCode<State: MachineState>: Sendable {
     @usableFromInline let decide:
         @Sendable (StateMachine<State>, Move<State>) -> MoveOutcome<State>?
 
-    /// ``StateMachine/enterHere(_:ifSeq:reenter:cause:by:)``, of which nothing is generic but the state: who calls it has
+    /// ``StateMachine/enterAtOnce(_:ifSeq:reenter:cause:by:)``, of which nothing is generic but the state: who calls it has
     /// no layout to ask for.
     @usableFromInline let enter:
         @Sendable (StateMachine<State>, State, UInt64?, Bool, String?, CompactPeer) ->
@@ -45,7 +45,13 @@ package struct MachineCode<State: MachineState>: Sendable {
         self.deliver = { lane, limit in lane.deliverHere(atMost: limit) }
         self.decide = { machine, move in machine.decideHere(move) }
         self.enter = { machine, new, seq, reenter, cause, peer in
-            machine.enterHere(new, ifSeq: seq, reenter: reenter, cause: cause, by: peer)
+            machine.decided(
+                Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause, by: peer),
+                under: nil,
+                committed: { _, _, _, mark in mark },
+                unchanged: { _ in nil },
+                refused: { _ in nil }
+            ) ?? nil
         }
         self.propose = { machine, new, isExpected, terms, completion in
             machine.proposeHere(.state(new), if: isExpected, terms, completion: completion)

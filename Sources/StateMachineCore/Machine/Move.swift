@@ -20,6 +20,8 @@ package struct Move<State: MachineState>: Sendable {
         /// The one that the function makes of the state as it is at the move's turn, which may follow
         /// whatever it is; with nil nothing changes. It is pure, and may be asked again.
         case made(@Sendable (Snapshot<State>) -> State?)
+        /// The same, if it may follow the current one.
+        case event(@Sendable (State) -> State?)
     }
 
     /// What has to hold of the state that is replaced.
@@ -95,47 +97,48 @@ package struct Move<State: MachineState>: Sendable {
         )
     }
 
-    /// What a program asks for, on behalf of a peer if it names one.
-    @inlinable
-    init(to new: State, if condition: Condition, reenter: Bool, cause: String?, by peer: Peer?) {
-        self.init(
-            to: new,
-            if: condition,
-            reenter: reenter,
-            cause: cause,
-            by: peer.map { CompactPeer($0) }
-        )
-    }
-
     /// The state that a machine at `base` is to be in; nil if nothing is to change.
     @inlinable
     func state(
         from base: Snapshot<State>,
-        assigningEqual: StateMachine<State>.Options.Equal
+        announcingEqual announcesEqual: Bool
     ) throws(TransitionError<State>) -> State? {
         guard self.condition.isMet(by: base) else { throw .conflict(current: base) }
         switch self.target {
-        case .state(let new):
-            if base.state == new {
-                // A state may always be entered again from itself.
-                return self.repeats(assigningEqual) ? new : nil
-            }
-            guard base.state.mayBecome(new) else {
-                throw .illegal(current: base, allowed: base.state.successors)
-            }
-            return new
+        case .state(let new): return try self.followed(base, by: new, announcesEqual)
+        case .event(let next):
+            guard let new = next(base.state) else { return nil }
+            return try self.followed(base, by: new, announcesEqual)
         case .made(let make):
             guard let new = make(base) else { return nil }
-            return base.state != new || self.repeats(assigningEqual) ? new : nil
+            return base.state != new || self.repeats(announcesEqual) ? new : nil
         }
+    }
+
+    /// The state, if it may follow; nil if it is the same and nothing is to change.
+    @inlinable
+    @inline(__always)
+    func followed(
+        _ base: Snapshot<State>,
+        by new: State,
+        _ announcesEqual: Bool
+    ) throws(TransitionError<State>) -> State? {
+        if base.state == new {
+            // A state may always be entered again from itself.
+            return self.repeats(announcesEqual) ? new : nil
+        }
+        guard base.state.mayBecome(new) else {
+            throw .illegal(current: base, allowed: base.state.successors)
+        }
+        return new
     }
 
     /// Whether even the state that is makes a transition.
     @inlinable
-    func repeats(_ assigningEqual: StateMachine<State>.Options.Equal) -> Bool {
-        switch (self.kind, assigningEqual) {
-        case (.enter, _), (.set, .announced): true
-        case (.set, .ignored), (.update, _): false
+    func repeats(_ announcesEqual: Bool) -> Bool {
+        switch (self.kind, announcesEqual) {
+        case (.enter, _), (.set, true): true
+        case (.set, false), (.update, _): false
         }
     }
 

@@ -17,7 +17,6 @@ extension StateMachine {
     ///   - seq: if given, the seq that the machine has to be at.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    ///   - by: who, if not the process itself.
     /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @inlinable
@@ -26,10 +25,9 @@ extension StateMachine {
         _ new: State,
         ifSeq seq: UInt64? = nil,
         reenter: Bool = false,
-        cause: String? = nil,
-        by: Peer? = nil
+        cause: String? = nil
     ) throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause)
         guard self.options.log == nil else { return try self.assignThroughLog(move) }
         return try self.enter(move)
     }

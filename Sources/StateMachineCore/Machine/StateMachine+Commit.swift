@@ -29,7 +29,7 @@ extension StateMachine {
     func enter(_ move: Move<State>) throws(TransitionError<State>) -> Acceptance {
         while true {
             let base = self.snapshot
-            let new = try move.state(from: base, assigningEqual: self.options.assigningEqual)
+            let new = try move.state(from: base, announcingEqual: self.options.announcesEqual)
             guard let new else { return .unchanged(base) }
             if let mark = self.commit(move, to: new, from: base, if: { _ in true }) {
                 return .committed(move.transition(from: base, to: new, mark))

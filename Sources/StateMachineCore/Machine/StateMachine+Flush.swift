@@ -1,19 +1,14 @@
 extension StateMachine {
     /// Waits, without a thread, until every context has passed what was committed before the call.
     ///
-    /// It waits for as long as the slowest context takes, and so for ever for one that never runs
+    /// It waits for as long as the slowest context takes, and so without a limit for ever for one that never runs
     /// what it is given: a stuck queue, or an adopted thread that nobody drains. One that has ended is
-    /// not waited for. Where that is not certain use ``flush(atMost:)``.
+    /// not waited for. It ends when the task is cancelled, too, whoever has passed by then.
     ///
-    /// It ends when the task is cancelled, too, whoever has passed by then.
-    public func flush() async { _ = await self.flush(within: nil) }
-
-    /// As ``flush()``, but for no longer than `limit`, measured by the machine's clock.
-    ///
+    /// - Parameter limit: for how long at most, measured by the machine's clock; nil: without a limit.
     /// - Returns: whether every context has passed.
-    public func flush(atMost limit: Duration) async -> Bool { await self.flush(within: limit) }
-
-    private func flush(within limit: Duration?) async -> Bool {
+    @discardableResult
+    public func flush(within limit: Duration? = nil) async -> Bool {
         let withdrawal = Withdrawal()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

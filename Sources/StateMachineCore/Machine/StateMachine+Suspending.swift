@@ -2,7 +2,7 @@
 extension StateMachine {
     /// Proposes a state and waits, without a thread, for what becomes of it.
     ///
-    /// As ``propose(_:asking:expecting:reenter:cause:by:completion:)``.
+    /// As ``propose(_:asking:expecting:reenter:cause:completion:)``.
     ///
     /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
     /// ends with ``TransitionError/withdrawn(current:)``, and those behind it move up. Once it was evaluated
@@ -15,7 +15,6 @@ extension StateMachine {
     ///   - isExpected: pure, and may be asked again; nil: always.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    ///   - by: who, if not the process itself.
     /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @discardableResult
@@ -24,10 +23,37 @@ extension StateMachine {
         asking question: Question = Question(),
         expecting isExpected: (@Sendable (Snapshot<State>) -> Bool)? = nil,
         reenter: Bool = false,
-        cause: String? = nil,
-        by: Peer? = nil
+        cause: String? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause)
+        return try await self.outcome { completion in
+            self.begin(move, asking: question, completion: completion)
+        }
+    }
+
+    /// Sends an event: what follows is made of the state as it is at the event's turn.
+    ///
+    /// It is a proposal like any other, and the transition's cause is the event's name.
+    ///
+    /// ```swift
+    /// try await machine.send("coin inserted") { state in
+    ///     if case .waiting(let coins) = state { .waiting(coins: coins + 1) } else { nil }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - event: what it is called.
+    ///   - question: how voters are asked.
+    ///   - next: pure, and may be asked again; the state that follows, nil where the event means nothing.
+    /// - Returns: the transition, or where the machine was if nothing follows.
+    /// - Throws: ``TransitionError``; then nothing has changed.
+    @discardableResult
+    public func send(
+        _ event: String,
+        asking question: Question = Question(),
+        becoming next: @escaping @Sendable (State) -> State?
+    ) async throws(TransitionError<State>) -> Acceptance {
+        let move = Move(to: .event(next), as: .enter, cause: event)
         return try await self.outcome { completion in
             self.begin(move, asking: question, completion: completion)
         }
@@ -44,7 +70,6 @@ extension StateMachine {
     ///   - seq: if given, the seq that the machine has to be at.
     ///   - reenter: makes a transition even of a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    ///   - by: who, if not the process itself.
     /// - Returns: the transition, or where the machine was already.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @discardableResult
@@ -52,10 +77,9 @@ extension StateMachine {
         _ new: State,
         ifSeq seq: UInt64? = nil,
         reenter: Bool = false,
-        cause: String? = nil,
-        by: Peer? = nil
+        cause: String? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause, by: by)
+        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause)
         guard self.options.log != nil else {
             guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
             return try self.enter(move)

@@ -85,16 +85,8 @@ public final class StateMachine<State: MachineState>: Sendable {
 
     /// What may be chosen when a machine is made.
     public struct Options: Sendable {
-        /// Whether a state equal to the current one makes a transition when it is assigned.
-        public enum Equal: Sendable {
-            /// Nothing happens.
-            case ignored
-            /// It is a transition like any other.
-            case announced
-        }
-
-        /// What becomes of an equal assignment.
-        public var assigningEqual = Equal.ignored
+        /// Whether assigning a state equal to the current one makes a transition; if not, nothing happens.
+        public var announcesEqual = false
 
         /// Entries of the log that a context may be late before what it has not heard is let go, and
         /// its delegates are told how many that were; nil: any number.
@@ -135,6 +127,8 @@ public final class StateMachine<State: MachineState>: Sendable {
     @usableFromInline let options: Options
     @usableFromInline let code: MachineCode<State>
     @usableFromInline let sleepers = LaneSleepers()
+    /// Who tells those that track ``observed``; nil while nobody has.
+    let observation = Lock<StateObservation<State>?>(nil)
 
     /// A machine in that state, with nobody told.
     @inlinable
@@ -175,15 +169,15 @@ public final class StateMachine<State: MachineState>: Sendable {
     ///
     /// Setting it commits before it returns; a state equal to the current one changes nothing. It
     /// asks no voter, so an illegal successor is a programming error and ends the process. What may
-    /// be refused goes through ``assign(_:ifSeq:reenter:cause:by:)`` or the gate. With `.immediate`
+    /// be refused goes through ``assign(_:ifSeq:reenter:cause:)`` or the gate. With `.immediate`
     /// delegates it tells them before it returns, and where several threads set, its share of what the
     /// others have set; while more is untold than is good it waits its turn. In such a callback it does
     /// neither.
     ///
     /// On a machine with a write-ahead log setting waits for the log, on the calling thread, but for
-    /// no voter; a task uses the ``assign(_:ifSeq:reenter:cause:by:)`` that suspends. If the log cannot
+    /// no voter; a task uses the ``assign(_:ifSeq:reenter:cause:)`` that suspends. If the log cannot
     /// commit it, or the machine is overloaded, the state stays as it was, and ``Options/unassigned``
-    /// hears of it; who has to know throws with ``assign(_:ifSeq:reenter:cause:by:)``. Set where that would be to wait for oneself it is queued
+    /// hears of it; who has to know throws with ``assign(_:ifSeq:reenter:cause:)``. Set where that would be to wait for oneself it is queued
     /// and happens later: by what the gate calls, an `.immediate` delegate of such a machine for one,
     /// and where the log itself works (``WriteAheadLog/isCurrent``).
     @inlinable public var state: State {

@@ -20,22 +20,49 @@ public enum TransitionError<State: MachineState>: Error, Equatable {
     case withdrawn(current: Snapshot<State>)
 }
 
+extension TransitionError: CustomStringConvertible {
+    /// Why, in one sentence that names the rule and the states.
+    public var description: String {
+        switch self {
+        case .illegal(let current, let allowed):
+            let names = allowed.map(\.rawValue).sorted().joined(separator: ", ")
+            let rest = names.isEmpty ? "nothing may" : "allowed: \(names)"
+            return "it may not follow \(current.state); \(rest)"
+        case .conflict(let current):
+            return
+                "the machine is not where it was expected to be, but in \(current.state), seq \(current.seq)"
+        case .denied(let denials, _):
+            return denials.isEmpty
+                ? "nobody agreed" : denials.map { "\($0.label): \($0.why)" }.joined(separator: "; ")
+        case .stale(let current):
+            return
+                "while voters were asked the machine went to \(current.state), seq \(current.seq)"
+        case .notCommitted(let why, _): return "it could not be written down: \(why)"
+        case .overloaded: return "too many proposals wait their turn"
+        case .wouldWait: return "it could not be decided without waiting"
+        case .withdrawn: return "it was withdrawn"
+        }
+    }
+}
+
 /// One voter's no.
 public struct Denial: Hashable, Sendable {
     /// What the voter was called when it was added.
     public let label: String
     /// On whose behalf it votes, if not the process itself.
-    public let peer: Peer?
+    package let peer: Peer?
     /// Its reason; `timeout` if its silence counted as a no.
     public let why: String
 
     /// A no with that reason.
-    public init(label: String, peer: Peer? = nil, why: String) {
+    public init(label: String, why: String) { self.init(label: label, peer: nil, why: why) }
+
+    package init(label: String, peer: Peer?, why: String) {
         self.label = label
         self.peer = peer
         self.why = why
     }
 
     /// What a question is answered with when the task that asked it has been cancelled.
-    public static let withdrawn = Denial(label: "asker", why: "withdrawn")
+    package static let withdrawn = Denial(label: "asker", why: "withdrawn")
 }

@@ -1,23 +1,4 @@
 extension MulticastDelegate {
-    /// One delegate's answer to a question, given once, now or later, from anywhere.
-    ///
-    /// Letting go of it unanswered abstains.
-    public final class Reply: Sendable {
-        private let poll: Poll
-        private let voter: ObjectIdentifier
-
-        fileprivate init(_ poll: Poll, voter: ObjectIdentifier) {
-            self.poll = poll
-            self.voter = voter
-        }
-
-        /// Answers; false if the vote does not count, being a second or a late one.
-        @discardableResult
-        public func vote(_ vote: Vote) -> Bool { self.poll.vote(vote, by: self.voter) }
-
-        deinit { self.poll.release(self.voter) }
-    }
-
     /// Asks everybody who responds to `facet`, at the same time, each on its own context.
     ///
     /// The answer may come later than the call. No thread waits.
@@ -25,15 +6,23 @@ extension MulticastDelegate {
     /// - Parameters:
     ///   - facet: who is asked.
     ///   - question: how votes are counted, and how long they are waited for.
-    ///   - put: puts the question to one of them, on its context.
-    ///   - completion: told the verdict, once, by whoever brings it; before this returns if nobody
-    ///     is there to be asked.
+    ///   - put: puts the question to one of them, on its context, with what answers it, now or later, from anywhere;
+    ///     what is let go of without an answer abstains.
+    ///   - completion: told who says no, once, by whoever brings the last vote; before this returns if nobody
+    ///     is there to be asked. It may happen if nobody does.
     public func ask<Facet: Sendable>(
         _ facet: Facet.Type,
         _ question: Question = Question(),
-        put: @escaping @Sendable (Facet, Reply) -> Void,
-        completion: @escaping @Sendable (Verdict) -> Void
-    ) { _ = self.poll(facet, question, put: put, completion: completion) }
+        put: @escaping @Sendable (Facet, _ reply: @escaping @Sendable (Vote) -> Void) -> Void,
+        completion: @escaping @Sendable (_ denials: [Denial]) -> Void
+    ) {
+        _ = self.poll(
+            facet,
+            question,
+            put: { facet, reply in put(facet) { reply.vote($0) } },
+            completion: { completion($0.denials) }
+        )
+    }
 
     private func poll<Facet: Sendable>(
         _ facet: Facet.Type,
@@ -73,19 +62,18 @@ extension MulticastDelegate {
 
     /// Asks everybody who responds to `facet` and answers at once, and suspends until it is decided.
     ///
-    /// It ends when the task is cancelled: the answer is a no of the ``Denial/withdrawn`` question then,
-    /// and later votes do not count.
+    /// It ends when the task is cancelled: the answer is a no then, `withdrawn`, and later votes do not count.
     ///
     /// - Parameters:
     ///   - facet: who is asked.
     ///   - question: how votes are counted, and how long they are waited for.
     ///   - vote: one delegate's vote, on its context.
-    /// - Returns: the verdict.
+    /// - Returns: who says no; it may happen if nobody does.
     public func ask<Facet: Sendable>(
         _ facet: Facet.Type,
         _ question: Question = Question(),
         _ vote: @escaping @Sendable (Facet) -> Vote
-    ) async -> Verdict {
+    ) async -> [Denial] {
         let withdrawal = Withdrawal()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -93,7 +81,7 @@ extension MulticastDelegate {
                     facet,
                     question,
                     put: { $1.vote(vote($0)) },
-                    completion: { continuation.resume(returning: $0) }
+                    completion: { continuation.resume(returning: $0.denials) }
                 )
                 withdrawal.has { poll.withdraw() }
             }
@@ -159,4 +147,19 @@ extension MulticastDelegate {
             withdrawal.withdraw()
         }
     }
+}
+
+/// One delegate's answer to a question, given once; letting go of it unanswered abstains.
+private final class Reply: Sendable {
+    private let poll: Poll
+    private let voter: ObjectIdentifier
+
+    init(_ poll: Poll, voter: ObjectIdentifier) {
+        self.poll = poll
+        self.voter = voter
+    }
+
+    func vote(_ vote: Vote) { _ = self.poll.vote(vote, by: self.voter) }
+
+    deinit { self.poll.release(self.voter) }
 }

@@ -24,26 +24,31 @@ public final class MulticastDelegate<D>: Sendable {
     private let roster = Lock(Roster())
     private let callLimit: Int
     let clock: any Clock<Duration>
+    private let missed: @Sendable (_ delegate: AnyObject, _ count: Int) -> Void
     private let unheard: @Sendable (_ facet: String) -> Void
 
     /// Nobody yet.
     ///
     /// - Parameters:
     ///   - clock: what deadlines are measured with.
-    ///   - callLimit: calls that may wait for one context; past it the oldest is not made, and those that
-    ///     it was for are told so if they are ``MissedCallsHearing``. A question counts as one that nobody
+    ///   - callLimit: calls that may wait for one context; past it the oldest is not made, and `missed` is told of
+    ///     those that it was for. A question counts as one that nobody
     ///     there answers. 65,536: no burst is as long, and a context that is stuck keeps some 20 MB. Not
     ///     tuned.
     ///   - unheard: called with a facet's name each time when nobody has responded to a broadcast:
     ///     on the broadcasting thread if nobody was there, else on the context that found out last.
+    ///   - missed: called on the context of a delegate that was not called, before what it is called for next: who it
+    ///     is, and how many calls, the oldest, it will never hear of.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         callLimit: Int = 65_536,
-        unheard: @escaping @Sendable (_ facet: String) -> Void = { _ in }
+        unheard: @escaping @Sendable (_ facet: String) -> Void = { _ in },
+        missed: @escaping @Sendable (_ delegate: AnyObject, _ count: Int) -> Void = { _, _ in }
     ) {
         precondition(callLimit > 0, "a context has to have room for one call")
         self.clock = clock
         self.callLimit = callLimit
+        self.missed = missed
         self.unheard = unheard
     }
 
@@ -56,14 +61,14 @@ public final class MulticastDelegate<D>: Sendable {
     ///   - delegate: who is called.
     ///   - context: where.
     ///   - label: what it is called when it votes no; nil: its type.
-    ///   - holding: whether it is kept alive.
+    ///   - retaining: whether it is kept alive until its registration is cancelled.
     /// - Returns: its place.
     @discardableResult
     public func add<Delegate: AnyObject & Sendable>(
         _ delegate: Delegate,
         on context: any ExecutionContext,
         label: String? = nil,
-        holding: Holding = .weak
+        retaining: Bool = false
     ) -> Registration {
         precondition(
             delegate is D,
@@ -77,7 +82,13 @@ public final class MulticastDelegate<D>: Sendable {
             let present = roster.pairs(of: delegate).first { $0.context == identity }
             if let present { return (present, false) }
             let lane = roster.lane(of: identity) ?? fresh
-            let recipient = Recipient(delegate, in: lane, label: label, holding: holding)
+            let recipient = Recipient(
+                delegate,
+                in: lane,
+                label: label,
+                retaining: retaining,
+                missed: self.missed
+            )
             roster.append(recipient)
             return (recipient, roster.isSweepDue())
         }

@@ -15,21 +15,21 @@ final class Recipient: Sendable {
     private let callGuard = CallGuard()
     private let facets = Lock<[ObjectIdentifier: Bool]>([:])
     private let missed = Atomic<Int>(0)
+    private let tellMissed: @Sendable (AnyObject, Int) -> Void
 
     init(
         _ object: any AnyObject & Sendable,
         in lane: CallLane,
         label: String,
-        holding: Holding
+        retaining: Bool,
+        missed: @escaping @Sendable (AnyObject, Int) -> Void
     ) {
         self.lane = lane
         self.label = label
         self.object = ObjectIdentifier(object)
         self.weak = object
-        switch holding {
-        case .weak: self.strong = Lock(nil)
-        case .strong: self.strong = Lock(object)
-        }
+        self.strong = Lock(retaining ? object : nil)
+        self.tellMissed = missed
     }
 
     var context: ObjectIdentifier { self.lane.identity }
@@ -84,18 +84,14 @@ final class Recipient: Sendable {
         self.missed.add(1, ordering: .sequentiallyConsistent).oldValue == 0
     }
 
-    /// Tells the object how many calls it missed, if it wants to know.
+    /// Tells how many calls the object missed.
     func hearMissed() {
         let count = self.missed.exchange(0, ordering: .sequentiallyConsistent)
         guard count > 0 else { return }
-        _ = self.call((any MissedCallsHearing).self) { $0.callsMissed(count) }
+        _ = self.callGuard.run {
+            guard let object = self.weak else { return false }
+            self.tellMissed(object, count)
+            return true
+        }
     }
-}
-
-/// A facet of delegates that want to know when they were called for too often while their context was busy.
-public protocol MissedCallsHearing: AnyObject, Sendable {
-    /// Called on the delegate's context, before what it is called for next.
-    ///
-    /// - Parameter count: how many calls, the oldest, it will never hear of.
-    func callsMissed(_ count: Int)
 }

@@ -4,7 +4,7 @@ struct Coalescer<Value: Sendable> {
     enum Action {
         case wait
         /// Give the task what is held; then, if there is a duration, ring after it.
-        case deliver(Batch<Value>, thenRingAfter: Duration?)
+        case deliver(Delivery<Value>.Batch, thenRingAfter: Duration?)
         /// Ring after that, and not at what was set before.
         case ring(after: Duration)
     }
@@ -18,12 +18,10 @@ struct Coalescer<Value: Sendable> {
     private var dropped = 0
     private var isAlarmSet = false
 
-    /// At most `capacity` values are held; past it the oldest is dropped.
-    init(_ delivery: Delivery<Value>, capacity: Int) {
-        precondition(capacity > 0, "a receptionist has to have room for one value")
+    init(_ delivery: Delivery<Value>) {
         self.delivery = delivery
-        self.held = BoundedBuffer(capacity: capacity)
-        self.newest = NewestPerKey(capacity: capacity)
+        self.held = BoundedBuffer(capacity: delivery.limit)
+        self.newest = NewestPerKey(capacity: delivery.limit)
     }
 
     mutating func received(_ value: Value, seq: UInt64) -> Action {
@@ -81,7 +79,12 @@ struct Coalescer<Value: Sendable> {
             self.dropped = 0
         }
         return .deliver(
-            Batch(values: values, seqs: seqs, coalesced: self.coalesced, dropped: self.dropped),
+            Delivery.Batch(
+                values: values,
+                seqs: seqs,
+                coalesced: self.coalesced,
+                dropped: self.dropped
+            ),
             thenRingAfter: duration
         )
     }

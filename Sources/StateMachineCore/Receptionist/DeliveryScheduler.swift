@@ -9,7 +9,7 @@ import Synchronization
 /// `@unchecked Sendable`: turns are handed on by the lane's flag or the serial turn's, which orders them.
 final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     private let clock: any Clock<Duration>
-    private let task: @Sendable (Batch<Value>) -> Void
+    private let task: @Sendable (Delivery<Value>.Batch) -> Void
     private let rung = Atomic<UInt64>(0)
     private let isFlushing = Atomic<Bool>(false)
 
@@ -27,11 +27,10 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
 
     init(
         _ delivery: Delivery<Value>,
-        capacity: Int,
         clock: any Clock<Duration>,
-        task: @escaping @Sendable (Batch<Value>) -> Void
+        task: @escaping @Sendable (Delivery<Value>.Batch) -> Void
     ) {
-        self.coalescer = Coalescer(delivery, capacity: capacity)
+        self.coalescer = Coalescer(delivery)
         self.clock = clock
         self.task = task
     }

@@ -22,20 +22,17 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - context: where the task runs.
-    ///   - delivery: which events the task is given, and when.
-    ///   - capacity: events that may be collected; past it the oldest is dropped and counted. 4096: as
-    ///     a machine's receptionist has. Not tuned.
+    ///   - delivery: which events the task is given, and when; at most its limit of them wait for the context.
     ///   - clock: what intervals are measured with.
     ///   - task: given the events; it may not block the context.
     public init(
         on context: any ExecutionContext,
         delivering delivery: Delivery<Event> = .each,
-        keeping capacity: Int = 4096,
         clock: any Clock<Duration> = ContinuousClock(),
-        task: @escaping @Sendable (Batch<Event>) -> Void
+        task: @escaping @Sendable (Delivery<Event>.Batch) -> Void
     ) {
-        let scheduler = DeliveryScheduler(delivery, capacity: capacity, clock: clock, task: task)
-        let inbox = Inbox(scheduler, capacity: capacity)
+        let scheduler = DeliveryScheduler(delivery, clock: clock, task: task)
+        let inbox = Inbox(scheduler, capacity: delivery.limit)
         let serialTurn = SerialTurn(on: context) { inbox.empty() }
         scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
         (self.scheduler, self.inbox, self.serialTurn) = (scheduler, inbox, serialTurn)

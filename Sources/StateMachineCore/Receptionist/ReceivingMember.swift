@@ -1,21 +1,38 @@
-/// A receptionist's place in the lane of its target context.
+/// The place of a receptionist, or of a delegate that is not given everything, in the lane of its context.
 ///
 /// `@unchecked Sendable`: its fields never change.
-final class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
+class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
     @unchecked Sendable
 {
     private let scheduler: DeliveryScheduler<Value>
     private let select: @Sendable (Transition<State>) -> Value?
 
+    /// Who receives; nil if that is nobody whose life ends by itself.
+    private weak let receiver: (any AnyObject & Sendable)?
+
     init(
         _ scheduler: DeliveryScheduler<Value>,
         select: @escaping @Sendable (Transition<State>) -> Value?,
-        starting start: Start
+        of names: Set<State.Name>? = nil,
+        starting start: StateMachine<State>.Start,
+        for receiver: (any AnyObject & Sendable)? = nil
     ) {
         self.scheduler = scheduler
         self.select = select
-        super.init(starting: start, hearingBurstEnds: true)
+        self.receiver = receiver
+        super.init(
+            of: names,
+            starting: start,
+            representing: receiver.map { ObjectIdentifier($0) },
+            hearingBurstEnds: true
+        )
     }
+
+    override func represents(_ object: AnyObject) -> Bool {
+        self.object == ObjectIdentifier(object) && self.receiver === object
+    }
+
+    override var isGone: Bool { self.object != nil && self.receiver == nil }
 
     override func receive(_ transition: Transition<State>) -> Bool {
         guard let value = self.select(transition) else { return false }
@@ -31,6 +48,12 @@ final class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>
     override func burstEnded() { self.scheduler.burstEnded() }
 
     override func nudged() { self.scheduler.nudged() }
+
+    override func placed(in lane: Lane<State>) {
+        self.scheduler.onNeed { [weak lane] in lane?.nudge() }
+    }
+
+    override func flush() { self.scheduler.flush() }
 }
 
 /// A receptionist's place at the source: the filter runs on the committing thread, after the lock,
@@ -47,7 +70,7 @@ final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>
     init(
         _ inbox: Inbox<Value>,
         select: @escaping @Sendable (Transition<State>) -> Value?,
-        starting start: Start,
+        starting start: StateMachine<State>.Start,
         askForTurn: @escaping @Sendable () -> Void
     ) {
         self.inbox = inbox

@@ -2,21 +2,21 @@
 ///
 /// As ``Transitions``, for those who want to know where the machine is and not how it came there: one that falls too
 /// far behind goes on with the newest state.
-public struct States<State: MachineState>: AsyncSequence, Sendable {
-    /// What an iterator hears.
-    public typealias Element = State
+struct States<State: MachineState>: AsyncSequence, Sendable {
+    typealias Element = State
+    typealias Failure = Never
 
     private let transitions: Transitions<State>
 
     fileprivate init(of transitions: Transitions<State>) { self.transitions = transitions }
 
     /// An iterator, which begins with the present state; nothing if the machine is gone.
-    public func makeAsyncIterator() -> Iterator {
+    func makeAsyncIterator() -> Iterator {
         Iterator(self.transitions.makeAsyncIterator())
     }
 
     /// One task's way through the states.
-    public struct Iterator: AsyncIteratorProtocol, Sendable {
+    struct Iterator: AsyncIteratorProtocol, Sendable {
         private var transitions: Transitions<State>.Iterator
 
         fileprivate init(_ transitions: Transitions<State>.Iterator) {
@@ -24,11 +24,11 @@ public struct States<State: MachineState>: AsyncSequence, Sendable {
         }
 
         /// The next state; nil once the task is cancelled or the machine is gone.
-        public mutating func next() async -> State? { await self.next(isolation: #isolation) }
+        mutating func next() async -> State? { await self.next(isolation: #isolation) }
 
         /// The next state, without leaving the caller's isolation; nil once the task is cancelled or the machine
         /// is gone.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> State? {
+        mutating func next(isolation actor: isolated (any Actor)?) async -> State? {
             switch await self.transitions.next(isolation: actor) {
             case .current(let snapshot), .missed(_, let snapshot): snapshot.state
             case .change(let transition): transition.new
@@ -40,7 +40,11 @@ public struct States<State: MachineState>: AsyncSequence, Sendable {
 
 extension StateMachine {
     /// The present state and those after it, as a sequence; each of its iterators begins when it is made.
-    public var states: States<State> { States(of: self.transitions()) }
+    ///
+    /// It ends when the task is cancelled, and when the machine goes. One that falls behind goes on with the newest state.
+    public var states: some AsyncSequence<State, Never> & Sendable {
+        States(of: Transitions(of: self, starting: .current, delivering: .each))
+    }
 
     /// Waits for a state: the present one, or the first that is entered from now on, however briefly.
     ///

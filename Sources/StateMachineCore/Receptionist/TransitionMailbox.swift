@@ -2,7 +2,7 @@
 ///
 /// Guarded state, behind `contents`.
 final class TransitionMailbox<State: MachineState>: Sendable {
-    typealias Heard = Transitions<State>.Heard
+    typealias Heard = StateMachine<State>.Heard
 
     /// One call of `next()`.
     final class Wait: Sendable {}
@@ -37,10 +37,10 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         }
 
         /// Loses all that is kept, so that what is told as missed lies before what follows.
-        mutating func lose(_ count: Int, newest: Transition<State>) -> [Transition<State>] {
+        mutating func lose(_ count: Int, to now: Snapshot<State>) -> [Transition<State>] {
             let lost = self.changes.takeAll()
             self.missed += lost.count + count
-            self.missedTo = newest.snapshot
+            self.missedTo = now
             return lost
         }
     }
@@ -90,15 +90,15 @@ final class TransitionMailbox<State: MachineState>: Sendable {
     func put(_ transition: Transition<State>) {
         self.change { contents in
             guard contents.changes.count < contents.changes.capacity else {
-                return contents.lose(1, newest: transition)
+                return contents.lose(1, to: transition.snapshot)
             }
             _ = contents.changes.append(transition)
             return []
         }
     }
 
-    func lose(_ count: Int, newest: Transition<State>) {
-        self.change { $0.lose(count, newest: newest) }
+    func lose(_ count: Int, to now: Snapshot<State>) {
+        self.change { $0.lose(count, to: now) }
     }
 
     /// What `change` returns is let go of after the lock: with a state a client's code may run.

@@ -2,15 +2,60 @@ import Dispatch
 
 /// A machine's transitions, for `for await`.
 ///
-/// Every iterator hears for itself, all of them the same, from the moment it is made. It is bounded:
-/// one that falls too far behind gets a ``Heard/missed(_:now:)`` and goes on from there. Iterating
-/// ends when the task is cancelled, and, after what was committed by then, when the machine goes: neither the
-/// sequence nor an iterator keeps it.
+/// Every iterator hears for itself; neither the sequence nor an iterator keeps the machine.
 ///
 /// The iterators of a machine are told together, on a queue of theirs: whoever sets the state wakes that one,
 /// however many there are.
-public struct Transitions<State: MachineState>: AsyncSequence, Sendable {
-    /// What an iterator hears.
+package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
+    package typealias Element = StateMachine<State>.Heard
+    package typealias Failure = Never
+
+    private weak let machine: StateMachine<State>?
+    private let start: StateMachine<State>.Start
+    private let delivery: Delivery<Transition<State>>
+
+    package init(
+        of machine: StateMachine<State>,
+        starting start: StateMachine<State>.Start,
+        delivering delivery: Delivery<Transition<State>>
+    ) {
+        self.machine = machine
+        self.start = start
+        self.delivery = delivery
+    }
+
+    /// An iterator, which hears what is committed from now on; nothing if the machine is gone.
+    package func makeAsyncIterator() -> Iterator {
+        Iterator(
+            TransitionReader(of: self.machine, starting: self.start, delivering: self.delivery)
+        )
+    }
+
+    /// One task's way through the transitions; where several share one, each element is one task's.
+    package struct Iterator: AsyncIteratorProtocol, Sendable {
+        private let reader: TransitionReader<State>
+
+        fileprivate init(_ reader: TransitionReader<State>) {
+            self.reader = reader
+        }
+
+        /// The next element; nil once the task is cancelled or the machine is gone.
+        package mutating func next() async -> StateMachine<State>.Heard? {
+            await self.next(isolation: #isolation)
+        }
+
+        /// The next element, without leaving the caller's isolation; nil once the task is cancelled or
+        /// the machine is gone.
+        package mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async -> StateMachine<State>.Heard? {
+            await self.reader.next(isolation: actor)
+        }
+    }
+}
+
+extension StateMachine {
+    /// What somebody hears who iterates over a machine's transitions.
     public enum Heard: Equatable, Sendable {
         /// Where the machine was when the iterator was made; the first element, if asked for.
         case current(Snapshot<State>)
@@ -20,58 +65,22 @@ public struct Transitions<State: MachineState>: AsyncSequence, Sendable {
         case missed(Int, now: Snapshot<State>)
     }
 
-    /// What an iterator hears.
-    public typealias Element = Heard
-
-    private weak let machine: StateMachine<State>?
-    private let start: Start
-    private let capacity: Int
-
-    fileprivate init(of machine: StateMachine<State>, starting start: Start, keeping capacity: Int)
-    {
-        self.machine = machine
-        self.start = start
-        self.capacity = capacity
-    }
-
-    /// An iterator, which hears what is committed from now on; nothing if the machine is gone.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(TransitionReader(of: self.machine, starting: self.start, keeping: self.capacity))
-    }
-
-    /// One task's way through the transitions; where several share one, each element is one task's.
-    public struct Iterator: AsyncIteratorProtocol, Sendable {
-        private let reader: TransitionReader<State>
-
-        fileprivate init(_ reader: TransitionReader<State>) {
-            self.reader = reader
-        }
-
-        /// The next element; nil once the task is cancelled or the machine is gone.
-        public mutating func next() async -> Heard? { await self.next(isolation: #isolation) }
-
-        /// The next element, without leaving the caller's isolation; nil once the task is cancelled or
-        /// the machine is gone.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Heard? {
-            await self.reader.next(isolation: actor)
-        }
-    }
-}
-
-extension StateMachine {
     /// The transitions from now on, as a sequence.
+    ///
+    /// Every iterator hears for itself, all of them the same, from the moment it is made. It is bounded:
+    /// one that falls behind by more than the delivery's limit gets a ``Heard/missed(_:now:)`` and goes on from there.
+    /// Iterating ends when the task is cancelled, and, after what was committed by then, when the machine goes: neither
+    /// the sequence nor an iterator keeps it.
     ///
     /// - Parameters:
     ///   - start: whether an iterator begins with the current state.
-    ///   - capacity: transitions that are kept for an iterator that is late; past it all of them are
-    ///     missed. 1024: ten seconds of a busy machine. Not tuned.
+    ///   - delivery: which transitions an iterator is given, and when, by the machine's clock; unless said, each.
     /// - Returns: the sequence; each of its iterators begins when it is made.
     public func transitions(
         starting start: Start = .current,
-        keeping capacity: Int = 1024
-    ) -> Transitions<State> {
-        precondition(capacity > 0, "an iterator has to have room for one transition")
-        return Transitions(of: self, starting: start, keeping: capacity)
+        delivering delivery: Delivery<Transition<State>> = .each
+    ) -> some AsyncSequence<Heard, Never> & Sendable {
+        Transitions(of: self, starting: start, delivering: delivery)
     }
 }
 
@@ -82,14 +91,18 @@ private final class TransitionReader<State: MachineState>: Sendable {
     private let mailbox: TransitionMailbox<State>
     private let leave: @Sendable () -> Void
 
-    init(of machine: StateMachine<State>?, starting start: Start, keeping capacity: Int) {
-        self.mailbox = TransitionMailbox(keeping: capacity)
+    init(
+        of machine: StateMachine<State>?,
+        starting start: StateMachine<State>.Start,
+        delivering delivery: Delivery<Transition<State>>
+    ) {
+        self.mailbox = TransitionMailbox(keeping: delivery.limit)
         guard let machine else {
             self.mailbox.end()
             self.leave = {}
             return
         }
-        let member = ReaderMember(self.mailbox)
+        let member = Self.member(of: machine, delivery, into: self.mailbox)
         let (_, current) = machine.register(member, on: ReaderContext(of: machine))
         switch start {
         case .next: break
@@ -103,7 +116,23 @@ private final class TransitionReader<State: MachineState>: Sendable {
 
     deinit { self.leave() }
 
-    func next(isolation actor: isolated (any Actor)?) async -> Transitions<State>.Heard? {
+    private static func member(
+        of machine: StateMachine<State>,
+        _ delivery: Delivery<Transition<State>>,
+        into mailbox: TransitionMailbox<State>
+    ) -> Member<State> {
+        let opening = MailboxOpening(mailbox)
+        guard !delivery.isStraight else { return ReaderMember(opening) }
+        return DeliveredMember(
+            delivery,
+            by: machine.options.clock,
+            starting: .next,
+            missed: { opening.mailbox.lose($0, to: $1) },
+            body: { opening.mailbox.put($0) }
+        )
+    }
+
+    func next(isolation actor: isolated (any Actor)?) async -> StateMachine<State>.Heard? {
         let wait = TransitionMailbox<State>.Wait()
         return await withTaskCancellationHandler(
             operation: {
@@ -129,22 +158,27 @@ final class ReaderContext: ExecutionContext {
     func enqueue(_ job: @escaping @Sendable () -> Void) { self.queue.async(execute: job) }
 }
 
-/// An iterator's place in the lane; when it goes, the machine has, or nobody iterates any more.
-private final class ReaderMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    private let mailbox: TransitionMailbox<State>
+/// What is put into a mailbox comes through here; when it goes, the machine has, or nobody iterates any more.
+private final class MailboxOpening<State: MachineState>: Sendable {
+    let mailbox: TransitionMailbox<State>
 
-    init(_ mailbox: TransitionMailbox<State>) {
-        self.mailbox = mailbox
-    }
+    init(_ mailbox: TransitionMailbox<State>) { self.mailbox = mailbox }
+
+    deinit { self.mailbox.end() }
+}
+
+/// An iterator's place in the lane.
+private final class ReaderMember<State: MachineState>: Member<State>, @unchecked Sendable {
+    private let opening: MailboxOpening<State>
+
+    init(_ opening: MailboxOpening<State>) { self.opening = opening }
 
     override func receive(_ transition: Transition<State>) -> Bool {
-        self.mailbox.put(transition)
+        self.opening.mailbox.put(transition)
         return true
     }
 
     override func receiveMissed(_ count: Int, newest: Transition<State>) {
-        self.mailbox.lose(count, newest: newest)
+        self.opening.mailbox.lose(count, to: newest.snapshot)
     }
-
-    deinit { self.mailbox.end() }
 }

@@ -21,7 +21,7 @@ extension StateMachine {
         let registration = self.addDelegate(
             alarm,
             on: ReaderContext(of: self),
-            holding: .strong,
+            retaining: true,
             starting: .current
         )
         return Registration(registration) { [weak alarm] ended in

@@ -21,7 +21,7 @@ extension StateMachine {
         let registration = self.addDelegate(
             task,
             on: ReaderContext(of: self),
-            holding: .strong,
+            retaining: true,
             starting: .current
         )
         return Registration(registration) { [weak task] ended in

@@ -42,7 +42,7 @@ struct EnumCheck<State: EnumState> {
         let known = schema.cases.flatMap { found in
             [found.name] + found.fields.map { "\(found.name).\($0.name)" }
         }
-        let was = State.upgrade.was
+        let was = State.was
         let unknown = was.keys.sorted().filter { !known.contains($0) }
         let present = was.keys.sorted().flatMap { key in
             (was[key] ?? []).filter { schema.names.contains($0) && !key.contains(".") }

@@ -17,7 +17,7 @@ package struct EnumForm<State: EnumState>: StateForm {
 
     package var initial: State { .initial }
 
-    package var lost: State? { State.upgrade.lost }
+    package var lost: State? { State.lost }
 
     package func data(of state: State) -> JSONValue {
         do {

@@ -103,7 +103,7 @@ package struct StateSchema: Sendable {
         self.groups = []
         self.evaluate = { _, _ in nil }
         self.objection = { StateProbe.objection(to: $1, in: $0, of: State.self) }
-        let was = State.upgrade.was
+        let was = State.was
         self.cases = State.Name.allCases.map { name in
             let probes = StateProbe.probe(name.rawValue, of: State.self)
             let isComplete = !probes.samples.isEmpty

@@ -44,7 +44,7 @@ extension TypedMachine {
 
     private func redeclared(by coding: StateCoding<State>, at snapshot: Snapshot<State>) {
         self.use(coding)
-        self.receptionist?.catchUp()
+        self.cursor?.catchUp()
         self.stays?.redeclared(snapshot)
         guard let declaration = coding.declaration else { return }
         self.server?.redeclared(declaration, at: self.encoded(snapshot))

@@ -23,7 +23,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
     private let typedState = ObjectIdentifier(TypedState<State>.self)
     /// With a log nothing is decided at once.
     private let hasLog: Bool
-    private(set) var receptionist: Receptionist<State>?
+    private(set) var cursor: LogCursor<State>?
     /// Nil of a machine that has no stays.
     private(set) var stays: Stays<State>?
     @exclusivity(unchecked) var server: StateServer?
@@ -76,7 +76,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
     }
 
     func observe() -> EncodedSnapshot {
-        let receptionist = Receptionist(
+        let cursor = LogCursor(
             of: self.machine,
             on: self.decisions,
             // Not weak, here and below: an object that is ever referred to weakly is counted out of line
@@ -87,11 +87,11 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
             },
             task: { self.handOver($0) }
         )
-        self.receptionist = receptionist
+        self.cursor = cursor
         self.stays = self.coding.behaviour.map { behaviour in
             Stays(
                 of: self.machine,
-                from: receptionist.start,
+                from: cursor.start,
                 behaviour,
                 clock: self.clock,
                 on: self.loop,
@@ -99,10 +99,10 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
                 deadline: { self.encoded($0).deadline }
             )
         }
-        return self.encoded(receptionist.start)
+        return self.encoded(cursor.start)
     }
 
-    func catchUp() { self.receptionist?.catchUp() }
+    func catchUp() { self.cursor?.catchUp() }
 
     func boot(_ done: @escaping () -> Void) {
         guard let moves = self.stays?.moves else { return done() }
@@ -129,8 +129,8 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
     var leftMs: Int64? { self.stays?.leftMs }
 
     func stop() {
-        self.receptionist?.close()
-        self.receptionist = nil
+        self.cursor?.close()
+        self.cursor = nil
         self.stays?.stop()
         self.stays = nil
         self.server = nil

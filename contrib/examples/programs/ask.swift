@@ -14,8 +14,5 @@ let windows = MulticastDelegate<AnyObject>()
 let (editor, player) = (Editor(), Player())
 windows.add(editor, on: .queue(DispatchQueue(label: "editor")), label: "editor")
 windows.add(player, on: .immediate)
-let verdict = await windows.ask((any QuitAsked).self) { $0.mayQuit() }
-switch verdict {
-case .yes: print("bye")
-case .no(let denials): print(denials.map { "\($0.label): \($0.why)" })
-}
+let denials = await windows.ask((any QuitAsked).self) { $0.mayQuit() }
+print(denials.isEmpty ? "bye" : denials.map { "\($0.label): \($0.why)" })

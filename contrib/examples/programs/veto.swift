@@ -8,7 +8,8 @@ func freeMegabytes() async throws -> Int {
 let machine = StateMachine<AppState>()
 machine.addVoter(
     label: "disk",
-    deadline: VoteDeadline(limit: .seconds(2), whenSilent: .no("no answer")),
+    within: .seconds(2),
+    whenSilent: .no("no answer"),
     before: { $0.proposed.name == .dataRetrieval }
 ) { _ in
     guard let free = try? await freeMegabytes() else { return .no("the disk does not say") }

@@ -137,13 +137,13 @@ struct Machines {
         Load(
             name: name,
             stock: {
-                nanoseconds { self.stock.propose(.ready($0.isMultiple(of: 2))) { _ in } }
+                nanoseconds { _ = try? self.stock.proposeAtOnce(.ready($0.isMultiple(of: 2))) }
             },
             written: {
-                nanoseconds { self.written.propose(.ready($0.isMultiple(of: 2))) { _ in } }
+                nanoseconds { _ = try? self.written.proposeAtOnce(.ready($0.isMultiple(of: 2))) }
             },
             plain: {
-                nanoseconds { self.plain.propose(.ready($0.isMultiple(of: 2))) { _ in } }
+                nanoseconds { _ = try? self.plain.proposeAtOnce(.ready($0.isMultiple(of: 2))) }
             }
         )
     }

@@ -8,9 +8,8 @@ enum Kiosk: StateMachineProgram {
 
     static var initial: Kiosk { .starting }
 
-    static var upgrade: Upgrade<Kiosk> {
-        Upgrade(was: ["closed": ["maintenance"], "closed.why": ["reason"]], lost: .starting)
-    }
+    static var was: [String: [String]] { ["closed": ["maintenance"], "closed.why": ["reason"]] }
+    static var lost: Kiosk? { .starting }
 
     // The same state set once more is a change.
     static func makeMachine(
@@ -18,7 +17,7 @@ enum Kiosk: StateMachineProgram {
         options: StateMachine<Kiosk>.Options
     ) -> StateMachine<Kiosk> {
         var options = options
-        options.assigningEqual = .announced
+        options.announcesEqual = true
         return StateMachine(resuming: snapshot, options: options)
     }
 }

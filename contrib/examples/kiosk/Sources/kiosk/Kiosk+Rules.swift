@@ -7,12 +7,12 @@ extension Kiosk {
 
     // Called once, before anybody can connect.
     static func prepare(_ machine: StateMachine<Kiosk>) {
-        machine.addDelegate(Screen(), on: .queue(.main), holding: .strong, starting: .current)
+        machine.addDelegate(Screen(), on: .queue(.main), retaining: true, starting: .current)
         machine.addVoter(
             label: "till",
             on: .queue(DispatchQueue(label: "till")),
             before: { $0.proposed.name == "maintenance" },
-            Till.vote
+            Till.vote(on:)
         )
     }
 }

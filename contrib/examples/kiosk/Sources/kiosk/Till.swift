@@ -2,11 +2,11 @@ import StateMachineEmbedding
 
 // A voter: asked before a change happens, whoever asks for it.
 enum Till {
-    static func vote(_ ask: Ask<Kiosk>) {
-        if case .serving(let customers, _) = ask.proposal.current.state, customers > 0 {
-            ask.vote(.no("\(customers) customers are here"))
+    static func vote(on proposal: Proposal<Kiosk>) -> Vote {
+        if case .serving(let customers, _) = proposal.current.state, customers > 0 {
+            .no("\(customers) customers are here")
         } else {
-            ask.vote(.yes)
+            .yes
         }
     }
 }

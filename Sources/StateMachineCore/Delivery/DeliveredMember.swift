@@ -1,0 +1,78 @@
+/// A delegate's or a closure's place where it is not told of everything at once.
+///
+/// `@unchecked Sendable`: its fields never change.
+final class DeliveredMember<State: MachineState>: ReceivingMember<State, Transition<State>>,
+    @unchecked Sendable
+{
+    private let teller: DeliveryTeller<State>
+
+    /// - Parameters:
+    ///   - delivery: what is told, and when.
+    ///   - clock: what intervals are measured with.
+    ///   - names: the states that it is told of; nil: all.
+    ///   - start: what it is told first.
+    ///   - receiver: for as long as whose life; nil: until it is cancelled.
+    ///   - missed: told before the next transition how many were dropped, and where the machine was then.
+    ///   - body: told each transition that is left.
+    init(
+        _ delivery: Delivery<Transition<State>>,
+        by clock: any Clock<Duration>,
+        of names: Set<State.Name>? = nil,
+        starting start: StateMachine<State>.Start,
+        for receiver: (any AnyObject & Sendable)? = nil,
+        missed: @escaping @Sendable (Int, Snapshot<State>) -> Void = { _, _ in },
+        body: @escaping @Sendable (Transition<State>) -> Void
+    ) {
+        let teller = DeliveryTeller(missed: missed, body: body)
+        self.teller = teller
+        super.init(
+            DeliveryScheduler(delivery, clock: clock) { teller.tell($0) },
+            select: { names?.contains($0.new.name) ?? true ? $0 : nil },
+            of: names,
+            starting: start,
+            for: receiver
+        )
+        teller.member = self
+    }
+
+    override func letGo() { self.teller.letGo() }
+}
+
+/// Tells of a batch, one transition after the other, and stops where the member is cancelled.
+///
+/// `@unchecked Sendable`: `member` is set once, before the lane can see the member; `told` is let go of once, when no call
+/// runs and none will begin.
+private final class DeliveryTeller<State: MachineState>: @unchecked Sendable {
+    private struct Told {
+        let missed: @Sendable (Int, Snapshot<State>) -> Void
+        let body: @Sendable (Transition<State>) -> Void
+    }
+
+    weak var member: Member<State>?
+    private var told: Told?
+
+    init(
+        missed: @escaping @Sendable (Int, Snapshot<State>) -> Void,
+        body: @escaping @Sendable (Transition<State>) -> Void
+    ) {
+        self.told = Told(missed: missed, body: body)
+    }
+
+    func tell(_ batch: Delivery<Transition<State>>.Batch) {
+        guard let told = self.told, let first = batch.values.first else { return }
+        if batch.dropped > 0 { told.missed(batch.dropped, first.origin) }
+        for transition in batch.values {
+            guard let member = self.member, !member.isCancelled else { return }
+            told.body(transition)
+        }
+    }
+
+    func letGo() { self.told = nil }
+}
+
+extension Transition {
+    /// Where the machine was before it, as far as it says.
+    fileprivate var origin: Snapshot<State> {
+        Snapshot(seq: self.seq - 1, state: self.old, at: self.at)
+    }
+}

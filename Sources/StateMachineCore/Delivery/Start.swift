@@ -1,0 +1,9 @@
+extension StateMachine {
+    /// What somebody who registers hears first.
+    public enum Start: Sendable {
+        /// The next transition.
+        case next
+        /// The current state, and then the next transition; nothing lies between them.
+        case current
+    }
+}

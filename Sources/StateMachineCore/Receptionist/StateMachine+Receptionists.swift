@@ -1,0 +1,76 @@
+extension StateMachine {
+    /// Has a receptionist receive the transitions wherever they are made, and redirect what is wanted of them to one task
+    /// on one context: Apple's Cocoa pattern, not a service registry.
+    ///
+    /// Of no transition after this it is said that nothing was known: each is given, or counted as coalesced or dropped.
+    ///
+    /// - Parameters:
+    ///   - context: where the task runs.
+    ///   - select: pure; what of a transition the task is given, nil to leave it out.
+    ///   - selectsAtSource: whether `select` runs on the committing thread, after the lock, so that what it leaves out
+    ///     costs the context nothing; else it runs on the context.
+    ///   - delivery: which values the task is given, and when, by the machine's clock.
+    ///   - start: whether `select` is asked for the current state first, as a transition from
+    ///     itself to itself which has its seq.
+    ///   - task: given the values; it may not block the context.
+    /// - Returns: its place. Cancelling it ends it, and what has been collected by then goes nowhere.
+    @discardableResult
+    public func addReceptionist<Value: Sendable>(
+        on context: any ExecutionContext,
+        selecting select: @escaping @Sendable (Transition<State>) -> Value?,
+        atSource selectsAtSource: Bool = false,
+        delivering delivery: Delivery<Value> = .each,
+        starting start: Start = .next,
+        task: @escaping @Sendable (Delivery<Value>.Batch) -> Void
+    ) -> Registration {
+        let scheduler = DeliveryScheduler(delivery, clock: self.options.clock, task: task)
+        guard selectsAtSource else {
+            let member = ReceivingMember(scheduler, select: select, starting: start)
+            _ = self.register(member, on: context)
+            return self.registration(of: member)
+        }
+        let inbox = Inbox(scheduler, capacity: delivery.limit)
+        let serialTurn = SerialTurn(on: context) { inbox.empty() }
+        scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
+        let member = ScreeningMember(inbox, select: select, starting: start) { serialTurn.ask() }
+        _ = self.register(member, on: InlineContext())
+        let registration = self.registration(of: member)
+        return Registration(
+            end: {
+                registration.cancel()
+                serialTurn.close()
+            },
+            endQuietly: { quiet in
+                registration.cancel()
+                serialTurn.close(quiet: quiet)
+            },
+            giveKept: { [weak scheduler] in scheduler?.flush() }
+        )
+    }
+
+    /// Has a receptionist give a task what is at `path` of the state, when it has changed.
+    ///
+    /// - Parameters:
+    ///   - path: what of the state it observes.
+    ///   - context: where the task runs.
+    ///   - delivery: which values the task is given, and when, by the machine's clock.
+    ///   - task: given the values; it may not block the context.
+    /// - Returns: its place.
+    @discardableResult
+    public func addReceptionist<Value: Sendable & Equatable>(
+        of path: any KeyPath<State, Value> & Sendable,
+        on context: any ExecutionContext,
+        delivering delivery: Delivery<Value> = .each,
+        task: @escaping @Sendable (Delivery<Value>.Batch) -> Void
+    ) -> Registration {
+        self.addReceptionist(
+            on: context,
+            selecting: { transition in
+                let new = transition.new[keyPath: path]
+                return transition.old[keyPath: path] == new ? nil : new
+            },
+            delivering: delivery,
+            task: task
+        )
+    }
+}

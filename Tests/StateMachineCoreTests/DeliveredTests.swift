@@ -1,0 +1,174 @@
+import Dispatch
+import StateMachineTesting
+import TestSupport
+import Testing
+
+@testable import StateMachineCore
+
+private final class Told: StateDelegate {
+    let heard = Recorder<String>()
+
+    func stateChanged(_ transition: Transition<AppState>) { self.heard.record("\(transition.seq)") }
+
+    func transitionsMissed(_ count: Int, now: Snapshot<AppState>) {
+        self.heard.record("missed \(count), at \(now.seq)")
+    }
+}
+
+private actor Counter {
+    nonisolated let heard = Recorder<UInt64>()
+
+    func note(_ transition: Transition<AppState>) { self.heard.record(transition.seq) }
+}
+
+/// What a receptionist may ask for, delegates, closures, actors and sequences may too.
+@Suite(.bounded) struct DeliveredTests {
+    private let clock = ManualClock()
+    private let machine: StateMachine<AppState>
+
+    init() {
+        var options = StateMachine<AppState>.Options()
+        options.clock = self.clock
+        self.machine = StateMachine(options: options)
+    }
+
+    /// A rare case among a frequent one.
+    private func setManyAndOne() {
+        self.machine.state = .authentication(.active)
+        for step in 0..<6 {
+            self.machine.state = .ready(step.isMultiple(of: 2))
+            if step == 2 { self.machine.state = .dataRetrieval(.failure) }
+        }
+    }
+
+    @Test func aDelegateIsToldTheNewestOfEachCaseAtItsPace() async {
+        let told = Told()
+        let registration = self.machine.addDelegate(
+            told,
+            delivering: .paced(every: .milliseconds(50), per: { $0.new.name }).limited(to: 1000)
+        )
+        self.setManyAndOne()
+        #expect(told.heard.heard == ["1"])
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .milliseconds(50))
+        #expect(await told.heard.wait(for: 3) == ["1", "5", "8"])
+        registration.cancel()
+    }
+
+    @Test func whatThereWasNoRoomForIsToldAsMissed() async {
+        let told = Told()
+        let registration = self.machine.addDelegate(
+            told,
+            delivering: .batch(every: .seconds(1), atMost: 99).limited(to: 2)
+        )
+        self.machine.churn(5)
+        let last = self.machine.snapshot.seq
+        #expect(told.heard.heard.isEmpty)
+        registration.flush()
+        #expect(
+            told.heard.heard == ["missed \(last - 2), at \(last - 2)", "\(last - 1)", "\(last)"]
+        )
+    }
+
+    @Test func aDelegateIsThereOnceHoweverItIsDelivered() {
+        let told = Told()
+        self.machine.addDelegate(told, delivering: .latest)
+        self.machine.addDelegate(told)
+        #expect(self.machine.responders(to: .ready) == 1)
+        self.machine.state = .ready(true)
+        #expect(told.heard.heard == ["1"])
+        self.machine.removeDelegate(told)
+        self.machine.state = .ready(false)
+        #expect(told.heard.heard == ["1"])
+    }
+
+    @Test func aDelegateThatIsGoneIsRemovedAndARetainedOneStays() {
+        let heard = Recorder<String>()
+        do {
+            let told = Told()
+            self.machine.addDelegate(told, delivering: .latest)
+        }
+        self.machine.churn(1)
+        #expect(self.machine.responders(to: .ready) == 0)
+        weak var weak: Told?
+        do {
+            let told = Told()
+            weak = told
+            let registration = self.machine.addDelegate(
+                told,
+                retaining: true,
+                delivering: .latest
+            )
+            self.machine.addObserver { _ in registration.cancel() }
+        }
+        #expect(weak != nil)
+        self.machine.churn(2)
+        #expect(weak == nil)
+        #expect(heard.heard.isEmpty)
+    }
+
+    @Test func noCallBeginsAfterACancellationWithinABatch() {
+        let heard = Recorder<UInt64>()
+        let registration = Lock<Registration?>(nil)
+        let registered = self.machine.addObserver(
+            delivering: .batch(every: .seconds(1), atMost: 3)
+        ) { transition in
+            heard.record(transition.seq)
+            registration.withLock { $0 }?.cancel()
+        }
+        registration.withLock { $0 = registered }
+        self.machine.churn(5)
+        #expect(heard.heard == [1])
+    }
+
+    @Test func anObserverHearsTheStatesThatItAsksForWhenTheyHaveSettled() async {
+        let heard = Recorder<UInt64>()
+        self.machine.addObserver(of: [.ready], delivering: .settled(after: .seconds(1))) {
+            heard.record($0.seq)
+        }
+        self.setManyAndOne()
+        await self.clock.sleepers(1)
+        #expect(heard.heard.isEmpty)
+        self.clock.advance(by: .seconds(1))
+        #expect(await heard.wait(for: 1) == [8])
+    }
+
+    @Test func anActorIsToldAtItsPaceInsideItsIsolation() async {
+        let counter = Counter()
+        self.machine.addDelegate(counter, delivering: .paced(every: .seconds(1))) {
+            counter,
+            transition in
+            counter.note(transition)
+        }
+        self.machine.churn(1)
+        #expect(await counter.heard.wait(for: 1) == [1])
+        self.machine.churn(6)
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        #expect(await counter.heard.wait(for: 2) == [1, self.machine.snapshot.seq])
+    }
+
+    @Test func aSequenceHasTheNewestOfEachCaseAndEndsWithTheMachine() async {
+        var options = StateMachine<AppState>.Options()
+        options.clock = self.clock
+        var machine: StateMachine<AppState>? = StateMachine(options: options)
+        let transitions = machine?.transitions(
+            starting: .next,
+            delivering: .settled(after: .seconds(1), per: { $0.new.name })
+        )
+        guard let iterator = transitions?.makeAsyncIterator() else { return }
+        machine?.state = .authentication(.active)
+        machine?.state = .ready(true)
+        machine?.state = .authentication(.success)
+        await self.clock.sleepers(1)
+        self.clock.advance(by: .seconds(1))
+        var left = iterator
+        var heard: [UInt64] = []
+        while heard.count < 2, case .change(let transition) = await left.next(isolation: nil) {
+            heard.append(transition.seq)
+        }
+        #expect(heard == [2, 3])
+        machine = nil
+        #expect(await left.next(isolation: nil) == nil)
+    }
+}
