@@ -19,6 +19,8 @@ extension Target.Dependency {
 
 let package = Package(
     name: "statemachine",
+    // Of the core, the protocol and the test kit; the rest is for Linux.
+    platforms: [.macOS(.v15)],
     products: [
         .library(name: "StateMachineCore", targets: ["StateMachineCore"]),
         .library(name: "StateMachineProtocol", targets: ["StateMachineProtocol"]),
@@ -77,15 +79,15 @@ let package = Package(
             dependencies: ["CSystemd"],
             swiftSettings: strict
         ),
-        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CPlatform"),
         .target(
             name: "StateMachineCore",
-            dependencies: ["CLinux"],
+            dependencies: ["CPlatform"],
             swiftSettings: strict
         ),
         .target(
             name: "StateMachineProtocol",
-            dependencies: ["StateMachineCore"],
+            dependencies: ["CPlatform", "StateMachineCore"],
             swiftSettings: strict
         ),
         .target(

@@ -1,4 +1,4 @@
-import Glibc
+import CPlatform
 
 /// A text that is equal to others of the same bytes only, and is compared and hashed in a time that grows
 /// with their number alone.

@@ -156,7 +156,7 @@ import Testing
         let modules = try URL(filePath: BuiltProduct.directory).appending(path: "Modules").path
         let linux = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "Sources/CLinux/module.modulemap").path
+            .appending(path: "Sources/CPlatform/module.modulemap").path
         return try await withTemporaryDirectory { directory in
             let main = "\(directory)/main.swift"
             try program.write(toFile: main, atomically: false, encoding: .utf8)

@@ -109,7 +109,9 @@ struct UpgradeTests {
             }
             #expect(error.isLasting)
             #expect(error.description.contains("why of closed must be of type integer"))
-            #expect(error.description.contains("(\"was\")") && error.description.contains("(\"lost\")"))
+            #expect(
+                error.description.contains("(\"was\")") && error.description.contains("(\"lost\")")
+            )
             #expect(!error.description.contains("\n"))
             let again = try SQLiteHistory<First>(directory: directory)
             #expect(again.snapshot.state == .maintenance(reason: "paper"))

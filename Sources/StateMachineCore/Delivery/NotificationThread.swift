@@ -1,6 +1,5 @@
-import CLinux
 import Dispatch
-import Glibc
+import CPlatform
 import Synchronization
 
 /// One particular thread as an execution context: what is sent to it runs there, first in, first out.
@@ -56,10 +55,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
             self.run()
             self.ended?.signal()
         }
-        var thread = pthread_t()
-        let error = pthread_create(
-            &thread,
-            nil,
+        let error = platform_start_thread(
             { argument in
                 guard let argument else { return nil }
                 Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue().begin()
@@ -68,7 +64,6 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
             Unmanaged.passRetained(start).toOpaque()
         )
         precondition(error == 0, "a thread named \(name) could not be made: error \(error)")
-        pthread_detach(thread)
     }
 
     /// The calling thread, whose context this is from now on.
@@ -91,8 +86,8 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     }
 
     private init(refused: @escaping @Sendable (Int) -> Void, ended: DispatchSemaphore?) {
-        self.wakeups = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
-        precondition(self.wakeups >= 0, "an eventfd could not be made: error \(errno)")
+        self.wakeups = platform_bell()
+        precondition(self.wakeups >= 0, "no wake-up could be made: error \(platform_errno())")
         self.refused = refused
         self.ended = ended
     }
@@ -136,18 +131,14 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         return isAccepted
     }
 
-    private func wake() {
-        // A counter that is full says EAGAIN, and is as readable as one that is not.
-        eventfd_write(self.wakeups, 1)
-    }
+    private func wake() { platform_ring(self.wakeups) }
 
     /// Runs what has been sent, until there is nothing more; only on the context's thread.
     ///
     /// Returns at once if there is nothing, so a spurious call is harmless.
     public func drain() {
         precondition(self.isCurrent == true, "drain() was called off the context's thread")
-        var count: eventfd_t = 0
-        eventfd_read(self.wakeups, &count)
+        platform_quiet(self.wakeups)
         while true {
             let jobs = self.mail.withLock { mail in
                 let jobs = mail.jobs
@@ -217,7 +208,7 @@ private final class ThreadStart: Sendable {
     }
 
     func begin() {
-        _ = String(self.name.utf8.prefix(15)).map { pthread_setname_np(pthread_self(), $0) }
+        String(self.name.utf8.prefix(15)).map { platform_name_thread($0) }
         self.body()
     }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import CPlatform
 
 /// Where a thread remembers which context it is, weakly; it goes with the thread.
 ///
@@ -14,7 +14,8 @@ final class ThreadLocalContext {
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key) { local in
-            guard let local else { return }
+            // Not everywhere is it declared as optional.
+            guard let local = local as UnsafeMutableRawPointer? else { return }
             Unmanaged<ThreadLocalContext>.fromOpaque(local).release()
         }
         return error == 0 ? key : nil

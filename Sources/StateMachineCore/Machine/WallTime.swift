@@ -1,4 +1,4 @@
-import Glibc
+import CPlatform
 
 /// A moment of the wall clock: microseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
 ///

@@ -1,6 +1,6 @@
-import CLinux
+#if os(Linux)
 import Dispatch
-import Glibc
+import CPlatform
 
 /// The kernel's clocks and timers: a deadline costs no wake-up before it is due.
 package struct KernelClock: StayClock {
@@ -23,3 +23,4 @@ package struct KernelClock: StayClock {
         return timer
     }
 }
+#endif

@@ -1,6 +1,6 @@
-import CLinux
+#if os(Linux)
 import Dispatch
-import Glibc
+import CPlatform
 
 /// A timer of the kernel's, which rings on a queue of its own.
 ///
@@ -23,7 +23,7 @@ final class KernelTimer: StayTimer, @unchecked Sendable {
             var count: UInt64 = 0
             // Nothing is there if it was set anew meanwhile; a clock that was set is an error to the kernel.
             let size = read(descriptor, &count, MemoryLayout.size(ofValue: count))
-            if size > 0 || errno == ECANCELED { ring() }
+            if size > 0 || platform_errno() == ECANCELED { ring() }
         }
         self.source.activate()
     }
@@ -52,3 +52,4 @@ final class KernelTimer: StayTimer, @unchecked Sendable {
         timerfd_settime(self.descriptor, flags, &time, nil)
     }
 }
+#endif

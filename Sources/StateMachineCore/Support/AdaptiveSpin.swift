@@ -1,4 +1,4 @@
-import Glibc
+import CPlatform
 
 /// Waits awake for what is expected at once: to sleep and be woken would take longer than that.
 ///

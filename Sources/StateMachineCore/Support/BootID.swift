@@ -1,4 +1,4 @@
-import Glibc
+import CPlatform
 
 /// Which start of the machine this is.
 package enum BootID {

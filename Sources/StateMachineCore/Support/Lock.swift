@@ -1,4 +1,4 @@
-public import Glibc
+public import CPlatform
 
 /// A value that one thread at a time may touch.
 ///
@@ -6,7 +6,7 @@ public import Glibc
 /// exchanged in one place. Never call a client's code from inside ``withLock(_:)``: a lock taken
 /// twice by one thread hangs.
 ///
-/// A `pthread_mutex_t`, adaptive, and not the standard `Mutex`: that one is a priority-inheriting
+/// A `pthread_mutex_t`, adaptive where there is such a one, and not the standard `Mutex`: that one is a priority-inheriting
 /// futex on Linux, whose every contended turn is two system calls, and ThreadSanitizer does not know
 /// it and reports races in correct programs.
 ///
@@ -20,7 +20,7 @@ package struct Lock<Value: Sendable>: ~Copyable, @unchecked Sendable {
         self.mutex = .allocate(capacity: 1)
         var attributes = pthread_mutexattr_t()
         pthread_mutexattr_init(&attributes)
-        pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
+        pthread_mutexattr_settype(&attributes, platform_mutex_kind())
         let error = pthread_mutex_init(self.mutex, &attributes)
         precondition(error == 0, "a lock could not be made: error \(error)")
         pthread_mutexattr_destroy(&attributes)

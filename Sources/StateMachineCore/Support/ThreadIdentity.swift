@@ -1,13 +1,13 @@
-import Glibc
+import CPlatform
 
 /// Which thread something is done on.
 @usableFromInline
 struct ThreadIdentity: Sendable {
-    private let thread: pthread_t
+    private let thread: UInt
 
     /// That of the calling thread.
-    @usableFromInline static var current: ThreadIdentity { ThreadIdentity(thread: pthread_self()) }
+    @usableFromInline static var current: ThreadIdentity { ThreadIdentity(thread: platform_thread()) }
 
     /// Whether it is the calling thread's.
-    var isCurrent: Bool { pthread_equal(self.thread, pthread_self()) != 0 }
+    var isCurrent: Bool { self.thread == platform_thread() }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import CPlatform
 
 /// States by the bytes that requests have named them with, so that what was evaluated once is not evaluated
 /// again.

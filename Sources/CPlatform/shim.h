@@ -1,0 +1,110 @@
+// What the core and the protocol ask of the C library, whichever it is: Glibc, musl or Darwin's. Where they differ, the
+// difference is here; Swift's own modules of them have different names, and leave some of it out.
+#ifndef STATEMACHINE_PLATFORM_H
+#define STATEMACHINE_PLATFORM_H
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+// Hidden without _GNU_SOURCE, with which other modules' types would be others.
+extern int pthread_setname_np(pthread_t, const char *);
+#else
+#include <fcntl.h>
+#include <sys/event.h>
+#endif
+
+// The kind of mutex that waits awake for a moment before it sleeps, where there is one.
+static inline int platform_mutex_kind(void) {
+#ifdef __GLIBC__
+    return PTHREAD_MUTEX_ADAPTIVE_NP;
+#else
+    return PTHREAD_MUTEX_NORMAL;
+#endif
+}
+
+// Begins a thread that nobody waits for; 0, or the error.
+static inline int platform_start_thread(void *_Nullable (*_Nonnull body)(void *_Nullable), void *_Nonnull argument) {
+    pthread_t thread;
+    int error = pthread_create(&thread, 0, (void *(*)(void *))body, argument);
+    return error ? error : pthread_detach(thread);
+}
+
+// What the kernel is to show the calling thread as.
+static inline void platform_name_thread(const char *_Nonnull name) {
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), name);
+#else
+    pthread_setname_np(name);
+#endif
+}
+
+// The calling thread, to be compared with others.
+static inline uintptr_t platform_thread(void) { return (uintptr_t)pthread_self(); }
+
+// How many processors the calling thread may run on; 0 if that cannot be told.
+static inline int platform_processors(void) {
+#ifdef __linux__
+    unsigned long set[128];
+    // Fails where there are more processors than the set has room for.
+    long size = syscall(SYS_sched_getaffinity, 0, sizeof set, set);
+    int count = 0;
+    for (long word = 0; word < size / (long)sizeof *set; word++) count += __builtin_popcountl(set[word]);
+    return count;
+#else
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (int)count : 0;
+#endif
+}
+
+// A descriptor that is readable from when it is rung until it is quieted; -1 with errno if there is none.
+static inline int platform_bell(void) {
+#ifdef __linux__
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+#else
+    int bell = kqueue();
+    struct kevent event;
+    EV_SET(&event, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0, 0, 0);
+    if (bell >= 0 && (fcntl(bell, F_SETFD, FD_CLOEXEC) != 0 || kevent(bell, &event, 1, 0, 0, 0) != 0)) {
+        close(bell);
+        return -1;
+    }
+    return bell;
+#endif
+}
+
+static inline void platform_ring(int bell) {
+#ifdef __linux__
+    // A counter that is full says EAGAIN, and is as readable as one that is not.
+    eventfd_write(bell, 1);
+#else
+    struct kevent event;
+    EV_SET(&event, 0, EVFILT_USER, 0, NOTE_TRIGGER, 0, 0);
+    kevent(bell, &event, 1, 0, 0, 0);
+#endif
+}
+
+static inline void platform_quiet(int bell) {
+#ifdef __linux__
+    eventfd_t count;
+    eventfd_read(bell, &count);
+#else
+    struct kevent event;
+    struct timespec now = {0, 0};
+    kevent(bell, 0, 0, &event, 1, &now);
+#endif
+}
+
+static inline int platform_errno(void) { return errno; }
+
+#endif
