@@ -1,5 +1,5 @@
-import Dispatch
 import CPlatform
+import Dispatch
 import Synchronization
 
 /// One particular thread as an execution context: what is sent to it runs there, first in, first out.

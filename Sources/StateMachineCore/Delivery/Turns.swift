@@ -1,5 +1,5 @@
-import Dispatch
 import CPlatform
+import Dispatch
 import Synchronization
 
 /// Who tells those who listen inline, where several threads set: one at a time, and each for a while.
