@@ -49,8 +49,6 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        // Without traits: its YAML provider tells neither unknown keys nor lines, so Yams is asked itself.
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         // Of the page alone, as Hummingbird is.
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -185,7 +183,6 @@ let package = Package(
                 "StateMachineProtocol",
                 "StateMachineServer",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
-                .daemon("Configuration", of: "swift-configuration"),
                 .daemon("Logging", of: "swift-log"),
                 .daemon("SystemPackage", of: "swift-system"),
                 .daemon("Yams", of: "Yams"),
@@ -201,7 +198,6 @@ let package = Package(
                 "StateMachineProtocol",
                 "StateMachineServer",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
-                .daemon("Configuration", of: "swift-configuration"),
                 .daemon("Logging", of: "swift-log"),
             ],
             swiftSettings: strict
@@ -402,7 +398,6 @@ let package = Package(
                 "TestSupport",
                 "statemachine",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
-                .daemon("Configuration", of: "swift-configuration"),
                 .daemon("Logging", of: "swift-log"),
                 .daemon("Subprocess", of: "swift-subprocess"),
             ],

@@ -8,7 +8,7 @@ struct Resumption: Sendable {
     /// first pause.
     private static let denialLimit = 5
 
-    enum Verdict: Equatable {
+    enum Step: Equatable {
         case retry(after: Duration)
         case giveUp
     }
@@ -46,7 +46,7 @@ struct Resumption: Sendable {
     mutating func connectionFailed(
         _ error: ClientError,
         using generator: inout some RandomNumberGenerator
-    ) -> Verdict {
+    ) -> Step {
         switch error {
         case .notFound, .noInstance, .pathTooLong, .malformed, .lineTooLong, .lostForGood,
             .timedOut:

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Configuration
 import Logging
 import StateMachineCore
 import StateMachineDeclaration
@@ -27,9 +26,9 @@ struct StateMachineCommand: DaemonCommand {
 
     @OptionGroup var flags: DaemonFlags
 
-    var own: [Setting: ConfigContent] {
+    var own: [Setting: SettingValue] {
         [Setting.machine: self.machine, .instance: self.instance]
-            .compactMapValues { $0.map { .string($0) } }
+            .compactMapValues { $0.map { .text($0) } }
     }
 
     static func main() { self.live() }

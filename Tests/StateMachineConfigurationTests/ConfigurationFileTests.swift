@@ -1,4 +1,3 @@
-import Configuration
 import Foundation
 import StateMachineServer
 import TestSupport
@@ -100,8 +99,8 @@ import Testing
                 case .name: "statemachine"
                 case .count, .yes, .choice, .directory: "\(directory)/statemachine"
                 }
-            let usual = setting.row.kind.usualContent ?? .string(place)
-            #expect(settings.values[setting]?.content == usual, "\(setting.key)")
+            let usual = setting.row.kind.defaultValue ?? .text(place)
+            #expect(settings.values[setting]?.value == usual, "\(setting.key)")
             #expect(settings.values[setting]?.origin == .file(path: "config.yaml", line: 1))
         }
         let uncommented = text.replacing("\n#", with: "\n").split(separator: "\n")

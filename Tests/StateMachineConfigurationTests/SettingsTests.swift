@@ -50,7 +50,7 @@ import Testing
             try settings(environment: [setting.variable: value]),
             try settings(file: "\(setting.key): \(value)"),
         ]
-        for way in ways { #expect(way.values[setting]?.content.text == value) }
+        for way in ways { #expect(way.values[setting]?.value.text == value) }
         #expect(Set(ways.compactMap { $0.values[setting]?.origin }).count == ways.count)
     }
 

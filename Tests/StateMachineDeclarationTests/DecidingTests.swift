@@ -129,9 +129,9 @@ import Testing
         _ event: String,
         _ data: String = "{}",
         in state: DeclaredState
-    ) throws -> EventVerdict {
+    ) throws -> EventEffect {
         let members = try #require(JSONValue(parsing: data)?.members)
-        return try self.machine.verdict(on: event, data: members, in: state)
+        return try self.machine.effect(of: event, data: members, in: state)
     }
 
     @Test func fieldsComeFromTheEventThenTheLeftStateThenTheDefault() throws {
@@ -200,7 +200,7 @@ import Testing
     @Test func aMachineWithoutEventsSaysSo() throws {
         let machine = try declaration("start: a\nstates: {a: {final: true}}\n")
         #expect(
-            self.refusal { _ = try machine.verdict(on: "x", data: [], in: machine.initial) }
+            self.refusal { _ = try machine.effect(of: "x", data: [], in: machine.initial) }
                 == "this machine has no events"
         )
     }

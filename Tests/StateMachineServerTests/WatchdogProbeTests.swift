@@ -39,7 +39,7 @@ struct WatchdogProbeTests {
         _ pings: Pings
     ) async throws -> WatchdogProbe {
         let loop = group.next()
-        let bell = try await PollBell.make(on: group)
+        let bell = try await LoopBell.make(on: group)
         return try await loop.submit {
             let server = StateServer(
                 machine: TypedMachine(machine, coding: StateCoding(), on: loop),

@@ -50,7 +50,7 @@ struct AddressTests {
         (#""a:2""#, false), (#""x", W/"a:11""#, false), ("", false), (nil, false),
     ])
     func aTagIsComparedWeaklyAndAmongSeveral(_ field: String?, _ isKnown: Bool) {
-        #expect(Question(path: [], tag: field).has(#""a:1""#) == isKnown)
+        #expect(PageRequest(path: [], tag: field).has(#""a:1""#) == isKnown)
     }
 
     @Test

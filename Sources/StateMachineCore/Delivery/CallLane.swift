@@ -54,12 +54,8 @@ final class CallLane: Sendable {
             return true
         }
         guard isOurs else { return }
-        if let refusing = self.context as? any RefusingContext {
-            // Nobody is called on a context that has ended, and nobody waits for it either.
-            if !refusing.accepts({ self.drain(mayCall: true) }) { self.drain(mayCall: false) }
-        } else {
-            self.context.enqueue { self.drain(mayCall: true) }
-        }
+        // Nobody is called on a context that has ended, and nobody waits for it either.
+        if !self.context.takes({ self.drain(mayCall: true) }) { self.drain(mayCall: false) }
     }
 
     private func drain(mayCall: Bool) {

@@ -29,6 +29,15 @@ protocol RefusingContext: ExecutionContext {
     func accepts(_ job: @escaping @Sendable () -> Void) -> Bool
 }
 
+extension ExecutionContext {
+    /// As ``enqueue(_:)``; false if the context has come to an end, and then `job` never runs.
+    func takes(_ job: @escaping @Sendable () -> Void) -> Bool {
+        if let refusing = self as? any RefusingContext { return refusing.accepts(job) }
+        self.enqueue(job)
+        return true
+    }
+}
+
 /// A context that runs what it is given before it returns.
 protocol InlineRunning: ExecutionContext {}
 

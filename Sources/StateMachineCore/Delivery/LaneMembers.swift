@@ -56,7 +56,7 @@ struct LaneMembers<State: MachineState>: Sendable {
 
     mutating func nudgeAll() { self.areAllNudged = true }
 
-    /// Who is to be nudged, nil for all, of whom nobody is to be any more.
+    /// Takes the members that are to be nudged, nil for all of them; then none is.
     mutating func takeNudged() -> [Member<State>]? {
         defer {
             self.beginners = []

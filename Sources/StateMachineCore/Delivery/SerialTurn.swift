@@ -30,12 +30,8 @@ final class SerialTurn: Sendable {
             !self.isClosed,
             !self.isScheduled.exchange(true, ordering: .sequentiallyConsistent)
         else { return }
-        guard let refusing = self.context as? any RefusingContext else {
-            self.context.enqueue { self.run() }
-            return
-        }
         // A context that has ended is asked again each time, and reports it each time.
-        if !refusing.accepts({ self.run() }) {
+        if !self.context.takes({ self.run() }) {
             self.isScheduled.store(false, ordering: .sequentiallyConsistent)
         }
     }

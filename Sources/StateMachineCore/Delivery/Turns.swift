@@ -42,8 +42,8 @@ final class Turns: Sendable {
             return false
         }
         let waiting = self.line.withLock { line -> Waiting? in
-            // Said before the question, and looked at by who has told everything after it has said so: one of
-            // the two sees the other.
+            // Stored before `isTaken()` is asked; whoever has finished telling reads it afterwards, so one of the two sees
+            // the other.
             self.areWaiting.store(true, ordering: .sequentiallyConsistent)
             guard isTaken() else {
                 self.areWaiting.store(!line.isEmpty, ordering: .sequentiallyConsistent)

@@ -16,7 +16,7 @@ struct Ballot<State: MachineState>: Sendable {
             uniqueKeysWithValues: voters.map { (ObjectIdentifier($0), $0) }
         )
         let voters = self.asked.mapValues { voter in
-            Tally.Voter(
+            VoteTally.Voter(
                 label: voter.terms.label,
                 peer: voter.terms.peer,
                 whenSilent: voter.terms.deadline?.whenSilent ?? question.whenSilent

@@ -157,8 +157,8 @@ struct CommitGroups<State: MachineState>: Sendable {
         failing failure: String,
         at machine: Snapshot<State>
     ) -> (told: [Evaluated], again: [PendingProposal<State>]) {
-        // What asks for a state that the group would have led to fails with it, for else it would be tried
-        // again one by one. What else was evaluated against a state that will not be is evaluated again.
+        // Proposals for a state that the group would have led to fail with it; otherwise each would be tried again alone.
+        // Others that were evaluated against such a state are evaluated again.
         let last = evaluated.last { $0.entry != nil }?.entry?.seq ?? machine.seq
         let answer = Gate<State>.Answer.failure(.notCommitted(why: failure, current: machine))
         let all = evaluated + exchange(&self.gathering, with: [])

@@ -5,6 +5,10 @@ import Synchronization
 /// A value that decides and does nothing: each method is an event, and the action that comes back is
 /// what is to be done next. Part of what the machine's lock guards; `machine` is where the machine is,
 /// read under that lock. Who has begun to pump performs the actions, one at a time, until there is none.
+///
+/// A proposal is in one place after the other: in `queue`; in `question`, if it is the first and voters may have to be
+/// asked (``OpenQuestion/Stage``); among those that `groups` gathers; in the group that the log has
+/// (``CommitGroups/Group``); and then it is told. What is withdrawn before the log has it goes from wherever it is.
 @usableFromInline
 struct Gate<State: MachineState>: Sendable {
     @usableFromInline typealias Answer = Result<
@@ -151,7 +155,7 @@ struct Gate<State: MachineState>: Sendable {
             }
             if let ballot = self.question.takeVoided() { return .asking(.void(ballot)) }
             if let recast = self.recasts.first {
-                // What was evaluated as the state was is committed as that, and nothing is evaluated meanwhile.
+                // Proposals that were evaluated in the old form are committed first; meanwhile nothing is evaluated.
                 if self.groups.areQuiet { return .recasting(.evaluate(recast, from: machine)) }
                 if let transitions = self.groups.begin() {
                     if transitions.isEmpty { continue }
@@ -161,7 +165,7 @@ struct Gate<State: MachineState>: Sendable {
                 return nil
             }
             if self.groups.areQuiet { self.question.cameQuiet() }
-            // Whether an assignment that is on its way makes it stale is seen when that has ended.
+            // An assignment that is under way may make it stale: this is looked at again when that has ended.
             if case .decided(let ballot, let verdict) = self.question.stage,
                 machine.seq != ballot.proposal.current.seq || self.groups.last == nil
             {
@@ -196,10 +200,10 @@ struct Gate<State: MachineState>: Sendable {
         self.groups.areAwaitingMore(with: self.queue.waitingCount)
     }
 
-    /// Takes the proposals that may be evaluated in one go: such that ask nobody, and, if there is a log,
-    /// such that have nobody to ask.
+    /// Takes the proposals that can be evaluated together: those that ask no voters and, with a log, all of them while
+    /// there are no voters.
     ///
-    /// Nothing but its pump moves a machine with a log, so that they need not be found in the queue again.
+    /// Only the pump moves a machine with a log, so they need not be found in the queue again.
     @inlinable
     mutating func takeRun() -> [Pending]? {
         if let run = self.queue.takeAssignments(self.groups.room) { return run }

@@ -4,7 +4,7 @@
 /// called under that lock.
 final class Poll: Sendable {
     private struct Count: Sendable {
-        var tally: Tally
+        var tally: VoteTally
         var alarms: [Alarm] = []
     }
 
@@ -13,10 +13,10 @@ final class Poll: Sendable {
 
     init(
         _ question: Question,
-        voters: [ObjectIdentifier: Tally.Voter],
+        voters: [ObjectIdentifier: VoteTally.Voter],
         decided: @escaping @Sendable (Verdict) -> Void
     ) {
-        self.count = Lock(Count(tally: Tally(question, voters: voters)))
+        self.count = Lock(Count(tally: VoteTally(question, voters: voters)))
         self.decided = decided
     }
 

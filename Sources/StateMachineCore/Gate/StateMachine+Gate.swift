@@ -135,7 +135,7 @@ extension StateMachine {
         _ terms: ProposalTerms,
         completion: @escaping @Sendable (MoveOutcome<State>) -> Void
     ) {
-        self.enqueue(
+        self.enqueueHere(
             PendingProposal(
                 Move(
                     to: target,
@@ -148,7 +148,8 @@ extension StateMachine {
                 waited: terms.isTimed ? stopwatch(on: self.options.clock) : nil,
                 place: terms.place,
                 completion: .outcome(completion)
-            )
+            ),
+            isLimited: true
         )
     }
 

@@ -18,8 +18,14 @@ extension StateMachine {
     /// - Parameters:
     ///   - pending: what waits its turn.
     ///   - isLimited: whether it is refused where there is no room; its completion is told that too.
-    @inlinable
+    @usableFromInline
     func enqueue(_ pending: PendingProposal<State>, isLimited: Bool = true) {
+        self.code.enqueue(self, pending, isLimited)
+    }
+
+    /// The same, in the code for the type that is written out where this is called.
+    @inlinable
+    func enqueueHere(_ pending: PendingProposal<State>, isLimited: Bool) {
         switch self.holder.withLock({ $0.gate.proposed(pending, isLimited: isLimited) }) {
         case .entered: self.pump()
         case .left: break

@@ -63,7 +63,7 @@ public struct Question: Sendable {
 
 /// Counts the votes on one question: a mechanism's state machine, told what happened and answering
 /// with the verdict, which it does once.
-struct Tally {
+struct VoteTally {
     struct Voter {
         var label: String
         var peer: Peer?

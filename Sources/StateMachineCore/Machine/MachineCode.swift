@@ -5,8 +5,7 @@
 /// for the type. Nobody writes the type out where a context drains a lane, or where a server decides for a client: what they
 /// call is kept here, and is made where the machine is, in the module that knows the type.
 ///
-/// What asks voters, recasts or withdraws goes on in generic code, and so does what a program itself assigns or proposes through
-/// a log.
+/// What asks voters, recasts or withdraws goes on in generic code.
 @usableFromInline
 package struct MachineCode<State: MachineState>: Sendable {
     /// ``Lane/deliverHere(atMost:)``.
@@ -34,6 +33,9 @@ package struct MachineCode<State: MachineState>: Sendable {
             @escaping @Sendable (Snapshot<State>) -> Bool, ProposalTerms,
             @escaping @Sendable (MoveOutcome<State>) -> Void
         ) -> Void
+    /// ``StateMachine/enqueueHere(_:isLimited:)``.
+    @usableFromInline let enqueue:
+        @Sendable (StateMachine<State>, PendingProposal<State>, _ isLimited: Bool) -> Void
     /// ``StateMachine/holdGroupsHere()``.
     @usableFromInline let hold: @Sendable (StateMachine<State>) -> Bool
     /// ``StateMachine/releaseGroupsHere()``.
@@ -58,6 +60,9 @@ package struct MachineCode<State: MachineState>: Sendable {
         }
         self.proposeMade = { machine, make, isExpected, terms, completion in
             machine.proposeHere(.made(make), if: isExpected, terms, completion: completion)
+        }
+        self.enqueue = { machine, pending, isLimited in
+            machine.enqueueHere(pending, isLimited: isLimited)
         }
         self.hold = { $0.holdGroupsHere() }
         self.release = { $0.releaseGroupsHere() }

@@ -63,7 +63,7 @@ public final class StateMachine<State: MachineState>: Sendable {
             return before
         }
 
-        /// Puts one that looks the same in the state's place, of which nobody is told.
+        /// Replaces the state by one that looks the same, without a transition.
         ///
         /// Whoever calls keeps the former state until the lock is open.
         @usableFromInline
@@ -142,7 +142,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         self.init(resuming: snapshot, options: options, code: MachineCode())
     }
 
-    /// The same, for who does not know the type: `code` is made by who does.
+    /// The same for callers that do not know the type; whoever does makes `code`.
     @usableFromInline
     package init(
         resuming snapshot: Snapshot<State>,

@@ -31,11 +31,11 @@ extension MulticastDelegate {
         completion: @escaping @Sendable (Verdict) -> Void
     ) -> Poll {
         let responders = self.responders(to: facet)
-        let voters = [ObjectIdentifier: Tally.Voter](
+        let voters = [ObjectIdentifier: VoteTally.Voter](
             uniqueKeysWithValues: responders.map { recipient in
                 (
                     ObjectIdentifier(recipient),
-                    Tally.Voter(label: recipient.label, whenSilent: question.whenSilent)
+                    VoteTally.Voter(label: recipient.label, whenSilent: question.whenSilent)
                 )
             }
         )

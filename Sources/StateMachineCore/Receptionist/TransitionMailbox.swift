@@ -30,7 +30,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
             return self.changes.popFirst().map { .change($0) }
         }
 
-        /// What is put into it is somebody's who waits, if anybody does.
+        /// Pairs the next value with the task that has waited longest; nil if there is no task, or no value.
         mutating func served() -> (CheckedContinuation<Heard?, Never>, Heard)? {
             guard !self.waiting.isEmpty, let heard = self.next() else { return nil }
             return (self.waiting.removeFirst().continuation, heard)

@@ -2,7 +2,7 @@ import StateMachineCore
 package import StateMachineProtocol
 
 /// What an event does to the state that it finds.
-package enum EventVerdict: Hashable, Sendable {
+package enum EventEffect: Hashable, Sendable {
     /// This state is entered: a new stay.
     case enter(DeclaredState)
     /// The same state is entered anew, perhaps with the event's data: a new stay.
@@ -56,11 +56,11 @@ extension Declaration {
     ///
     /// - Throws: ``DeclaredRefusal/unknownEvent(_:known:)``, or ``DeclaredRefusal/badData(_:known:)`` if the data
     ///   does not fit the event, or the state that it leads to.
-    package func verdict(
-        on event: String,
+    package func effect(
+        of event: String,
         data: [JSONMember],
         in present: DeclaredState
-    ) throws(DeclaredRefusal) -> EventVerdict {
+    ) throws(DeclaredRefusal) -> EventEffect {
         let number = try self.number(ofEvent: event)
         let fields = self.events[number].fields
         var values = try fields.values(of: data, owner: event)

@@ -15,7 +15,7 @@ package struct DeclaredBehaviour: StateBehaviour {
         in state: DeclaredState
     ) throws(WireError) -> Reaction<DeclaredState> {
         do {
-            switch try state.declaration.verdict(on: event, data: data, in: state) {
+            switch try state.declaration.effect(of: event, data: data, in: state) {
             case .enter(let next), .again(let next): return .enter(next)
             case .stay: return .stay
             case .ignored: return .ignore

@@ -47,8 +47,8 @@ package struct Simulation {
         data: [JSONMember]
     ) throws(SimulationError) {
         self.clientAsks()
-        switch try self.refusable({ () throws(DeclaredRefusal) -> EventVerdict in
-            try self.declaration.verdict(on: event, data: data, in: self.state)
+        switch try self.refusable({ () throws(DeclaredRefusal) -> EventEffect in
+            try self.declaration.effect(of: event, data: data, in: self.state)
         }) {
         case .enter(let next), .again(let next): self.enter(next, .event(event))
         case .stay: self.began = self.now

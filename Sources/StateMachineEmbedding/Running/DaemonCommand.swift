@@ -1,5 +1,4 @@
 package import ArgumentParser
-package import Configuration
 import Dispatch
 import FoundationEssentials
 import Glibc
@@ -19,7 +18,7 @@ package protocol DaemonCommand: ParsableCommand, Sendable {
     var flags: DaemonFlags { get }
 
     /// What flags give that only this command has.
-    var own: [Setting: ConfigContent] { get }
+    var own: [Setting: SettingValue] { get }
 
     /// Looks at what is read beside the settings.
     ///

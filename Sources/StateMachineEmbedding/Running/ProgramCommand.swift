@@ -1,5 +1,4 @@
 import ArgumentParser
-import Configuration
 import StateMachineProtocol
 
 /// The command line of a program that has its states in it.
@@ -25,7 +24,7 @@ struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
 
     @OptionGroup var flags: DaemonFlags
 
-    var own: [Setting: ConfigContent] { [:] }
+    var own: [Setting: SettingValue] { [:] }
 
     func check(_ settings: Settings) throws(ConfigurationError) -> [String] {
         _ = try self.coding()

@@ -1,4 +1,3 @@
-import Configuration
 import SystemPackage
 import Yams
 
@@ -8,7 +7,7 @@ struct ConfigurationFile {
     static let maxBytes = 1 << 16
 
     struct Entry {
-        let content: ConfigContent
+        let value: SettingValue
         /// The value as it is written.
         let text: String
         let line: Int
@@ -97,14 +96,14 @@ struct ConfigurationFile {
                     problems.append("\(path):\(line): \(front.unknownKey(name))")
                     continue
                 }
-                guard let scalar = value.scalar, let content = value.content else {
+                guard let scalar = value.scalar, let said = value.settingValue else {
                     problems.append(
                         "\(path):\(line): \(name) must be \(setting.row.kind.expected), and has "
                             + (value.scalar == nil ? "several values" : "no value")
                     )
                     continue
                 }
-                entries[setting] = Entry(content: content, text: scalar.string, line: line)
+                entries[setting] = Entry(value: said, text: scalar.string, line: line)
             }
         case .scalar, .sequence, .alias:
             problems.append("\(path):\(root?.mark?.line ?? 1): write a setting as \"key: value\"")
@@ -117,14 +116,15 @@ struct ConfigurationFile {
 
 extension Node {
     /// A scalar as the type that YAML gives it; nil if there is no value.
-    fileprivate var content: ConfigContent? {
+    fileprivate var settingValue: SettingValue? {
         guard let scalar = self.scalar else { return nil }
         switch self.tag.description {
         case Tag.Name.null.rawValue: return nil
-        case Tag.Name.int.rawValue: return Int(scalar.string).map { .int($0) } ?? .string("")
-        case Tag.Name.bool.rawValue: return Bool.construct(from: scalar).map { .bool($0) }
-        case Tag.Name.float.rawValue: return Double.construct(from: scalar).map { .double($0) }
-        default: return .string(scalar.string)
+        case Tag.Name.int.rawValue:
+            return Int(scalar.string).map { .number($0) } ?? .other(scalar.string)
+        case Tag.Name.bool.rawValue: return Bool.construct(from: scalar).map { .yes($0) }
+        case Tag.Name.float.rawValue: return .other(scalar.string)
+        default: return .text(scalar.string)
         }
     }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Configuration
 
 extension Setting {
     /// What a value must be, and what it is where nobody says.
@@ -15,11 +14,17 @@ extension Setting {
         /// What may stand in a file's name; there is none where nobody says.
         case name
 
-        var type: ConfigType {
+        /// What an environment variable says, which is text whatever is meant.
+        func value(of text: String) -> SettingValue {
             switch self {
-            case .count: .int
-            case .yes: .bool
-            case .choice, .directory, .file, .name: .string
+            case .count: Int(text).map { .number($0) } ?? .other(text)
+            case .yes:
+                switch text.lowercased() {
+                case "true", "yes", "1": .yes(true)
+                case "false", "no", "0": .yes(false)
+                default: .other(text)
+                }
+            case .choice, .directory, .file, .name: .text(text)
             }
         }
 
@@ -46,11 +51,11 @@ extension Setting {
         }
 
         /// The default as a value; nil where it is only known once the daemon starts.
-        var usualContent: ConfigContent? {
+        var defaultValue: SettingValue? {
             switch self {
-            case .count(_, let usual): .int(usual)
-            case .yes: .bool(false)
-            case .choice(_, let usual): .string(usual)
+            case .count(_, let usual): .number(usual)
+            case .yes: .yes(false)
+            case .choice(_, let usual): .text(usual)
             case .directory, .file, .name: nil
             }
         }
@@ -65,14 +70,14 @@ extension Setting {
         }
 
         /// Whether a value of the right type is also in range.
-        func admits(_ content: ConfigContent) -> Bool {
-            switch (self, content) {
-            case (.count(let range, _), .int(let value)): range.contains(value)
-            case (.choice(let values, _), .string(let value)): values.contains(value)
-            case (.directory, .string(let value)), (.file, .string(let value)): !value.isEmpty
-            case (.name, .string(let value)): value.isInstanceName
-            case (.yes, .bool): true
-            default: false
+        func admits(_ value: SettingValue) -> Bool {
+            switch (self, value) {
+            case (.count(let range, _), .number(let value)): range.contains(value)
+            case (.choice(let values, _), .text(let value)): values.contains(value)
+            case (.directory, .text(let value)), (.file, .text(let value)): !value.isEmpty
+            case (.name, .text(let value)): value.isInstanceName
+            case (.yes, .yes): true
+            case (_, .text), (_, .number), (_, .yes), (_, .other): false
             }
         }
     }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Configuration
 import ServiceLog
 import StateMachineHistory
 import StateMachineServer
@@ -10,7 +9,7 @@ extension Setting {
         let kind: Kind
         let summary: String
         /// What the flags say of it that every daemon has.
-        let given: (DaemonFlags) -> ConfigContent?
+        let given: (DaemonFlags) -> SettingValue?
         /// Which limit it sets, if it sets one.
         var limit: WritableKeyPath<ServerLimits, Int>?
     }
@@ -41,13 +40,13 @@ extension Setting {
                         + "root, else $XDG_RUNTIME_DIR/statemachine"
                 ),
                 summary: "The directory for the sockets.",
-                given: { $0.runtimeDirectory.map { .string($0) } }
+                given: { $0.runtimeDirectory.map { .text($0) } }
             )
         case .logLevel:
             Row(
                 kind: .choice(LogLevel.allCases.map(\.rawValue), usual: LogLevel.info.rawValue),
                 summary: "How much to log.",
-                given: { $0.logLevel.map { .string($0.rawValue) } }
+                given: { $0.logLevel.map { .text($0.rawValue) } }
             )
         case .logTransitions:
             Row(
@@ -56,7 +55,7 @@ extension Setting {
                     usual: ServerLimits().transitionsLoggedPerSecond
                 ),
                 summary: "Changes of a second that are logged one by one; the rest is one line.",
-                given: { $0.logTransitions.map { .int($0) } },
+                given: { $0.logTransitions.map { .number($0) } },
                 limit: \.transitionsLoggedPerSecond
             )
         case .stateDirectory:
@@ -65,13 +64,13 @@ extension Setting {
                 summary: """
                     The directory for the history; without one the state lives as long as the daemon.
                     """,
-                given: { $0.history.stateDirectory.map { .string($0) } }
+                given: { $0.history.stateDirectory.map { .text($0) } }
             )
         case .ephemeral:
             Row(
                 kind: .yes,
                 summary: "Keep nothing, whatever else is set.",
-                given: { $0.history.ephemeral ? .bool(true) : nil }
+                given: { $0.history.ephemeral ? .yes(true) : nil }
             )
         case .durability:
             Row(
@@ -82,19 +81,19 @@ extension Setting {
                 summary: """
                     What an answered set survives: commit, the daemon's death; disk, a power cut too.
                     """,
-                given: { $0.history.durability.map { .string($0.rawValue) } }
+                given: { $0.history.durability.map { .text($0.rawValue) } }
             )
         case .keepChanges:
             Row(
                 kind: .count(1...Setting.mostChanges, usual: HistoryOptions().keepChanges),
                 summary: "Changes kept in the history.",
-                given: { $0.history.keepChanges.map { .int($0) } }
+                given: { $0.history.keepChanges.map { .number($0) } }
             )
         case .keepDays:
             Row(
                 kind: .count(1...Setting.mostDays, usual: HistoryOptions().keepDays),
                 summary: "Days for which they are kept.",
-                given: { $0.history.keepDays.map { .int($0) } }
+                given: { $0.history.keepDays.map { .number($0) } }
             )
         case .maxConnections:
             .limit(\.connections, from: 1, \.maxConnections, "Connections at a time.")
@@ -187,7 +186,7 @@ extension Setting.Row {
         Self(
             kind: .count(least...most, usual: ServerLimits()[keyPath: limit]),
             summary: summary,
-            given: { $0.limits[keyPath: flag].map { .int($0) } },
+            given: { $0.limits[keyPath: flag].map { .number($0) } },
             limit: limit
         )
     }

@@ -1,5 +1,4 @@
 package import ArgumentParser
-import Configuration
 
 /// What can be set, by the name that it has in the configuration file.
 ///
@@ -54,9 +53,6 @@ package enum Setting: String, CaseIterable {
         case .choice: self.key.split(separator: "-").last.map(String.init) ?? self.key
         }
     }
-
-    /// The name under which each provider is asked; the environment's makes ``variable`` of it.
-    var configKey: AbsoluteConfigKey { AbsoluteConfigKey(["statemachine", self.rawValue]) }
 }
 
 extension Option {

@@ -13,7 +13,7 @@ extension Settings {
         var lines: [(text: String, origin: String)] = []
         for setting in self.front.settings {
             if let value = self.values[setting] {
-                lines.append(("\(setting.key): \(value.content.yaml)", "\(value.origin)"))
+                lines.append(("\(setting.key): \(value.value.yaml)", "\(value.origin)"))
             } else if setting == .runtimeDirectory {
                 let path = try RuntimeDirectory.ofDaemon(
                     environment: { environment[$0] },

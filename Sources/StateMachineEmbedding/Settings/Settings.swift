@@ -1,4 +1,3 @@
-package import Configuration
 import Logging
 import ServiceLog
 import StateMachineServer
@@ -6,7 +5,7 @@ import StateMachineServer
 /// What is in force, and where each value came from: flags over environment over file.
 package struct Settings {
     package struct Value {
-        package let content: ConfigContent
+        package let value: SettingValue
         package let origin: SettingOrigin
     }
 
@@ -34,7 +33,7 @@ package struct Settings {
     init(
         for front: ProgramProfile,
         flags: DaemonFlags,
-        own: [Setting: ConfigContent],
+        own: [Setting: SettingValue],
         environment: [String: String],
         file: ConfigurationFile?
     ) throws(ConfigurationError) {
@@ -53,8 +52,8 @@ package struct Settings {
                 case .failure(let error): problems += error.problems
                 }
             }
-            if self.values[setting] == nil, let usual = setting.row.kind.usualContent {
-                self.values[setting] = Value(content: usual, origin: .builtIn)
+            if self.values[setting] == nil, let value = setting.row.kind.defaultValue {
+                self.values[setting] = Value(value: value, origin: .builtIn)
             }
         }
         self.warnings = Self.unknownVariables(in: environment, among: front.settings)
@@ -76,17 +75,17 @@ package struct Settings {
     }
 
     package func text(_ setting: Setting) -> String? {
-        guard case .string(let value)? = self.values[setting]?.content else { return nil }
+        guard case .text(let value)? = self.values[setting]?.value else { return nil }
         return value
     }
 
     func isOn(_ setting: Setting) -> Bool {
-        guard case .bool(let value)? = self.values[setting]?.content else { return false }
+        guard case .yes(let value)? = self.values[setting]?.value else { return false }
         return value
     }
 
     func count(_ setting: Setting) -> Int? {
-        guard case .int(let value)? = self.values[setting]?.content else { return nil }
+        guard case .number(let value)? = self.values[setting]?.value else { return nil }
         return value
     }
 

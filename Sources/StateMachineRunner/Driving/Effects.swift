@@ -24,7 +24,7 @@ struct Effects {
     private let report: RunnerReport
     private let notifier = ServiceNotifier()
 
-    private var tally = Tally()
+    private var tally = CommandCounts()
     /// What is not done yet; more than an action or two only while the record cannot be written.
     private var pending: [Action] = []
     /// As it stands on the disk.

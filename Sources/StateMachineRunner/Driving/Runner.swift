@@ -191,7 +191,7 @@ package final class Runner {
         }
     }
 
-    /// Keeps other runners out, of whom one must not run anything beside this one.
+    /// Takes the lock that keeps a second runner of this machine from running commands.
     private func takeLock() throws(RunnerError) {
         if let problem = try self.lock.take() { self.log.unlocked(problem) }
     }

@@ -18,7 +18,7 @@ struct RunnerReport {
     }
 
     /// Returns what is wrong if it cannot be written; `blocked` is why nothing is begun.
-    func write(_ record: Record, _ tally: Tally, blocked: String?) -> String? {
+    func write(_ record: Record, _ tally: CommandCounts, blocked: String?) -> String? {
         do throws(Errno) {
             try self.file.write(
                 "\(self.json(record, tally, blocked))\n",
@@ -39,7 +39,7 @@ struct RunnerReport {
         }
     }
 
-    private func json(_ record: Record, _ tally: Tally, _ blocked: String?) -> JSONValue {
+    private func json(_ record: Record, _ tally: CommandCounts, _ blocked: String?) -> JSONValue {
         .members([
             ("pid", .integer(getpid())),
             // Whether it is the same process that has this number.
@@ -56,7 +56,7 @@ struct RunnerReport {
         ])
     }
 
-    private static func row(_ key: Tally.Key, _ count: Tally.Count) -> JSONValue {
+    private static func row(_ key: CommandCounts.Key, _ count: CommandCounts.Count) -> JSONValue {
         .members([
             ("state", .string(key.state)), ("key", .string(key.key.description)),
             ("runs", .integer(count.runs)), ("failures", .integer(count.failures)),
@@ -82,7 +82,7 @@ extension Record {
     }
 }
 
-extension Tally.Failure {
+extension CommandCounts.Failure {
     fileprivate var json: JSONValue {
         self.name.json(attempt: self.attempt, "at", self.at, [("end", .string(self.end.text))])
     }

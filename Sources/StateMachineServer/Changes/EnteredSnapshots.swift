@@ -1,4 +1,4 @@
-/// What sets have led to and was not handed over yet: it need not be put together again when its transition comes by.
+/// The encoded results of sets, kept until their transitions are handed over, so that they are not encoded twice.
 ///
 /// Belongs to the event loop.
 struct EnteredSnapshots {

@@ -8,8 +8,8 @@ struct HistorySearch: Sendable {
     typealias Wait = (call: WaitCall, passed: UInt64)
 
     /// What the changes say to a wait.
-    enum Verdict: Sendable {
-        case decided(PendingWait.Verdict, ServerLine.Report)
+    enum Progress: Sendable {
+        case decided(PendingWait.Result, ServerLine.Report)
         /// Nothing, up to that one.
         case examined(UInt64)
     }
@@ -25,28 +25,28 @@ struct HistorySearch: Sendable {
     let head: UInt64
 
     /// What the changes say to each wait, in the order of ``waits``.
-    func verdicts(on transitions: [RecordedTransition], in epoch: Epoch) -> [Verdict] {
-        var verdicts = self.waits.map { Verdict.examined($0.passed) }
+    func progress(on transitions: [RecordedTransition], in epoch: Epoch) -> [Progress] {
+        var progress = self.waits.map { Progress.examined($0.passed) }
         for transition in transitions where transition.seq <= self.head {
             let names = transition.new.names
             for (index, wait) in self.waits.enumerated() {
-                guard case .examined(let passed) = verdicts[index], passed < transition.seq else {
+                guard case .examined(let passed) = progress[index], passed < transition.seq else {
                     continue
                 }
-                verdicts[index] =
-                    wait.call.verdict(names).map { .decided($0, transition.report(in: epoch)) }
+                progress[index] =
+                    wait.call.result(names).map { .decided($0, transition.report(in: epoch)) }
                     ?? .examined(transition.seq)
             }
         }
-        return verdicts
+        return progress
     }
 
-    /// What a read has said to each wait; nil to one for which what follows is not to be had.
-    func verdicts(in finding: HistoryChunk<[Verdict]>, after seq: UInt64) -> [Verdict?] {
+    /// The progress of each wait; nil of one for which the changes that follow are not available any more.
+    func progress(in finding: HistoryChunk<[Progress]>, after seq: UInt64) -> [Progress?] {
         switch finding {
-        case .found(let verdicts, let first):
-            zip(self.waits, verdicts).map { wait, verdict in
-                wait.passed + 1 < first ? nil : verdict
+        case .found(let progress, let first):
+            zip(self.waits, progress).map { wait, one in
+                wait.passed + 1 < first ? nil : one
             }
         case .nothing: self.waits.map { _ in nil }
         // Others may find what follows their own place.

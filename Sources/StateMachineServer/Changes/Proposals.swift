@@ -168,7 +168,7 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
         of served: TypedMachine<State>,
-        _ body: @escaping @Sendable (Question) -> Void
+        _ body: @escaping @Sendable (VoteRequest) -> Void
     ) -> Registration {
         let coding = served.coding
         // It is not asked about what came before it in this turn.
@@ -186,7 +186,7 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
             { ask in
                 let proposal = ask.proposal
                 body(
-                    Question(
+                    VoteRequest(
                         current: served.encoded(proposal.current),
                         proposed: served.encoded(proposal.proposed),
                         by: proposal.by,

@@ -143,7 +143,7 @@ protocol ServedMachine: AnyObject, Sendable {
         peer: Peer,
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
-        _ body: @escaping @Sendable (Question) -> Void
+        _ body: @escaping @Sendable (VoteRequest) -> Void
     ) -> Registration
 }
 
@@ -179,7 +179,7 @@ enum SetRefusal: Sendable {
 }
 
 /// A question to a voter; letting go of it is consent.
-struct Question: Sendable {
+struct VoteRequest: Sendable {
     let current: EncodedSnapshot
     let proposed: EncodedState
     let by: Peer?

@@ -226,7 +226,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         peer: Peer,
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
-        _ body: @escaping @Sendable (Question) -> Void
+        _ body: @escaping @Sendable (VoteRequest) -> Void
     ) -> Registration {
         self.proposals.addVoter(
             name,

@@ -44,7 +44,7 @@ struct WaitTable {
         guard !self.isEmpty else { return [] }
         var ended: [ObjectIdentifier: PendingWait] = [:]
         for waits in self.table.items(for: state) { ended.merge(waits) { first, _ in first } }
-        for (key, wait) in self.others where wait.call.verdict(state.matches) != nil {
+        for (key, wait) in self.others where wait.call.result(state.matches) != nil {
             ended[key] = wait
         }
         for wait in ended.values { self.remove(wait) }

@@ -97,8 +97,9 @@ final class Connection {
         self.server.turns.setsTook(NIODeadline.now() - start)
     }
 
-    /// Whether the client has gone and nothing would be carried out of what is still read from it: a channel
-    /// reads all that there is once the other end is closed, be it to be read or not.
+    /// Whether the client has hung up, and nothing more of its input would be carried out.
+    ///
+    /// Once the other end is closed a channel reads all that there is, even while reading is off.
     private var isHungUp: Bool {
         (!self.lifecycle.isListening || self.reader.isStopped && !self.parts.door.takes(.set))
             && self.outbox.isHungUp

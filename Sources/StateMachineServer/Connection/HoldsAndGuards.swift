@@ -169,7 +169,7 @@ final class HoldsAndGuards {
 
     private func register(
         _ voter: SocketVoter,
-        _ body: @escaping @Sendable (Question) -> Void
+        _ body: @escaping @Sendable (VoteRequest) -> Void
     ) {
         voter.begin(
             self.server.machine.addVoter(
@@ -185,7 +185,7 @@ final class HoldsAndGuards {
     // MARK: - Questions
 
     /// Has a guard sent its question, when all that is queued before it has been written.
-    private func put(_ question: Question, to voter: SocketVoter, leftMs: UInt64) {
+    private func put(_ question: VoteRequest, to voter: SocketVoter, leftMs: UInt64) {
         voter.put(question, number: self.server.nextNumber(), leftMs: leftMs)
         self.server.scheduleFlush()
     }

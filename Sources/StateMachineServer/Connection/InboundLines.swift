@@ -42,7 +42,7 @@ struct InboundLines {
         guard length <= RequestLimits.lineBytes else { return .tooLong }
         guard newline != nil, let line = self.buffer.readSlice(length: length) else {
             self.scanned = length
-            // Of what was dealt with nothing is kept, which may be more than the next that comes.
+            // Frees the buffer: it may be larger than what comes next needs.
             if length == 0, self.buffer.storageCapacity > 0 { self.buffer = ByteBuffer() }
             return .none
         }

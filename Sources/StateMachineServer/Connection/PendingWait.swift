@@ -71,7 +71,7 @@ final class PendingWait {
     }
 
     /// How a state ends the wait.
-    enum Verdict: Sendable {
+    enum Result: Sendable {
         case reached(Pattern)
         case failed(Pattern)
     }
@@ -81,7 +81,7 @@ extension WaitCall {
     var patterns: Int { self.until.count + self.fail.count }
 
     /// What the wait says to a state; nil if it goes on.
-    func verdict(_ matches: (Pattern) -> Bool) -> PendingWait.Verdict? {
+    func result(_ matches: (Pattern) -> Bool) -> PendingWait.Result? {
         if let pattern = self.fail.first(where: matches) { return .failed(pattern) }
         if let pattern = self.until.first(where: matches) { return .reached(pattern) }
         return nil

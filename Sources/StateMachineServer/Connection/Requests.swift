@@ -16,11 +16,10 @@ struct Requests {
         self.parts = parts
     }
 
-    /// Whether the client has few enough answers to come: such that it has not read, and such that
-    /// wait for votes or for the disk.
+    /// Whether the client has few enough unread answers and undecided sets.
     ///
-    /// Of what is kept apart from the changes one at a time is under way: each is a commit of its own, and sets wait
-    /// for it.
+    /// Only one request that stores something beside the changes is under way at a time: each is a commit of its own, and
+    /// sets wait for it.
     var mayGoOn: Bool {
         (!self.parts.reader.hasDeferred || !self.sets.hasOrdered) && self.outbox.mayTakeMore
             && self.sets.mayTakeMore && self.parts.late.isEmpty

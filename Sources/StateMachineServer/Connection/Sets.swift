@@ -105,14 +105,14 @@ final class Sets {
 
     // MARK: - The end
 
-    /// Has none happen whose turn has not come: the daemon is going down.
+    /// Withdraws all sets whose turn has not come: the daemon is going down.
     func withdraw() {
         for set in self.underWay { set.withdraw() }
     }
 
-    /// Has those not happen that wait for others to be voted on: their client is gone.
+    /// Withdraws the sets that wait behind a vote: their client is gone.
     ///
-    /// Not before the turn of the loop ends, until when those that it has brought gather unseen.
+    /// It waits for the end of the loop's turn, because sets that were read in this turn are still gathering.
     func withdrawWaiting() {
         let waiting = self.underWay.filter { !$0.isOrdered }
         guard !waiting.isEmpty else { return }

@@ -49,7 +49,7 @@ final class SocketVoter: @unchecked Sendable {
     ///
     /// One at a time, since proposals are decided one at a time: a newer one means that the older one
     /// is closed. Letting go of it is consent.
-    private(set) var question: (number: UInt64, question: Question)?
+    private(set) var question: (number: UInt64, question: VoteRequest)?
 
     /// How long the client has to answer `question`, as long as that has not been sent.
     ///
@@ -131,10 +131,10 @@ final class SocketVoter: @unchecked Sendable {
     func begin(_ registration: Registration) { self.registration = registration }
 
     /// Keeps what it is asked, which waits for its end.
-    func keep(_ question: Question) { self.question = (0, question) }
+    func keep(_ question: VoteRequest) { self.question = (0, question) }
 
     /// Keeps what it is asked until its client, which is to be sent that, has answered.
-    func put(_ question: Question, number: UInt64, leftMs: UInt64) {
+    func put(_ question: VoteRequest, number: UInt64, leftMs: UInt64) {
         self.question = (number, question)
         self.dueMs = leftMs
     }
@@ -143,7 +143,7 @@ final class SocketVoter: @unchecked Sendable {
     var hasDue: Bool { self.dueMs != nil }
 
     /// The question that has not been sent, and is sent now; nil if there is none.
-    func takeDue() -> (number: UInt64, question: Question, leftMs: UInt64)? {
+    func takeDue() -> (number: UInt64, question: VoteRequest, leftMs: UInt64)? {
         guard let dueMs = self.dueMs, let (number, question) = self.question else { return nil }
         self.dueMs = nil
         return (number, question, dueMs)

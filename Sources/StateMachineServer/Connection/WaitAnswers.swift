@@ -34,14 +34,14 @@ struct WaitAnswers {
             }
             passed += 1
             let entered = self.server.ring[passed].entered
-            if let verdict = wait.call.verdict(entered.state.matches) {
-                self.answer(wait, verdict, self.server.report(of: entered))
+            if let result = wait.call.result(entered.state.matches) {
+                self.answer(wait, result, self.server.report(of: entered))
                 return true
             }
         }
         wait.passed = nil
-        if let verdict = wait.call.verdict(self.server.isCurrent) {
-            self.answer(wait, verdict, self.server.report)
+        if let result = wait.call.result(self.server.isCurrent) {
+            self.answer(wait, result, self.server.report)
             return true
         }
         guard wait.call.timeoutMs == 0 else { return false }
@@ -52,10 +52,10 @@ struct WaitAnswers {
     /// Answers a wait that a state has ended.
     func answer(
         _ wait: PendingWait,
-        _ verdict: PendingWait.Verdict,
+        _ result: PendingWait.Result,
         _ report: ServerLine.Report
     ) {
-        switch verdict {
+        switch result {
         case .reached(let pattern):
             self.outbox.append(
                 ServerLine.reply(

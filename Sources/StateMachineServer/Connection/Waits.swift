@@ -155,13 +155,13 @@ final class Waits {
         past.read(
             after: seq,
             for: self.peer.uid,
-            making: { search.verdicts(on: $0, in: past.epoch) },
+            making: { search.progress(on: $0, in: past.epoch) },
             done: { finding in
                 let (owner, waits) = searcher.value
                 owner.isSearching = false
                 owner.server.catchUp()
-                for (wait, verdict) in zip(waits, search.verdicts(in: finding, after: seq)) {
-                    owner.searched(wait, verdict)
+                for (wait, result) in zip(waits, search.progress(in: finding, after: seq)) {
+                    owner.searched(wait, result)
                 }
                 owner.search(past)
                 owner.turn.want()
@@ -182,11 +182,11 @@ final class Waits {
     }
 
     /// Files what a look into the past has said to a wait; nil: what follows is not to be had.
-    private func searched(_ wait: PendingWait, _ verdict: HistorySearch.Verdict?) {
+    private func searched(_ wait: PendingWait, _ result: HistorySearch.Progress?) {
         guard self.list.contains(wait) else { return }
-        switch verdict {
-        case .decided(let verdict, let report):
-            self.answers.answer(wait, verdict, report)
+        switch result {
+        case .decided(let result, let report):
+            self.answers.answer(wait, result, report)
             _ = self.remove(wait)
         case .examined(let seq):
             // Once the ring has come into reach it goes on in the connection's turn.
@@ -217,7 +217,7 @@ final class Waits {
         self.haveEnded = false
         var left: [PendingWait] = []
         for wait in self.waits {
-            guard let entered = wait.entered, let verdict = wait.call.verdict(entered.state.matches)
+            guard let entered = wait.entered, let result = wait.call.result(entered.state.matches)
             else {
                 left.append(wait)
                 continue
@@ -228,7 +228,7 @@ final class Waits {
                 continue
             }
             self.end(wait)
-            self.answers.answer(wait, verdict, self.server.report(of: entered))
+            self.answers.answer(wait, result, self.server.report(of: entered))
         }
         self.list.keep(left)
     }

@@ -132,8 +132,10 @@ final class Watch {
         self.reported = seq
     }
 
-    /// Lines of it have been offered to its client, of the changes up to `examined` and the last of them of
-    /// `last`; false if they did not all go.
+    /// Notes that lines were offered to the client: changes up to `examined` were looked at, and `last` is the last one
+    /// that was written.
+    ///
+    /// - Returns: false if the socket did not take all of them.
     func sent(_ sent: ChangeWriter.Sent, upTo examined: UInt64, last: UInt64) -> Bool {
         switch sent {
         case .all:

@@ -88,7 +88,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         heeding signals: UnixSignalsSequence?
     ) async throws {
         let loop = group.next()
-        let bell = try await PollBell.make(on: group)
+        let bell = try await LoopBell.make(on: group)
         let served = TypedMachine(
             self.machine,
             coding: self.coding,

@@ -7,7 +7,7 @@ import StateMachineProtocol
 /// Belongs to the event loop.
 struct ServerCounters {
     /// One number, kept here and now and then reported there.
-    struct Tally {
+    struct Counted {
         private(set) var value: UInt64 = 0
         private var reported: UInt64 = 0
         private let counter: Counter
@@ -39,15 +39,15 @@ struct ServerCounters {
         self.writes.report()
     }
 
-    var changes = Tally("statemachine_changes_total")
-    var requests = Tally("statemachine_requests_total")
-    var refusals = Tally("statemachine_refusals_total")
-    var accepted = Tally("statemachine_connections_accepted_total")
-    var turnedAway = Tally("statemachine_connections_turned_away_total")
-    var resyncs = Tally("statemachine_resyncs_total")
-    var bytes = Tally("statemachine_sent_bytes_total")
+    var changes = Counted("statemachine_changes_total")
+    var requests = Counted("statemachine_requests_total")
+    var refusals = Counted("statemachine_refusals_total")
+    var accepted = Counted("statemachine_connections_accepted_total")
+    var turnedAway = Counted("statemachine_connections_turned_away_total")
+    var resyncs = Counted("statemachine_resyncs_total")
+    var bytes = Counted("statemachine_sent_bytes_total")
     /// System calls that sent something.
-    var writes = Tally("statemachine_writes_total")
+    var writes = Counted("statemachine_writes_total")
 
     var json: JSONValue {
         .object([

@@ -94,7 +94,7 @@ final class StateServer: @unchecked Sendable {
         loop: any EventLoop,
         limits: ServerLimits,
         past: HistoryReader? = nil,
-        bell: PollBell
+        bell: LoopBell
     ) {
         loop.preconditionInEventLoop()
         self.turns = TurnScheduler(on: loop, bell: bell)

@@ -16,8 +16,8 @@ final class TurnScheduler {
     /// what has arrived.
     private static let slice = TimeAmount.microseconds(25)
 
-    /// How many times as long as a slice took for others than who sets the loop does nothing but look for
-    /// what has arrived, if somebody has set since the slice before.
+    /// After a slice for others the loop only looks for what has arrived, for this many times the slice's length, if
+    /// somebody has set since the slice before.
     ///
     /// 4: so that those who set have four fifths of the time, of which reading what the others send takes
     /// some.
@@ -30,7 +30,7 @@ final class TurnScheduler {
     /// itself.
     private static let unwatchedTurns = 8
 
-    /// What part of the time since they last did those who set wait until everybody has been written to.
+    /// Setters wait for readers for at most this part of the time since they last waited.
     ///
     /// A quarter, and 20 ms at most.
     private static let deadlineDivisor: Int64 = 4
@@ -47,8 +47,8 @@ final class TurnScheduler {
     private static let memory = TimeAmount.milliseconds(20)
 
     private let loop: any EventLoop
-    private let bell: PollBell
-    /// Called when those who set wait for as long as they may be kept waiting by who is held to limits.
+    private let bell: LoopBell
+    /// Called when setters have waited for as long as limited users may delay them.
     var deadlinePassed: () -> Void = {}
 
     /// The users who have connections in line.
@@ -72,10 +72,11 @@ final class TurnScheduler {
         var areOfSeveral = false
         var time = TimeAmount.zero
     }
-    /// Whether those who set wait until everybody has been written to, until when at most for who is held to
-    /// limits, and until when they did so last.
+    /// Whether setters wait until everybody has been written to.
     @exclusivity(unchecked) private var isHurried = false
+    /// When limited users stop delaying them.
     @exclusivity(unchecked) private var deadline: NIODeadline?
+    /// When they last stopped waiting.
     private var hurriedLast = NIODeadline.now()
 
     /// How long accepting has taken since it last rested.
@@ -87,7 +88,7 @@ final class TurnScheduler {
     @exclusivity(unchecked) private var lastUser: User?
     @exclusivity(unchecked) private var lastChange: NIODeadline?
 
-    init(on loop: any EventLoop, bell: PollBell) {
+    init(on loop: any EventLoop, bell: LoopBell) {
         self.loop = loop
         self.bell = bell
         bell.onRing { [unowned self] in
@@ -262,7 +263,7 @@ final class TurnScheduler {
 
     // MARK: - How long
 
-    /// Of a slice for those in line, and for a user who is not.
+    /// How long a slice is: for the users in line, or for one who is not.
     private func length(at now: NIODeadline, for user: User? = nil) -> TimeAmount {
         let sets = exchange(&self.sets, with: Sets())
         if sets.came { self.lastSet = now }
@@ -273,7 +274,7 @@ final class TurnScheduler {
         return max(Self.slice, min(sets.time, Self.longSlice))
     }
 
-    /// Whether another user would wait for who has a slice: not one whose own readers keep its sets waiting.
+    /// Whether another user would wait during this slice; a user whose own readers delay its sets does not count.
     private func isContested(at now: NIODeadline, by user: User?) -> Bool {
         let isOthers =
             user.map { $0 !== self.setter } ?? false || self.users.contains { $0 !== self.setter }

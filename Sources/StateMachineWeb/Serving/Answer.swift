@@ -22,7 +22,7 @@ enum Answer {
 }
 
 /// What is asked for: the parts of a request that an answer depends on.
-struct Question: Sendable {
+struct PageRequest: Sendable {
     /// Without the query, its parts decoded.
     let path: [String]
     /// Seconds that the answer may wait for another state.

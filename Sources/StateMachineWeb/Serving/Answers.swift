@@ -15,7 +15,7 @@ struct Answers: Sendable {
     let machines: Machines
     let page: Page
 
-    func answer(to question: Question) async -> Answer {
+    func answer(to question: PageRequest) async -> Answer {
         switch question.path {
         case []:
             return .document(status: 200, type: "text/html; charset=utf-8", body: self.page.html)
@@ -58,7 +58,7 @@ struct Answers: Sendable {
         ).description
     }
 
-    private func state(of machine: Machine, _ question: Question) async -> Answer {
+    private func state(of machine: Machine, _ question: PageRequest) async -> Answer {
         await self.settle(machine.feed)
         let known = machine.feed.latest?.tag
         if let wait = question.wait {

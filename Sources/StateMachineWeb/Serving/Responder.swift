@@ -31,7 +31,7 @@ struct Responder: Sendable {
             response.headers[.allow] = "GET, HEAD"
             return response
         }
-        let question = Question(
+        let question = PageRequest(
             path: request.uri.path.split(separator: "/").map(\.percentDecoded),
             wait: request.uri.queryParameters["wait"].map(String.init),
             tag: head.headerFields[.ifNoneMatch],

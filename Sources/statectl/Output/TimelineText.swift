@@ -61,7 +61,7 @@ struct TimelineText {
         return bands + [StyledText(String(repeating: " ", count: label + 2)) + axis]
     }
 
-    /// What is something is seen, and what is not all is not seen as all.
+    /// Any share above zero shows at least an eighth, and only a full share fills the block.
     private static func block(_ share: Double) -> Character {
         guard share > 0 else { return self.blocks[0] }
         let eighths = Int((share * 8).rounded())

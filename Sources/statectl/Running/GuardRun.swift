@@ -3,7 +3,7 @@ import StateMachineCore
 
 /// A guard whose votes are a command's exit codes.
 struct GuardRun: Sendable {
-    private struct Verdict: Sendable {
+    private struct Answer: Sendable {
         let isAllowed: Bool
         let why: String?
     }
@@ -64,21 +64,21 @@ struct GuardRun: Sendable {
         let line = question.line
         let asked = "\(line.state?.text ?? "?") → \(line.destination?.text ?? "?")"
         self.report("asked about \(asked)")
-        guard let verdict = await self.verdict(on: line) else { return }
-        let why = verdict.why.map { ": \($0.printable)" } ?? ""
+        guard let answer = await self.answer(on: line) else { return }
+        let why = answer.why.map { ": \($0.printable)" } ?? ""
         self.report(
-            "\(verdict.isAllowed ? "allowed" : "denied") \(asked)\(verdict.isAllowed ? "" : why)"
+            "\(answer.isAllowed ? "allowed" : "denied") \(asked)\(answer.isAllowed ? "" : why)"
         )
         do {
-            try await question.vote(allow: verdict.isAllowed, why: verdict.why)
+            try await question.vote(allow: answer.isAllowed, why: answer.why)
         } catch {
             // Who asked is gone and has let the state in; the iteration tells of the connection.
         }
     }
 
     /// What the command says; nil if it did not say it in time.
-    private func verdict(on line: Line) async -> Verdict? {
-        let verdict = await withTaskGroup(of: Verdict?.self) { group in
+    private func answer(on line: Line) async -> Answer? {
+        let answer = await withTaskGroup(of: Answer?.self) { group in
             group.addTask { await self.ask(line) }
             if let left = line.timeLeft {
                 group.addTask {
@@ -95,20 +95,20 @@ struct GuardRun: Sendable {
         }
         // A command that was told to end has not decided anything.
         if Task.isCancelled { return nil }
-        if verdict == nil {
+        if answer == nil {
             let name = self.command.words[0].printable
             self.complain("\(name) took longer than the daemon waits; it was told to end")
         }
-        return verdict
+        return answer
     }
 
-    private func ask(_ line: Line) async -> Verdict {
+    private func ask(_ line: Line) async -> Answer {
         let (ending, complaint) = await self.command.runKeepingComplaint(
             environment: LineEnvironment.question(line),
             input: line.text + "\n"
         )
         switch ending {
-        case .exited(0): return Verdict(isAllowed: true, why: nil)
+        case .exited(0): return Answer(isAllowed: true, why: nil)
         case .exited: break
         case .signalled, .notFound, .notStarted:
             // Cancellation shows as a signal; whose it was does not matter any more then.
@@ -116,6 +116,6 @@ struct GuardRun: Sendable {
                 self.complain(words)
             }
         }
-        return Verdict(isAllowed: false, why: complaint ?? self.why)
+        return Answer(isAllowed: false, why: complaint ?? self.why)
     }
 }

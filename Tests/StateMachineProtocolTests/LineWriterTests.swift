@@ -2,7 +2,7 @@ import StateMachineProtocol
 import Testing
 
 @Suite("A JSON value is written")
-struct JSONWriterTests {
+struct LineWriterTests {
     @Test(
         "escaped where a reader or a terminal could be misled, and only there",
         arguments: [

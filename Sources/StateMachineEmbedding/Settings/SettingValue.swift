@@ -1,23 +1,25 @@
-package import Configuration
 import StateMachineCore
 
-extension ConfigContent {
+/// What a source says of a setting.
+package enum SettingValue: Hashable, Sendable {
+    case text(String)
+    case number(Int)
+    case yes(Bool)
+    /// What is of a type that no setting is of, as it was written.
+    case other(String)
+
     /// The value as a person would write it.
     package var text: String {
         switch self {
-        case .string(let value): value
-        case .int(let value): "\(value)"
-        case .bool(let value): "\(value)"
-        case .double, .bytes, .stringArray, .intArray, .doubleArray, .boolArray, .byteChunkArray:
-            // No setting is of these types.
-            "\(self)"
-        @unknown default: "\(self)"
+        case .text(let value), .other(let value): value
+        case .number(let value): "\(value)"
+        case .yes(let value): "\(value)"
         }
     }
 
     /// The value as it stands in a configuration file.
     var yaml: String {
-        guard case .string(let value) = self else { return self.text }
+        guard case .text(let value) = self else { return self.text }
         return value.yaml
     }
 }

@@ -8,7 +8,7 @@ import NIOPosix
 /// to be done after it has looked has to arrive itself: as a byte, through a pipe.
 ///
 /// Belongs to the event loop.
-final class PollBell {
+final class LoopBell {
     private let descriptor: CInt
     private var isRung = false
     private var isClosed = false
@@ -19,7 +19,7 @@ final class PollBell {
     }
 
     /// A bell of the one loop of `group`.
-    static func make(on group: any EventLoopGroup) async throws -> NIOLoopBound<PollBell> {
+    static func make(on group: any EventLoopGroup) async throws -> NIOLoopBound<LoopBell> {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else {
             throw DaemonError(cannot: "make a pipe", errno: errno)
@@ -28,7 +28,7 @@ final class PollBell {
         let (input, output) = (ends[0], ends[1])
         let loop = group.next()
         let bell = try await loop.submit {
-            NIOLoopBound(PollBell(descriptor: output), eventLoop: loop)
+            NIOLoopBound(LoopBell(descriptor: output), eventLoop: loop)
         }.get()
         do {
             _ = try await NIOPipeBootstrap(group: loop)
@@ -73,9 +73,9 @@ final class PollBell {
     private final class Clapper: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 
-        private let bell: PollBell
+        private let bell: LoopBell
 
-        init(_ bell: PollBell) {
+        init(_ bell: LoopBell) {
             self.bell = bell
         }
 

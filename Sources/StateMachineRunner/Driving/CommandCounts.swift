@@ -2,7 +2,7 @@ import StateMachineClient
 import StateMachineCore
 
 /// What has been run since this process began.
-struct Tally {
+struct CommandCounts {
     /// One command of the file.
     struct Key: Hashable, Comparable {
         let state: String
@@ -46,6 +46,6 @@ struct Tally {
     }
 }
 
-extension Tally.Key {
+extension CommandCounts.Key {
     fileprivate init(_ name: CommandName) { self.init(state: name.state, key: name.key) }
 }
