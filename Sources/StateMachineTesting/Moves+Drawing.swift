@@ -8,7 +8,7 @@ extension Moves {
         var lines = ["stateDiagram-v2"]
         for (number, state) in self.states.enumerated() {
             // Mermaid has no escape for these.
-            let name = String("\(state)".map { "\"<>;#:%".contains($0) ? "_" : $0 })
+            let name = String("\(state)".map { "\"<>;#:%\n".contains($0) ? "_" : $0 })
             lines.append("    state \"\(name)\" as s\(number)")
         }
         if let first = self.number(of: start) { lines.append("    [*] --> s\(first)") }
@@ -29,6 +29,7 @@ extension Moves {
         let ends = Set(self.ends)
         for (number, state) in self.states.enumerated() {
             let name = "\(state)".replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+                .replacing("\n", with: "\\n")
             let end = ends.contains(number) ? ", peripheries=2" : ""
             lines.append("    s\(number) [label=\"\(name)\"\(end)];")
         }

@@ -83,7 +83,6 @@ private actor Counter {
     }
 
     @Test func aDelegateThatIsGoneIsRemovedAndARetainedOneStays() {
-        let heard = Recorder<String>()
         do {
             let told = Told()
             self.machine.addDelegate(told, delivering: .latest)
@@ -104,7 +103,68 @@ private actor Counter {
         #expect(weak != nil)
         self.machine.churn(2)
         #expect(weak == nil)
-        #expect(heard.heard.isEmpty)
+    }
+
+    /// It is let go of, and what it was to be told is kept no longer, though nobody asks for it.
+    @Test func theOneThatIsGoneCostsNothingMore() {
+        final class Token: Sendable {}
+        weak var kept: Token?
+        var options = StateMachine<AppState>.Options()
+        let unheard = Recorder<UInt64>()
+        options.clock = self.clock
+        options.unheard = { unheard.record($0.seq) }
+        let machine = StateMachine<AppState>(options: options)
+        do {
+            let (told, token) = (Told(), Token())
+            kept = token
+            machine.addDelegate(
+                told,
+                delivering: .settled(
+                    after: .seconds(1),
+                    per: { [token] transition in
+                        withExtendedLifetime(token) { transition.new.name }
+                    }
+                )
+            )
+        }
+        machine.churn(2)
+        #expect(kept == nil)
+        #expect(unheard.heard.count == machine.snapshot.seq)
+    }
+
+    /// On a new machine, whose state has the number 0.
+    @Test func whatALaneHasLetGoOfIsToldAfterWhatIsKeptAndFromTheVeryBeginning() async {
+        var options = StateMachine<AppState>.Options()
+        options.laneLimit = 10
+        let machine = StateMachine<AppState>(options: options)
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "late")
+        queue.async { gate.pass() }
+        let told = Told()
+        machine.addDelegate(
+            told,
+            on: .queue(queue),
+            starting: .current,
+            delivering: .latestPer { $0.new.name }
+        )
+        machine.churn(100)
+        let last = machine.snapshot.seq
+        gate.open()
+        #expect(
+            await told.heard.wait(for: 3) == ["0", "missed \(last - 1), at \(last - 1)", "\(last)"]
+        )
+    }
+
+    @Test func aClosureForAnObjectIsNotTheObjectsPlaceAsADelegate() async {
+        let told = Told()
+        let own = Recorder<UInt64>()
+        self.machine.addDelegate(told, on: .main, delivering: .latest) { _, transition in
+            own.record(transition.seq)
+        }
+        self.machine.addDelegate(told, on: .main)
+        self.machine.state = .ready(true)
+        #expect(await told.heard.wait(for: 1) == ["1"])
+        #expect(await own.wait(for: 1) == [1])
     }
 
     @Test func noCallBeginsAfterACancellationWithinABatch() {

@@ -29,6 +29,15 @@ private final class Namesake: Sendable {
     func appeared(_ enemy: String) { self.seen.record(enemy) }
 }
 
+private protocol Counting: Actor {
+    func counted(_ number: Int)
+}
+
+private actor Counter: Counting {
+    nonisolated let seen = Recorder<Int>()
+    func counted(_ number: Int) { self.seen.record(number) }
+}
+
 /// What takes the place of selectors.
 @Suite struct FacetTests {
     private let unheard = Recorder<String>()
@@ -56,6 +65,20 @@ private final class Namesake: Sendable {
         #expect(self.delegates.broadcast((any Appearing).self) { $0.appeared("elf") } == 0)
         #expect(namesake.seen.heard.isEmpty)
         #expect(self.unheard.heard.count == 1)
+    }
+
+    @Test func anActorIsCalledInItsIsolationInOrder() async {
+        let counter = Counter()
+        self.delegates.add(counter)
+        self.delegates.add(counter)
+        for number in 1...100 {
+            self.delegates.broadcast((any Counting).self) {
+                $0.assumeIsolated { $0.counted(number) }
+            }
+        }
+        #expect(await counter.seen.wait(for: 100) == Array(1...100))
+        self.delegates.remove(counter)
+        #expect(self.delegates.count(of: (any Counting).self) == 0)
     }
 
     @Test func anObjectIsAskedOnceForEachFacet() {

@@ -258,6 +258,24 @@ private struct Bench {
         #expect(bench.machine.state == .ready(true))
     }
 
+    /// As long as the question says, but its silence is its own.
+    @Test func aVotersSilenceCountsAsItSaysThoughItNamesNoTime() async {
+        let bench = Bench()
+        let replies = Recorder<@Sendable (Vote) -> Void>()
+        bench.machine.addVoter(
+            label: "strict",
+            on: .immediate,
+            whenSilent: .no("silent")
+        ) { _, reply in
+            replies.record(reply)
+        }
+        bench.propose(.ready(true))
+        await bench.clock.sleepers(1)
+        bench.clock.advance(by: .seconds(1))
+        await bench.outcomes.wait(for: 1)
+        #expect(bench.machine.state == .ready(false))
+    }
+
     @Test func aVoterThatIsGoneIsAskedNoMoreAndLeavesTheGate() throws {
         let bench = Bench()
         let refuser = bench.machine.addVoter(label: "refuser", on: .immediate) { _ in .no("never") }

@@ -31,26 +31,33 @@ import Testing
         #expect(told.heard.isEmpty)
     }
 
-    /// Whoever reads the present state is told if it is not that any more, however the threads meet.
-    @Test func noTransitionLiesBetweenTheReadingAndTheTracking() async {
-        for _ in 0..<50 {
-            let machine = StateMachine<AppState>()
-            let told = Recorder<Void>()
-            let seen = Recorder<AppState>()
-            await onThreads(2) { thread in
-                if thread == 0 {
-                    machine.state = .ready(true)
-                } else {
-                    let state = withObservationTracking {
-                        machine.observed
-                    } onChange: {
-                        told.record(())
-                    }
-                    seen.record(state)
-                }
+    /// It is told anew after each change, whoever sets.
+    @Test func whoTracksAnewIsToldAnewByWhateverThread() async {
+        let machine = StateMachine<AppState>()
+        let told = Recorder<AppState>()
+        for phase in AppState.Phase.allCases {
+            withObservationTracking {
+                _ = machine.observed
+            } onChange: {
+                told.record(machine.state)
             }
-            #expect(seen.heard == [.ready(true)] || told.heard.count == 1)
+            await onThreads(1) { _ in machine.state = .authentication(phase) }
         }
+        #expect(told.heard == AppState.Phase.allCases.map { .authentication($0) })
+    }
+
+    /// Whether anybody shows it, nobody knows: it is heard by nobody.
+    @Test func whatIsTrackedIsHeardByNobody() {
+        var options = StateMachine<AppState>.Options()
+        let unheard = Recorder<UInt64>()
+        options.unheard = { unheard.record($0.seq) }
+        let machine = StateMachine<AppState>(options: options)
+        _ = machine.observed
+        let leaving = machine.onExit(.authentication) { _ in }
+        machine.state = .ready(true)
+        #expect(unheard.heard == [1])
+        leaving.cancel()
+        #expect(machine.responders(to: .ready) == 0)
     }
 
     @Test func itKeepsNoMachineAlive() {

@@ -135,7 +135,7 @@ private struct Backlog {
         )
         self.machine.churn(1)
         await began.wait(for: 1)
-        let waiting = Task {
+        let waiting = Task.immediate {
             await registration.cancelAndWait()
             ended.record("wait")
         }

@@ -227,4 +227,70 @@ import Testing
         queue.sync {}
         #expect(heard.heard.isEmpty)
     }
+
+    /// Whatever object stands for the main queue, it is one place.
+    @Test func theMainQueueIsOnePlace() {
+        let machine = StateMachine<AppState>()
+        let listener = Listener()
+        machine.addDelegate(listener, on: .queue(.main))
+        machine.addDelegate(listener, on: .queue(DispatchQueue.main))
+        #expect(machine.responders(to: .ready) == 1)
+        machine.removeDelegate(listener, on: .queue(.main))
+        #expect(machine.responders(to: .ready) == 0)
+        #expect(DispatchQueue(label: "never a context").isCurrent == nil)
+    }
+
+    /// The one that is called by the setting thread, too.
+    @Test func whoWaitsForAReceptionistAtTheSourceWaitsForItsFilter() async {
+        let machine = StateMachine<AppState>()
+        let gate = Gate()
+        let (began, ended) = (Recorder<Void>(), Recorder<String>())
+        let registration = machine.addReceptionist(
+            on: .queue(DispatchQueue(label: "target")),
+            selecting: { transition -> UInt64? in
+                began.record(())
+                gate.pass()
+                ended.record("filter")
+                return transition.seq
+            },
+            atSource: true,
+            task: { _ in }
+        )
+        let setting = Task.detached { machine.state = .ready(true) }
+        await began.wait(for: 1)
+        // It waits by the time that the filter goes on, or the test would show nothing.
+        let waiting = Task.immediate {
+            await registration.cancelAndWait()
+            ended.record("wait")
+        }
+        gate.open()
+        await waiting.value
+        await setting.value
+        #expect(ended.heard == ["filter", "wait"])
+    }
+
+    /// It can be stored by what its task needs.
+    @Test(arguments: [false, true])
+    func aReceptionistsRegistrationKeepsNothingAliveOnceItIsCancelled(_ atSource: Bool) {
+        final class Desk: Sendable {
+            let registration = Lock<Registration?>(nil)
+        }
+        let machine = StateMachine<AppState>()
+        weak var weak: Desk?
+        do {
+            let desk = Desk()
+            weak = desk
+            let registration = machine.addReceptionist(
+                on: .immediate,
+                selecting: { [desk] transition in withExtendedLifetime(desk) { transition.seq } },
+                atSource: atSource,
+                delivering: .batch(every: .seconds(3600), atMost: 10),
+                task: { [desk] _ in withExtendedLifetime(desk) {} }
+            )
+            desk.registration.withLock { $0 = registration }
+            machine.state = .ready(true)
+            registration.cancel()
+        }
+        #expect(weak == nil)
+    }
 }

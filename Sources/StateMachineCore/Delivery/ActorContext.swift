@@ -67,3 +67,30 @@ extension StateMachine {
         }
     }
 }
+
+extension MulticastDelegate {
+    /// Adds an actor, to be called inside its isolation, after those that are there.
+    ///
+    /// A facet of actors refines `Actor`, and what is called of it may be assumed to be isolated:
+    ///
+    /// ```swift
+    /// protocol EnemyCounting: Actor { func appeared(_ enemy: Enemy) }
+    ///
+    /// watchers.add(counter)
+    /// watchers.broadcast((any EnemyCounting).self) { $0.assumeIsolated { $0.appeared(enemy) } }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - actor: who is called.
+    ///   - label: what it is called when it votes no; nil: its type.
+    ///   - retaining: whether it is kept alive until its registration is cancelled.
+    /// - Returns: its place.
+    @discardableResult
+    public func add<A: Actor>(
+        _ actor: A,
+        label: String? = nil,
+        retaining: Bool = false
+    ) -> Registration {
+        self.add(actor, on: ActorContext(actor), label: label, retaining: retaining)
+    }
+}

@@ -2,26 +2,30 @@ public import Dispatch
 
 /// A dispatch queue, serial or concurrent.
 extension DispatchQueue: ExecutionContext {
-    /// What a queue is marked with, so that code can tell that it runs there.
-    private static let mark = DispatchSpecificKey<ObjectIdentifier>()
+    /// What a queue is known by: the object that stands for it in Swift may be another one each time, as that of `.main` is.
+    private final class Mark: Sendable {}
+
+    private static let key = DispatchSpecificKey<Mark>()
+    private static let marking = Lock(())
 
     /// Hands `job` to the queue.
     public func enqueue(_ job: @escaping @Sendable () -> Void) { self.async(execute: job) }
 
-    /// The queue's; it is marked as a context from then on.
+    /// That of the queue's mark, which it has as a context from then on; of the object if it takes none.
     public var identity: ObjectIdentifier {
-        let identity = ObjectIdentifier(self)
-        if self.getSpecific(key: Self.mark) != identity {
-            self.setSpecific(key: Self.mark, value: identity)
+        Self.marking.withLock { _ in
+            if let mark = self.getSpecific(key: Self.key) { return ObjectIdentifier(mark) }
+            self.setSpecific(key: Self.key, value: Mark())
+            return self.getSpecific(key: Self.key).map { ObjectIdentifier($0) }
+                ?? ObjectIdentifier(self)
         }
-        return identity
     }
 
-    /// Whether the calling code runs on this queue, or on one that targets it and is no context itself.
-    ///
-    /// A queue that has never been a context cannot tell.
+    /// Whether the calling code runs on this queue, or on one that targets it and is no context itself; nil of a queue that
+    /// has never been a context.
     public var isCurrent: Bool? {
-        DispatchQueue.getSpecific(key: Self.mark) == ObjectIdentifier(self)
+        guard let mark = self.getSpecific(key: Self.key) else { return nil }
+        return DispatchQueue.getSpecific(key: Self.key) === mark
     }
 }
 

@@ -1,6 +1,7 @@
 /// A cursor into a machine's log, and its wake-up: what takes all changes in on one context of its own, as the server does.
 ///
-/// It is at its place until it is closed or released.
+/// It is at its place until it is closed or released. A machine that lets go of what a context is late for
+/// (``StateMachine/Options/laneLimit``) is none for it.
 package final class LogCursor<State: MachineState>: Sendable {
     /// Where the machine was when it took its place; the task hears all that follows.
     package let start: Snapshot<State>

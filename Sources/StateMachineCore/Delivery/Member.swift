@@ -165,6 +165,9 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Asked under no lock: to look at what is held weakly may be to let go of it last.
     @usableFromInline var isGone: Bool { false }
 
+    /// Whether it counts among those who would be told of a state.
+    var isAudience: Bool { true }
+
     /// Lets go of what it holds for its calls; called once, when none runs and none will begin, under no
     /// lock.
     func letGo() {}

@@ -10,17 +10,33 @@ final class SerialTurn: Sendable {
     private let isAsked = Atomic<Bool>(false)
     private let callGuard = CallGuard()
     private let turn: @Sendable () -> Void
+    private let letGo: @Sendable () -> Void
+    private let hasLetGo = Atomic<Bool>(false)
 
-    init(on context: any ExecutionContext, turn: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - context: where the turns are.
+    ///   - letGo: called once it is closed, when no turn runs and none will begin.
+    ///   - turn: what is done in each.
+    init(
+        on context: any ExecutionContext,
+        letGo: @escaping @Sendable () -> Void = {},
+        turn: @escaping @Sendable () -> Void
+    ) {
         self.context = context
+        self.letGo = letGo
         self.turn = turn
     }
 
     /// No turn begins after this returns.
-    func close() { self.callGuard.cancel() }
+    func close() { self.close {} }
 
     /// As ``close()``; `quiet` is called when no turn is running either.
-    func close(quiet: @escaping @Sendable () -> Void) { self.callGuard.cancel(quiet: quiet) }
+    func close(quiet: @escaping @Sendable () -> Void) {
+        self.callGuard.cancel {
+            if !self.hasLetGo.exchange(true, ordering: .sequentiallyConsistent) { self.letGo() }
+            quiet()
+        }
+    }
 
     var isClosed: Bool { self.callGuard.isCancelled }
 

@@ -15,6 +15,9 @@ public protocol StateDelegate<State>: AnyObject, Sendable {
     /// The next call of ``stateChanged(_:)`` is for the transition after `now`. Unless implemented it
     /// does nothing.
     ///
+    /// With a ``Delivery`` it is also called for those for which there was no room; `now` is where the machine was before the
+    /// next that is told then, with that one's time.
+    ///
     /// - Parameters:
     ///   - count: how many transitions this delegate will never hear of.
     ///   - now: the state and seq that the last of them led to.

@@ -36,6 +36,7 @@ extension StateMachine {
                 of: names,
                 starting: start,
                 for: delegate,
+                representing: ObjectIdentifier(delegate),
                 missed: { [weak delegate] in delegate?.transitionsMissed($0, now: $1) },
                 body: { [weak delegate] in (retained ?? delegate)?.stateChanged($0) }
             )
@@ -131,7 +132,7 @@ extension StateMachine {
     public func responders(to name: State.Name) -> Int {
         self.holder.withLock { $0.lanes }
             .flatMap { $0.allMembers() }
-            .count { !$0.isGone && !($0 is VoterMember) && $0.names?.contains(name) ?? true }
+            .count { !$0.isGone && $0.isAudience && $0.names?.contains(name) ?? true }
     }
 
     func add(

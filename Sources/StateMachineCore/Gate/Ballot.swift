@@ -19,7 +19,8 @@ struct Ballot<State: MachineState>: Sendable {
             VoteTally.Voter(
                 label: voter.terms.label,
                 peer: voter.terms.peer,
-                whenSilent: voter.terms.deadline?.whenSilent ?? question.whenSilent
+                whenSilent: voter.terms.deadline?.whenSilent ?? voter.terms.whenSilent
+                    ?? question.whenSilent
             )
         }
         self.poll = Poll(question, voters: voters, decided: decided)

@@ -9,7 +9,8 @@ extension StateMachine {
     ///   - label: what the voter is called when it says no.
     ///   - context: where it is asked.
     ///   - limit: how long it is waited for; nil: as long as the question says.
-    ///   - silence: what no answer in that time counts as.
+    ///   - silence: what no answer in that time counts as; nil: consent if the time is its own, and else what the question
+    ///     says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
     ///   - vote: what it says; it may not block.
     /// - Returns: its place; a question that is open then waits for it no longer.
@@ -18,7 +19,7 @@ extension StateMachine {
         label: String,
         on context: any ExecutionContext,
         within limit: Duration? = nil,
-        whenSilent silence: Vote = .yes,
+        whenSilent silence: Vote? = nil,
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
         _ vote: @escaping @Sendable (Proposal<State>) -> Vote
     ) -> Registration {
@@ -39,7 +40,8 @@ extension StateMachine {
     ///   - label: what the voter is called when it says no.
     ///   - context: where it is asked.
     ///   - limit: how long it is waited for; nil: as long as the question says.
-    ///   - silence: what no answer in that time counts as.
+    ///   - silence: what no answer in that time counts as; nil: consent if the time is its own, and else what the question
+    ///     says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
     ///   - body: given each question, once, and what answers it; it may not block. The first answer counts, and what is let
     ///     go of without one abstains. If an answer decides the question, the state has been assigned when that returns,
@@ -50,15 +52,21 @@ extension StateMachine {
         label: String,
         on context: any ExecutionContext,
         within limit: Duration? = nil,
-        whenSilent silence: Vote = .yes,
+        whenSilent silence: Vote? = nil,
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
         _ body:
             @escaping @Sendable (Proposal<State>, _ reply: @escaping @Sendable (Vote) -> Void) ->
             Void
     ) -> Registration {
-        let deadline = limit.map { VoteDeadline(limit: $0, whenSilent: silence) }
-        return self.addVoter(label: label, on: context, deadline: deadline, before: isAsked) {
-            ask in
+        self.addVoter(
+            VoterMember.Terms(
+                label: label,
+                deadline: limit.map { VoteDeadline(limit: $0, whenSilent: silence ?? .yes) },
+                whenSilent: silence
+            ),
+            on: context,
+            before: isAsked
+        ) { ask in
             body(ask.proposal) { ask.vote($0) }
         }
     }
@@ -71,7 +79,8 @@ extension StateMachine {
     /// - Parameters:
     ///   - label: what the voter is called when it says no.
     ///   - limit: how long it is waited for; nil: as long as the question says.
-    ///   - silence: what no answer in that time counts as.
+    ///   - silence: what no answer in that time counts as; nil: consent if the time is its own, and else what the question
+    ///     says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
     ///   - vote: what it says.
     /// - Returns: its place; a question that is open then waits for it no longer.
@@ -79,7 +88,7 @@ extension StateMachine {
     public func addVoter(
         label: String,
         within limit: Duration? = nil,
-        whenSilent silence: Vote = .yes,
+        whenSilent silence: Vote? = nil,
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
         asking vote: @escaping @Sendable (Proposal<State>) async -> Vote
     ) -> Registration {
@@ -114,11 +123,21 @@ extension StateMachine {
         before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
         _ body: @escaping @Sendable (Ask<State>) -> Void
     ) -> Registration {
-        let member = VoterMember(
+        self.addVoter(
             VoterMember.Terms(label: label, peer: peer, deadline: deadline),
-            isAsked: isAsked,
-            body: body
+            on: context,
+            before: isAsked,
+            body
         )
+    }
+
+    private func addVoter(
+        _ terms: VoterMember<State>.Terms,
+        on context: any ExecutionContext,
+        before isAsked: @escaping @Sendable (Proposal<State>) -> Bool,
+        _ body: @escaping @Sendable (Ask<State>) -> Void
+    ) -> Registration {
+        let member = VoterMember(terms, isAsked: isAsked, body: body)
         _ = self.register(member, on: context)
         return self.registration(of: member)
     }

@@ -83,6 +83,8 @@ final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable
         var label: String
         var peer: Peer?
         var deadline: VoteDeadline?
+        /// What its silence counts as where the question says how long it is waited for; nil: what the question says.
+        var whenSilent: Vote?
     }
 
     let terms: Terms
@@ -103,6 +105,8 @@ final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable
         guard ballot.asks(self), let body = self.body else { return }
         body(Ask(ballot: ballot, voter: ObjectIdentifier(self)))
     }
+
+    override var isAudience: Bool { false }
 
     override func letGo() { self.body = nil }
 }

@@ -2,7 +2,9 @@
 extension StateMachine {
     /// Proposes a state and waits, without a thread, for what becomes of it.
     ///
-    /// As ``propose(_:asking:expecting:reenter:cause:completion:)``.
+    /// Proposals are decided one at a time, in order of arrival, each against the state as it is at
+    /// its turn: is it as expected, is it legal, do the voters agree, is it durable. An error means
+    /// that nothing has changed.
     ///
     /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
     /// ends with ``TransitionError/withdrawn(current:)``, and those behind it move up. Once it was evaluated

@@ -128,7 +128,7 @@ public final class StateMachine<State: MachineState>: Sendable {
     @usableFromInline let code: MachineCode<State>
     @usableFromInline let sleepers = LaneSleepers()
     /// Who tells those that track ``observed``; nil while nobody has.
-    let observation = Lock<StateObservation<State>?>(nil)
+    let observation = Lock<ObservationMember<State>?>(nil)
 
     /// A machine in that state, with nobody told.
     @inlinable

@@ -8,7 +8,7 @@ public protocol WriteAheadLog<State>: AnyObject, Sendable {
     /// Whether the calling code runs where the log commits, on its queue for one; false unless the log
     /// says otherwise.
     ///
-    /// What assigns there must not wait for the log: ``StateMachine/assign(_:ifSeq:reenter:cause:by:)``
+    /// What assigns there must not wait for the log: ``StateMachine/assign(_:ifSeq:reenter:cause:)``
     /// throws, and setting ``StateMachine/state`` is queued. A log that works on a thread or queue of
     /// its own and calls others' code there has to say so, else such code waits for ever.
     var isCurrent: Bool { get }

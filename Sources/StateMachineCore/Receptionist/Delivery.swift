@@ -1,5 +1,5 @@
-/// Which values somebody is given of those that come, and when: what is kept of them until they are given, when that is,
-/// and how many may be kept.
+/// Which of the values that come somebody is given, and when: what is kept until it is given, when that is, and how much
+/// may be kept.
 ///
 /// The same for a receptionist's task, for delegates, and for whoever iterates.
 ///
@@ -47,7 +47,7 @@ public struct Delivery<Value: Sendable>: Sendable {
     }
 
     /// All, or the newest of each key, in one batch at an interval, which begins with the first; sooner if there are so
-    /// many.
+    /// many, of which there are never more than its limit.
     public static func batch(
         every interval: Duration,
         atMost count: Int,
@@ -78,7 +78,8 @@ public struct Delivery<Value: Sendable>: Sendable {
     /// The same, but at most so many are kept until they are given: past it the oldest, or of keys the one that has
     /// waited longest, is dropped and counted.
     ///
-    /// 4096 unless said. What is given at once is not kept: what waits for its context then is the machine's affair
+    /// 4096 unless said. It holds of ``each`` for an iterator, at the source, and where events are fed by hand; a delegate
+    /// that is told of each is told of all, and what waits for its context is the machine's affair
     /// (``StateMachine/Options/laneLimit``).
     public func limited(to limit: Int) -> Self {
         precondition(limit > 0, "a delivery has to have room for one value")

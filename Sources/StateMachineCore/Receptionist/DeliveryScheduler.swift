@@ -2,18 +2,18 @@ import Synchronization
 
 /// Where a receptionist's values arrive: collects them and calls the task.
 ///
-/// Guarded state: `coalescer`, `alarm` and `alarmNumber` belong to whoever has the turn on the target
+/// Guarded state: `coalescer`, `task`, `alarm` and `alarmNumber` belong to whoever has the turn on the target
 /// context; a lane or a ``SerialTurn`` gives one turn at a time. `rung` is the number of the last alarm
 /// that rang, `isFlushing` whether what is held shall go at the next turn; both are atomic.
 ///
 /// `@unchecked Sendable`: turns are handed on by the lane's flag or the serial turn's, which orders them.
 final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     private let clock: any Clock<Duration>
-    private let task: @Sendable (Delivery<Value>.Batch) -> Void
+    private var task: (@Sendable (Delivery<Value>.Batch) -> Void)?
     private let rung = Atomic<UInt64>(0)
     private let isFlushing = Atomic<Bool>(false)
 
-    private var coalescer: Coalescer<Value>
+    private var coalescer: Coalescer<Value>?
     private var alarm: Alarm?
     private var alarmNumber: UInt64 = 0
 
@@ -59,12 +59,12 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     }
 
     func receive(_ value: Value, seq: UInt64) {
-        self.perform(self.coalescer.received(value, seq: seq))
+        self.perform(self.coalescer?.received(value, seq: seq))
     }
 
-    func lost(_ count: Int, from seq: UInt64) { self.coalescer.lost(count, from: seq) }
+    func lost(_ count: Int, from seq: UInt64) { self.coalescer?.lost(count, from: seq) }
 
-    func burstEnded() { self.perform(self.coalescer.burstEnded()) }
+    func burstEnded() { self.perform(self.coalescer?.burstEnded()) }
 
     /// An alarm has rung, or what is held shall go.
     func nudged() {
@@ -72,19 +72,30 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
             self.rung.load(ordering: .sequentiallyConsistent) == self.alarmNumber
         {
             self.alarm = nil
-            self.perform(self.coalescer.rang())
+            self.perform(self.coalescer?.rang())
         }
         if self.isFlushing.exchange(false, ordering: .sequentiallyConsistent) {
-            self.perform(self.coalescer.deliver())
+            self.perform(self.coalescer?.deliver())
         }
     }
 
-    private func perform(_ action: Coalescer<Value>.Action) {
+    /// Gives what is held, now.
+    func deliver() { self.perform(self.coalescer?.deliver()) }
+
+    /// Lets go of the task and of what is held; called when no turn runs and none will begin.
+    func letGo() {
+        self.alarm?.stop()
+        self.alarm = nil
+        self.coalescer = nil
+        self.task = nil
+    }
+
+    private func perform(_ action: Coalescer<Value>.Action?) {
         switch action {
-        case .wait: break
+        case .wait, nil: break
         case .deliver(let batch, let interval):
             if let interval { self.ring(after: interval) }
-            self.task(batch)
+            self.task?(batch)
         case .ring(let duration): self.ring(after: duration)
         }
     }

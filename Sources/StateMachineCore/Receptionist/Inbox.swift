@@ -55,6 +55,9 @@ final class Inbox<Value: Sendable>: Sendable {
         }
     }
 
+    /// Has what the scheduler holds given soon.
+    func flush() { self.scheduler.flush() }
+
     /// On the target context, in its turn.
     func empty() {
         var contents = self.contents.withLock { $0.take() }

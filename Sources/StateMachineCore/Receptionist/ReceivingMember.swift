@@ -1,41 +1,26 @@
 /// The place of a receptionist, or of a delegate that is not given everything, in the lane of its context.
 ///
-/// `@unchecked Sendable`: its fields never change.
+/// `@unchecked Sendable`: `select` is let go of once, when no call runs and none will begin; the rest never changes.
 class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
     @unchecked Sendable
 {
-    private let scheduler: DeliveryScheduler<Value>
-    private let select: @Sendable (Transition<State>) -> Value?
-
-    /// Who receives; nil if that is nobody whose life ends by itself.
-    private weak let receiver: (any AnyObject & Sendable)?
+    final let scheduler: DeliveryScheduler<Value>
+    @exclusivity(unchecked) private final var select: (@Sendable (Transition<State>) -> Value?)?
 
     init(
         _ scheduler: DeliveryScheduler<Value>,
         select: @escaping @Sendable (Transition<State>) -> Value?,
         of names: Set<State.Name>? = nil,
         starting start: StateMachine<State>.Start,
-        for receiver: (any AnyObject & Sendable)? = nil
+        representing object: ObjectIdentifier? = nil
     ) {
         self.scheduler = scheduler
         self.select = select
-        self.receiver = receiver
-        super.init(
-            of: names,
-            starting: start,
-            representing: receiver.map { ObjectIdentifier($0) },
-            hearingBurstEnds: true
-        )
+        super.init(of: names, starting: start, representing: object, hearingBurstEnds: true)
     }
-
-    override func represents(_ object: AnyObject) -> Bool {
-        self.object == ObjectIdentifier(object) && self.receiver === object
-    }
-
-    override var isGone: Bool { self.object != nil && self.receiver == nil }
 
     override func receive(_ transition: Transition<State>) -> Bool {
-        guard let value = self.select(transition) else { return false }
+        guard let value = self.select?(transition) else { return false }
         self.scheduler.receive(value, seq: transition.seq)
         return true
     }
@@ -54,41 +39,54 @@ class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
     }
 
     override func flush() { self.scheduler.flush() }
+
+    override func letGo() {
+        self.select = nil
+        self.scheduler.letGo()
+    }
 }
 
 /// A receptionist's place at the source: the filter runs on the committing thread, after the lock,
 /// and what it lets through waits in an inbox for the target context.
 ///
-/// `@unchecked Sendable`: its fields never change.
+/// `@unchecked Sendable`: `select` and `turn` are let go of once, when no call runs and none will begin.
 final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>,
     @unchecked Sendable
 {
     private let inbox: Inbox<Value>
-    private let select: @Sendable (Transition<State>) -> Value?
-    private let askForTurn: @Sendable () -> Void
+    @exclusivity(unchecked) private var select: (@Sendable (Transition<State>) -> Value?)?
+    /// The target's, which empties the inbox; kept here.
+    @exclusivity(unchecked) private var turn: SerialTurn?
 
     init(
         _ inbox: Inbox<Value>,
         select: @escaping @Sendable (Transition<State>) -> Value?,
         starting start: StateMachine<State>.Start,
-        askForTurn: @escaping @Sendable () -> Void
+        emptiedIn turn: SerialTurn
     ) {
         self.inbox = inbox
         self.select = select
-        self.askForTurn = askForTurn
+        self.turn = turn
         super.init(starting: start)
     }
 
     override func receive(_ transition: Transition<State>) -> Bool {
-        guard let value = self.select(transition) else { return false }
+        guard let value = self.select?(transition) else { return false }
         self.inbox.put(value, seq: transition.seq)
-        self.askForTurn()
+        self.turn?.ask()
         return true
     }
 
     override func receiveMissed(_ count: Int, newest: Transition<State>) {
         self.inbox.lost(count - 1, from: newest.seq - UInt64(count - 1))
         _ = self.receive(newest)
+    }
+
+    override func flush() { self.inbox.flush() }
+
+    override func letGo() {
+        self.select = nil
+        self.turn = nil
     }
 }
 

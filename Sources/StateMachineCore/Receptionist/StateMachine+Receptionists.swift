@@ -2,7 +2,7 @@ extension StateMachine {
     /// Has a receptionist receive the transitions wherever they are made, and redirect what is wanted of them to one task
     /// on one context: Apple's Cocoa pattern, not a service registry.
     ///
-    /// Of no transition after this it is said that nothing was known: each is given, or counted as coalesced or dropped.
+    /// Every transition after this that `select` lets through is given, or counted as coalesced or dropped.
     ///
     /// - Parameters:
     ///   - context: where the task runs.
@@ -30,22 +30,19 @@ extension StateMachine {
             return self.registration(of: member)
         }
         let inbox = Inbox(scheduler, capacity: delivery.limit)
-        let serialTurn = SerialTurn(on: context) { inbox.empty() }
+        let serialTurn = SerialTurn(on: context, letGo: { scheduler.letGo() }) { inbox.empty() }
         scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
-        let member = ScreeningMember(inbox, select: select, starting: start) { serialTurn.ask() }
-        _ = self.register(member, on: InlineContext())
-        let registration = self.registration(of: member)
-        return Registration(
-            end: {
-                registration.cancel()
-                serialTurn.close()
-            },
-            endQuietly: { quiet in
-                registration.cancel()
-                serialTurn.close(quiet: quiet)
-            },
-            giveKept: { [weak scheduler] in scheduler?.flush() }
+        let member = ScreeningMember(
+            inbox,
+            select: select,
+            starting: start,
+            emptiedIn: serialTurn
         )
+        _ = self.register(member, on: InlineContext())
+        return Registration(self.registration(of: member)) { [weak serialTurn] ended in
+            guard let serialTurn else { return ended() }
+            serialTurn.close(quiet: ended)
+        }
     }
 
     /// Has a receptionist give a task what is at `path` of the state, when it has changed.

@@ -9,6 +9,12 @@ final class TransitionMailbox<State: MachineState>: Sendable {
 
     private typealias Waiting = (wait: Wait, continuation: CheckedContinuation<Heard?, Never>)
 
+    /// What is let go of after the lock: with a state a client's code may run.
+    private struct Lost: Sendable {
+        var transitions: [Transition<State>] = []
+        var snapshot: Snapshot<State>?
+    }
+
     private struct Contents: Sendable {
         var current: Snapshot<State>?
         var missed = 0
@@ -37,11 +43,10 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         }
 
         /// Loses all that is kept, so that what is told as missed lies before what follows.
-        mutating func lose(_ count: Int, to now: Snapshot<State>) -> [Transition<State>] {
+        mutating func lose(_ count: Int, to now: Snapshot<State>) -> Lost {
             let lost = self.changes.takeAll()
             self.missed += lost.count + count
-            self.missedTo = now
-            return lost
+            return Lost(transitions: lost, snapshot: exchange(&self.missedTo, with: now))
         }
     }
 
@@ -93,7 +98,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
                 return contents.lose(1, to: transition.snapshot)
             }
             _ = contents.changes.append(transition)
-            return []
+            return Lost()
         }
     }
 
@@ -101,8 +106,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         self.change { $0.lose(count, to: now) }
     }
 
-    /// What `change` returns is let go of after the lock: with a state a client's code may run.
-    private func change(_ change: (inout Contents) -> [Transition<State>]) {
+    private func change(_ change: (inout Contents) -> Lost) {
         let (served, _) = self.contents.withLock { contents in
             let lost = change(&contents)
             return (contents.served(), lost)

@@ -70,7 +70,7 @@ extension StateMachine {
     /// Every iterator hears for itself, all of them the same, from the moment it is made. It is bounded:
     /// one that falls behind by more than the delivery's limit gets a ``Heard/missed(_:now:)`` and goes on from there.
     /// Iterating ends when the task is cancelled, and, after what was committed by then, when the machine goes: neither
-    /// the sequence nor an iterator keeps it.
+    /// the sequence nor an iterator keeps it. What a delivery still keeps then is not given.
     ///
     /// - Parameters:
     ///   - start: whether an iterator begins with the current state.

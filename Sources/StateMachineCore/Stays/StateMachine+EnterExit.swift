@@ -15,9 +15,13 @@ extension StateMachine {
         on context: any ExecutionContext = .immediate,
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        self.addObserver(on: context, of: Set(names)) { transition in
-            if transition.beginsStay { body(transition) }
+        let member = StayEndMember<State>(of: Set(names)) { transition in
+            guard transition.beginsStay else { return false }
+            body(transition)
+            return true
         }
+        _ = self.register(member, on: context)
+        return self.registration(of: member)
     }
 
     /// Calls `body` whenever the machine leaves one of some states, be it for itself with other values.
@@ -30,13 +34,36 @@ extension StateMachine {
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
         let names = Set(names)
-        return self.addObserver(on: context) { transition in
-            if transition.beginsStay, names.contains(transition.old.name) { body(transition) }
+        let member = StayEndMember<State>(of: nil) { transition in
+            guard transition.beginsStay, names.contains(transition.old.name) else { return false }
+            body(transition)
+            return true
         }
+        _ = self.register(member, on: context)
+        return self.registration(of: member)
     }
 }
 
 extension Transition {
     /// Whether the state was entered, and did not only change what it carries.
     fileprivate var beginsStay: Bool { self.stay == self.seq }
+}
+
+/// A closure's place that hears of an end of some stays, and of nothing else.
+///
+/// `@unchecked Sendable`: `body` is let go of once, when no call runs and none will begin.
+private final class StayEndMember<State: MachineState>: Member<State>, @unchecked Sendable {
+    /// Returns whether it was meant.
+    @exclusivity(unchecked) private var body: (@Sendable (Transition<State>) -> Bool)?
+
+    init(of names: Set<State.Name>?, _ body: @escaping @Sendable (Transition<State>) -> Bool) {
+        self.body = body
+        super.init(of: names)
+    }
+
+    override func receive(_ transition: Transition<State>) -> Bool {
+        self.body?(transition) ?? false
+    }
+
+    override func letGo() { self.body = nil }
 }

@@ -5,7 +5,7 @@ extension StateMachine {
     /// A state that is entered anew, or with other values, is another stay, with a task of its own. The next one
     /// begins when the last has ended, so a body returns soon once it is cancelled; of what comes and goes
     /// meanwhile there is no task. Where it matters what the machine came from, see
-    /// ``addObserver(on:of:starting:_:)``.
+    /// ``addObserver(on:of:starting:delivering:_:)``.
     ///
     /// - Parameters:
     ///   - names: the states.

@@ -122,7 +122,7 @@ extension Node {
         case Tag.Name.null.rawValue: return nil
         case Tag.Name.int.rawValue:
             return Int(scalar.string).map { .number($0) } ?? .other(scalar.string)
-        case Tag.Name.bool.rawValue: return Bool.construct(from: scalar).map { .yes($0) }
+        case Tag.Name.bool.rawValue: return Bool.construct(from: scalar).map { .flag($0) }
         case Tag.Name.float.rawValue: return .other(scalar.string)
         default: return .text(scalar.string)
         }

@@ -20,8 +20,8 @@ extension Setting {
             case .count: Int(text).map { .number($0) } ?? .other(text)
             case .yes:
                 switch text.lowercased() {
-                case "true", "yes", "1": .yes(true)
-                case "false", "no", "0": .yes(false)
+                case "true", "yes", "1": .flag(true)
+                case "false", "no", "0": .flag(false)
                 default: .other(text)
                 }
             case .choice, .directory, .file, .name: .text(text)
@@ -54,7 +54,7 @@ extension Setting {
         var defaultValue: SettingValue? {
             switch self {
             case .count(_, let usual): .number(usual)
-            case .yes: .yes(false)
+            case .yes: .flag(false)
             case .choice(_, let usual): .text(usual)
             case .directory, .file, .name: nil
             }
@@ -76,8 +76,8 @@ extension Setting {
             case (.choice(let values, _), .text(let value)): values.contains(value)
             case (.directory, .text(let value)), (.file, .text(let value)): !value.isEmpty
             case (.name, .text(let value)): value.isInstanceName
-            case (.yes, .yes): true
-            case (_, .text), (_, .number), (_, .yes), (_, .other): false
+            case (.yes, .flag): true
+            case (_, .text), (_, .number), (_, .flag), (_, .other): false
             }
         }
     }

@@ -70,7 +70,7 @@ extension Setting {
             Row(
                 kind: .yes,
                 summary: "Keep nothing, whatever else is set.",
-                given: { $0.history.ephemeral ? .yes(true) : nil }
+                given: { $0.history.ephemeral ? .flag(true) : nil }
             )
         case .durability:
             Row(

@@ -4,7 +4,7 @@ import StateMachineCore
 package enum SettingValue: Hashable, Sendable {
     case text(String)
     case number(Int)
-    case yes(Bool)
+    case flag(Bool)
     /// What is of a type that no setting is of, as it was written.
     case other(String)
 
@@ -13,7 +13,7 @@ package enum SettingValue: Hashable, Sendable {
         switch self {
         case .text(let value), .other(let value): value
         case .number(let value): "\(value)"
-        case .yes(let value): "\(value)"
+        case .flag(let value): "\(value)"
         }
     }
 

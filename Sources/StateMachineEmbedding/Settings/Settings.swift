@@ -80,7 +80,7 @@ package struct Settings {
     }
 
     func isOn(_ setting: Setting) -> Bool {
-        guard case .yes(let value)? = self.values[setting]?.value else { return false }
+        guard case .flag(let value)? = self.values[setting]?.value else { return false }
         return value
     }
 
