@@ -101,7 +101,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     public var isCurrent: Bool? { self.mail.withLock { $0.thread }?.isCurrent ?? false }
 
     /// How many things were sent after the stop, and did not run.
-    public var refusedSoFar: Int { self.refusedCount.load(ordering: .relaxed) }
+    package var refusedSoFar: Int { self.refusedCount.load(ordering: .relaxed) }
 
     /// Appends `job`, and wakes the thread; refused and reported if the thread has been stopped.
     public func enqueue(_ job: @escaping @Sendable () -> Void) { _ = self.accepts(job) }

@@ -144,7 +144,7 @@ public struct Peer: Hashable, Sendable, Codable {
     public var unit: String? { self.program?.unit }
 
     /// A peer of that user and process, in which that runs.
-    public init(uid: UInt32, pid: Int32, comm: String? = nil, unit: String? = nil) {
+    package init(uid: UInt32, pid: Int32, comm: String? = nil, unit: String? = nil) {
         let isKnown = comm != nil || unit != nil
         self.init(
             uid: uid,

@@ -55,7 +55,7 @@ public struct Denial: Hashable, Sendable {
     public let why: String
 
     /// A no with that reason.
-    public init(label: String, why: String) { self.init(label: label, peer: nil, why: why) }
+    package init(label: String, why: String) { self.init(label: label, peer: nil, why: why) }
 
     package init(label: String, peer: Peer?, why: String) {
         self.label = label

@@ -33,7 +33,11 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
     ) {
         let scheduler = DeliveryScheduler(delivery, clock: clock, task: task)
         let inbox = Inbox(scheduler, capacity: delivery.limit)
-        let serialTurn = SerialTurn(on: context, letGo: { scheduler.letGo() }) { inbox.empty() }
+        let serialTurn = SerialTurn(
+            on: context,
+            letGo: { scheduler.letGo() },
+            turn: { inbox.empty() }
+        )
         scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
         (self.scheduler, self.inbox, self.serialTurn) = (scheduler, inbox, serialTurn)
     }

@@ -30,7 +30,11 @@ extension StateMachine {
             return self.registration(of: member)
         }
         let inbox = Inbox(scheduler, capacity: delivery.limit)
-        let serialTurn = SerialTurn(on: context, letGo: { scheduler.letGo() }) { inbox.empty() }
+        let serialTurn = SerialTurn(
+            on: context,
+            letGo: { scheduler.letGo() },
+            turn: { inbox.empty() }
+        )
         scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
         let member = ScreeningMember(
             inbox,
