@@ -193,6 +193,46 @@ private actor Counter {
         #expect(await heard.wait(for: 1) == [8])
     }
 
+    @Test(arguments: [false, true])
+    func whoWaitsForWhatIsKeptHasAllThatWasCommitted(_ atSource: Bool) async {
+        let heard = Recorder<UInt64>()
+        let registration = self.machine.addReceptionist(
+            on: .queue(DispatchQueue(label: "own")),
+            selecting: { $0.seq },
+            atSource: atSource,
+            delivering: .batch(every: .seconds(3600), atMost: 10_000),
+            task: { for seq in $0.values { heard.record(seq) } }
+        )
+        for _ in 0..<50 {
+            self.machine.churn(20)
+            await registration.flushAndWait()
+            #expect(heard.heard.last == self.machine.snapshot.seq)
+        }
+        // Of one that is cancelled nothing is kept, and nobody waits.
+        self.machine.churn(20)
+        let count = heard.heard.count
+        await registration.cancelAndWait()
+        await registration.flushAndWait()
+        #expect(heard.heard.count == count)
+    }
+
+    @Test func whoWaitsForAContextThatDoesNothingIsLetGoByItsCancelling() async {
+        let gate = TestSupport.Gate()
+        let queue = DispatchQueue(label: "stuck")
+        queue.async { gate.pass() }
+        let told = Told()
+        let registration = self.machine.addDelegate(told, on: .queue(queue), delivering: .latest)
+        self.machine.churn(3)
+        let waiting = Task.immediate { await registration.flushAndWait() }
+        let other = Task.immediate { await registration.flushAndWait() }
+        waiting.cancel()
+        await waiting.value
+        #expect(told.heard.heard.isEmpty)
+        gate.open()
+        await other.value
+        #expect(told.heard.heard == ["\(self.machine.snapshot.seq)"])
+    }
+
     @Test func anActorIsToldAtItsPaceInsideItsIsolation() async {
         let counter = Counter()
         self.machine.addDelegate(counter, delivering: .paced(every: .seconds(1))) {

@@ -187,7 +187,7 @@ private struct Bench {
         #expect(
             bench.errors == [
                 .denied(
-                    by: [Denial(label: "guard", why: "timeout")],
+                    by: [Denial(label: "guard", why: "silent")],
                     current: bench.machine.snapshot
                 )
             ]

@@ -190,8 +190,8 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Called once, under no lock, when the lane can see it.
     func placed(in lane: Lane<State>) {}
 
-    /// Has what is kept for it given, soon and on its context.
-    func flush() {}
+    /// Has what is kept for it given, soon and on its context; then `given` is called.
+    func flush(then given: @escaping @Sendable () -> Void) { given() }
 }
 
 /// Transitions that a lane was too late for: from which seq on, and the last of them.

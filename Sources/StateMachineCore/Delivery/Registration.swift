@@ -4,12 +4,12 @@
 public final class Registration: Sendable {
     private let end: @Sendable () -> Void
     private let endQuietly: @Sendable (@escaping @Sendable () -> Void) -> Void
-    private let giveKept: @Sendable () -> Void
+    private let giveKept: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     init(
         end: @escaping @Sendable () -> Void,
         endQuietly: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
-        giveKept: @escaping @Sendable () -> Void = {}
+        giveKept: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
         self.end = end
         self.endQuietly = endQuietly
@@ -35,7 +35,25 @@ public final class Registration: Sendable {
     }
 
     /// Has what is kept for it given, soon and on its context, however long that would have waited.
-    public func flush() { self.giveKept() }
+    public func flush() { self.giveKept {} }
+
+    /// Has what is kept for it given, and returns when that has been: all that was committed before the call.
+    ///
+    /// No thread waits. It takes as long as the context does, and so for ever for one that never runs what it is given; it
+    /// ends when the registration or the task is cancelled, too.
+    public func flushAndWait() async {
+        let withdrawal = Withdrawal()
+        _ = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+                let isGiven = Once<Bool>(continuation)
+                withdrawal.has { isGiven.give(false) }
+                // Twice: a turn that is ending may give before it has looked for what came last; the next one looks first.
+                self.giveKept { [giveKept] in giveKept { isGiven.give(true) } }
+            }
+        } onCancel: {
+            withdrawal.withdraw()
+        }
+    }
 
     /// Ends it: no call begins after this returns, one may be running; idempotent.
     ///

@@ -190,7 +190,10 @@ extension StateMachine {
                 member.cancel(quiet: quiet)
                 self?.remove(member)
             },
-            giveKept: { [weak member] in member?.flush() }
+            giveKept: { [weak member] given in
+                guard let member else { return given() }
+                member.flush(then: given)
+            }
         )
     }
 

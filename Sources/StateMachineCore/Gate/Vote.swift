@@ -98,12 +98,7 @@ struct VoteTally {
     /// The voter's time is up: its silence is counted as its terms say.
     mutating func deadlinePassed(for voter: ObjectIdentifier) -> Verdict? {
         guard self.isOpen, let terms = self.awaited.removeValue(forKey: voter) else { return nil }
-        let vote: Vote =
-            switch terms.whenSilent {
-            case .no: .no("timeout")
-            case .yes, .abstain: terms.whenSilent
-            }
-        self.count(vote, of: terms)
+        self.count(terms.whenSilent, of: terms)
         return self.verdict()
     }
 

@@ -13,6 +13,11 @@ public struct CaseName<State>: RawRepresentable, Hashable, Sendable, Expressible
     public init(stringLiteral name: String) { self.rawValue = name }
 }
 
+extension CaseName: CustomStringConvertible {
+    /// The name.
+    public var description: String { self.rawValue }
+}
+
 extension CaseName: CaseIterable {
     /// All cases of the enum, those with values first; read off the type, at each call.
     ///

@@ -21,7 +21,7 @@ public enum TransitionError<State: MachineState>: Error, Equatable {
 }
 
 extension TransitionError: CustomStringConvertible {
-    /// Why, in one sentence that names the rule and the states.
+    /// Why, in one sentence: where the machine is, and what the rule allows there.
     public var description: String {
         switch self {
         case .illegal(let current, let allowed):
@@ -51,7 +51,7 @@ public struct Denial: Hashable, Sendable {
     public let label: String
     /// On whose behalf it votes, if not the process itself.
     package let peer: Peer?
-    /// Its reason; `timeout` if its silence counted as a no.
+    /// Its reason, be it that its silence counts as a no.
     public let why: String
 
     /// A no with that reason.

@@ -68,7 +68,8 @@ extension MulticastDelegate {
     ///   - facet: who is asked.
     ///   - question: how votes are counted, and how long they are waited for.
     ///   - vote: one delegate's vote, on its context.
-    /// - Returns: who says no; it may happen if nobody does.
+    /// - Returns: who says no; it may happen if nobody does. The first no decides, so that it is one unless a yes was needed;
+    ///   ``amend(_:_:_:_:)`` goes from one to the next and can gather what all have to say.
     public func ask<Facet: Sendable>(
         _ facet: Facet.Type,
         _ question: Question = Question(),

@@ -4,7 +4,8 @@ import Synchronization
 ///
 /// Guarded state: `coalescer`, `task`, `alarm` and `alarmNumber` belong to whoever has the turn on the target
 /// context; a lane or a ``SerialTurn`` gives one turn at a time. `rung` is the number of the last alarm
-/// that rang, `isFlushing` whether what is held shall go at the next turn; both are atomic.
+/// that rang, `isFlushing` whether what is held shall go at the next turn; both are atomic. `waiting` and `turn` are
+/// behind their own locks.
 ///
 /// `@unchecked Sendable`: turns are handed on by the lane's flag or the serial turn's, which orders them.
 final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
@@ -12,6 +13,8 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     private var task: (@Sendable (Delivery<Value>.Batch) -> Void)?
     private let rung = Atomic<UInt64>(0)
     private let isFlushing = Atomic<Bool>(false)
+    /// Told when what is held has been given; nil once all has been let go of.
+    private let waiting = Lock<[@Sendable () -> Void]?>([])
 
     private var coalescer: Coalescer<Value>?
     private var alarm: Alarm?
@@ -44,8 +47,15 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         if isOwed { ask() }
     }
 
-    /// What is held goes at the next turn, which is asked for.
-    func flush() {
+    /// What is held goes at the next turn, which is asked for; `given` is called after that, or when all is let go of.
+    func flush(then given: (@Sendable () -> Void)? = nil) {
+        if let given {
+            let isWaiting = self.waiting.withLock { waiting in
+                waiting?.append(given)
+                return waiting != nil
+            }
+            guard isWaiting else { return given() }
+        }
         self.isFlushing.store(true, ordering: .sequentiallyConsistent)
         self.askForTurn()
     }
@@ -75,7 +85,10 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
             self.perform(self.coalescer?.rang())
         }
         if self.isFlushing.exchange(false, ordering: .sequentiallyConsistent) {
-            self.perform(self.coalescer?.deliver())
+            // Those who come meanwhile ask for another turn.
+            let waiting = self.waiting.withLock { $0 == nil ? [] : exchange(&$0, with: []) ?? [] }
+            self.deliver()
+            for given in waiting { given() }
         }
     }
 
@@ -88,6 +101,7 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         self.alarm = nil
         self.coalescer = nil
         self.task = nil
+        for given in self.waiting.withLock({ $0.take() }) ?? [] { given() }
     }
 
     private func perform(_ action: Coalescer<Value>.Action?) {

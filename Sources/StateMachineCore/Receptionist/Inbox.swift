@@ -55,8 +55,8 @@ final class Inbox<Value: Sendable>: Sendable {
         }
     }
 
-    /// Has what the scheduler holds given soon.
-    func flush() { self.scheduler.flush() }
+    /// Has what is here and what the scheduler holds given soon; then `given` is called.
+    func flush(then given: @escaping @Sendable () -> Void) { self.scheduler.flush(then: given) }
 
     /// On the target context, in its turn.
     func empty() {

@@ -38,7 +38,9 @@ class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
         self.scheduler.onNeed { [weak lane] in lane?.nudge() }
     }
 
-    override func flush() { self.scheduler.flush() }
+    override func flush(then given: @escaping @Sendable () -> Void) {
+        self.scheduler.flush(then: given)
+    }
 
     override func letGo() {
         self.select = nil
@@ -82,7 +84,9 @@ final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>
         _ = self.receive(newest)
     }
 
-    override func flush() { self.inbox.flush() }
+    override func flush(then given: @escaping @Sendable () -> Void) {
+        self.inbox.flush(then: given)
+    }
 
     override func letGo() {
         self.select = nil
