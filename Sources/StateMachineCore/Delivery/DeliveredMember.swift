@@ -34,7 +34,8 @@ final class DeliveredMember<State: MachineState>: ReceivingMember<State, Transit
         self.hasReceiver = receiver != nil
         super.init(
             DeliveryScheduler(delivery, clock: clock) { teller.tell($0) },
-            select: { names?.contains($0.new.name) ?? true ? $0 : nil },
+            // Other states do not come here.
+            select: { $0 },
             of: names,
             starting: start,
             representing: object

@@ -74,8 +74,7 @@ extension StateMachine {
                 starting: start,
                 body: body
             )
-        _ = self.register(member, on: context)
-        return self.registration(of: member)
+        return self.add(member, on: context)
     }
 
     /// Does `body` for an object, as long as that lives.
@@ -110,8 +109,7 @@ extension StateMachine {
                 }
             )
         }
-        _ = self.register(member, on: context)
-        return self.registration(of: member)
+        return self.add(member, on: context)
     }
 
     /// Ends the registrations of `delegate` on `context`, or everywhere.
@@ -133,6 +131,11 @@ extension StateMachine {
         self.holder.withLock { $0.lanes }
             .flatMap { $0.allMembers() }
             .count { !$0.isGone && $0.isAudience && $0.names?.contains(name) ?? true }
+    }
+
+    func add(_ member: Member<State>, on context: any ExecutionContext) -> Registration {
+        _ = self.register(member, on: context)
+        return self.registration(of: member)
     }
 
     func add(

@@ -138,7 +138,6 @@ extension StateMachine {
         _ body: @escaping @Sendable (Ask<State>) -> Void
     ) -> Registration {
         let member = VoterMember(terms, isAsked: isAsked, body: body)
-        _ = self.register(member, on: context)
-        return self.registration(of: member)
+        return self.add(member, on: context)
     }
 }

@@ -33,13 +33,8 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
     ) {
         let scheduler = DeliveryScheduler(delivery, clock: clock, task: task)
         let inbox = Inbox(scheduler, capacity: delivery.limit)
-        let serialTurn = SerialTurn(
-            on: context,
-            letGo: { scheduler.letGo() },
-            turn: { inbox.empty() }
-        )
-        scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
-        (self.scheduler, self.inbox, self.serialTurn) = (scheduler, inbox, serialTurn)
+        (self.scheduler, self.inbox) = (scheduler, inbox)
+        self.serialTurn = inbox.turns(on: context)
     }
 
     /// Takes an event in and returns; the task hears of it on its own context.

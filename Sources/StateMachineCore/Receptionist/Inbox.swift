@@ -55,6 +55,17 @@ final class Inbox<Value: Sendable>: Sendable {
         }
     }
 
+    /// The turns on `context` in which it is emptied; closing them lets go of all that is kept.
+    func turns(on context: any ExecutionContext) -> SerialTurn {
+        let turns = SerialTurn(
+            on: context,
+            letGo: { self.scheduler.letGo() },
+            turn: { self.empty() }
+        )
+        self.scheduler.onNeed { [weak turns] in turns?.ask() }
+        return turns
+    }
+
     /// Has what is here and what the scheduler holds given soon; then `given` is called.
     func flush(then given: @escaping @Sendable () -> Void) { self.scheduler.flush(then: given) }
 

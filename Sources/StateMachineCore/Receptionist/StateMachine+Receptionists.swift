@@ -26,16 +26,10 @@ extension StateMachine {
         let scheduler = DeliveryScheduler(delivery, clock: self.options.clock, task: task)
         guard selectsAtSource else {
             let member = ReceivingMember(scheduler, select: select, starting: start)
-            _ = self.register(member, on: context)
-            return self.registration(of: member)
+            return self.add(member, on: context)
         }
         let inbox = Inbox(scheduler, capacity: delivery.limit)
-        let serialTurn = SerialTurn(
-            on: context,
-            letGo: { scheduler.letGo() },
-            turn: { inbox.empty() }
-        )
-        scheduler.onNeed { [weak serialTurn] in serialTurn?.ask() }
+        let serialTurn = inbox.turns(on: context)
         let member = ScreeningMember(
             inbox,
             select: select,

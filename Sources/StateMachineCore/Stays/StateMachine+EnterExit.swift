@@ -20,8 +20,7 @@ extension StateMachine {
             body(transition)
             return true
         }
-        _ = self.register(member, on: context)
-        return self.registration(of: member)
+        return self.add(member, on: context)
     }
 
     /// Calls `body` whenever the machine leaves one of some states, be it for itself with other values.
@@ -39,8 +38,7 @@ extension StateMachine {
             body(transition)
             return true
         }
-        _ = self.register(member, on: context)
-        return self.registration(of: member)
+        return self.add(member, on: context)
     }
 }
 
