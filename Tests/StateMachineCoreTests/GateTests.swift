@@ -73,7 +73,7 @@ private struct Bench {
     @Test func theStraightCallThrowsRatherThanWaitForAVoter() {
         let bench = Bench()
         bench.addVoter()
-        #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
+        #expect(throws: TransitionError(.wouldWait, current: bench.machine.snapshot)) {
             try bench.machine.proposeAtOnce(.ready(true))
         }
         #expect(bench.machine.snapshot.seq == 0)
@@ -102,7 +102,7 @@ private struct Bench {
         )
         isWanted.withLock { $0 = false }
         bench.asks.heard.first?.vote(.yes)
-        #expect(bench.errors == [.conflict(current: bench.machine.snapshot)])
+        #expect(bench.errors == [TransitionError(.conflict, current: bench.machine.snapshot)])
         #expect(bench.machine.snapshot.seq == 0)
     }
 
@@ -115,8 +115,8 @@ private struct Bench {
         bench.asks.heard.last?.vote(.no("unsaved work"))
         #expect(
             bench.errors == [
-                .denied(
-                    by: [Denial(label: "second", why: "unsaved work")],
+                TransitionError(
+                    .denied(by: [Vote.Denial(label: "second", why: "unsaved work")]),
                     current: bench.machine.snapshot
                 )
             ]
@@ -155,8 +155,8 @@ private struct Bench {
         bench.addVoter()
         bench.propose(.ready(true), asking: Question(whenNobodyVotes: .no("nobody takes it")))
         bench.asks.heard.first?.vote(.abstain)
-        let denial = TransitionError<AppState>.denied(
-            by: [Denial(label: "nobody", why: "nobody takes it")],
+        let denial = TransitionError<AppState>(
+            .denied(by: [Vote.Denial(label: "nobody", why: "nobody takes it")]),
             current: bench.machine.snapshot
         )
         #expect(bench.errors == [denial, denial])
@@ -186,8 +186,8 @@ private struct Bench {
         await bench.outcomes.wait(for: 1)
         #expect(
             bench.errors == [
-                .denied(
-                    by: [Denial(label: "guard", why: "silent")],
+                TransitionError(
+                    .denied(by: [Vote.Denial(label: "guard", why: "silent")]),
                     current: bench.machine.snapshot
                 )
             ]
@@ -220,7 +220,7 @@ private struct Bench {
         bench.propose(.authentication(.active))
         bench.propose(.ready(false))
         #expect(bench.outcomes.heard.isEmpty)
-        #expect(throws: TransitionError<AppState>.wouldWait(current: bench.machine.snapshot)) {
+        #expect(throws: TransitionError<AppState>(.wouldWait, current: bench.machine.snapshot)) {
             try bench.machine.proposeAtOnce(.dataRetrieval(.idle))
         }
         let listener = Listener()
@@ -245,7 +245,7 @@ private struct Bench {
         )
         bench.asks.heard.first?.vote(.no("no"))
         #expect(bench.outcomes.heard.count == 2)
-        #expect(bench.errors.last == .conflict(current: bench.machine.snapshot))
+        #expect(bench.errors.last == TransitionError(.conflict, current: bench.machine.snapshot))
     }
 
     @Test func aVanishedVoterIsReleasedAtOnce() {
@@ -279,7 +279,7 @@ private struct Bench {
     @Test func aVoterThatIsGoneIsAskedNoMoreAndLeavesTheGate() throws {
         let bench = Bench()
         let refuser = bench.machine.addVoter(label: "refuser", on: .immediate) { _ in .no("never") }
-        #expect(throws: TransitionError.wouldWait(current: bench.machine.snapshot)) {
+        #expect(throws: TransitionError(.wouldWait, current: bench.machine.snapshot)) {
             try bench.machine.proposeAtOnce(.ready(true))
         }
         refuser.cancel()
@@ -303,7 +303,7 @@ private struct Bench {
         bench.propose(.ready(true))
         bench.machine.state = .dataRetrieval(.active)
         bench.asks.heard.first?.vote(.yes)
-        #expect(bench.errors == [.stale(current: bench.machine.snapshot)])
+        #expect(bench.errors == [TransitionError(.stale, current: bench.machine.snapshot)])
         #expect(bench.machine.state == .dataRetrieval(.active))
     }
 
@@ -396,6 +396,6 @@ private struct Bench {
         let bench = Bench { $0.proposalLimit = 2 }
         bench.addVoter()
         for _ in 0..<3 { bench.propose(.ready(true)) }
-        #expect(bench.errors == [.overloaded(current: bench.machine.snapshot)])
+        #expect(bench.errors == [TransitionError(.overloaded, current: bench.machine.snapshot)])
     }
 }

@@ -178,7 +178,7 @@ private final class Filter: Filtering {
             self.delegates.add(voter, on: .queue(queue), label: "voter \(index)")
         }
         let verdict = await self.delegates.ask((any Permitting).self) { $0.mayQuit() }
-        #expect(verdict == [Denial(label: "voter 1", why: "unsaved")])
+        #expect(verdict == [Vote.Denial(label: "voter 1", why: "unsaved")])
     }
 
     @Test func anyYesSufficesAndNobodysYesIsANo() async {
@@ -186,7 +186,7 @@ private final class Filter: Filtering {
         for voter in voters { self.delegates.add(voter, on: .immediate, label: "v") }
         let question = Question(needingYes: true, whenNobodyVotes: .no("nobody took it"))
         let refused = await self.delegates.ask((any Permitting).self, question) { $0.mayQuit() }
-        #expect(refused == [Denial(label: "v", why: "not me")])
+        #expect(refused == [Vote.Denial(label: "v", why: "not me")])
         let taker = Permitter(.yes)
         self.delegates.add(taker, on: .immediate)
         let taken = await self.delegates.ask((any Permitting).self, question) { $0.mayQuit() }
@@ -194,7 +194,7 @@ private final class Filter: Filtering {
     }
 
     @Test func whenNobodyIsThereTheDefaultAnswersAtOnce() {
-        let verdicts = Recorder<[Denial]>()
+        let verdicts = Recorder<[Vote.Denial]>()
         self.delegates.ask(
             (any Permitting).self,
             put: { $1($0.mayQuit()) },
@@ -207,7 +207,7 @@ private final class Filter: Filtering {
         let voter = Permitter(.no("late"))
         self.delegates.add(voter, on: .immediate)
         let replies = Recorder<@Sendable (Vote) -> Void>()
-        let verdicts = Recorder<[Denial]>()
+        let verdicts = Recorder<[Vote.Denial]>()
         self.delegates.ask(
             (any Permitting).self,
             put: { replies.record($1) },
@@ -223,7 +223,7 @@ private final class Filter: Filtering {
     @Test func aReplyThatIsLetGoOfAbstains() {
         let voter = Permitter(.no("x"))
         self.delegates.add(voter, on: .immediate)
-        let verdicts = Recorder<[Denial]>()
+        let verdicts = Recorder<[Vote.Denial]>()
         self.delegates.ask(
             (any Permitting).self,
             put: { _, _ in },
@@ -236,7 +236,7 @@ private final class Filter: Filtering {
         let queue = DispatchQueue(label: "shared")
         let voter = Permitter(.no("busy"))
         self.delegates.add(voter, on: .queue(queue), label: "v")
-        let verdicts = Recorder<[Denial]>()
+        let verdicts = Recorder<[Vote.Denial]>()
         let order = Recorder<String>()
         let delegates = self.delegates
         queue.async {
@@ -250,7 +250,7 @@ private final class Filter: Filtering {
             )
             order.record("the asker goes on")
         }
-        #expect(await verdicts.wait(for: 1) == [[Denial(label: "v", why: "busy")]])
+        #expect(await verdicts.wait(for: 1) == [[Vote.Denial(label: "v", why: "busy")]])
         #expect(order.heard == ["the asker goes on", "asked"])
     }
 

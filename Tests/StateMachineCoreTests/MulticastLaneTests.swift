@@ -174,7 +174,7 @@ private let deadline: UInt32 = 30
         let delegates = MulticastDelegate<AnyObject>(clock: ManualClock(), callLimit: 1)
         let hearer = Hearer(Recorder())
         delegates.add(hearer, on: .queue(queue))
-        let verdicts = Recorder<[Denial]>()
+        let verdicts = Recorder<[Vote.Denial]>()
         delegates.ask(
             (any Hearing).self,
             Question(whenNobodyVotes: .no("nobody")),
@@ -182,7 +182,7 @@ private let deadline: UInt32 = 30
             completion: { verdicts.record($0) }
         )
         delegates.broadcast((any Hearing).self) { $0.hear(1) }
-        #expect(verdicts.heard == [[Denial(label: "nobody", why: "nobody")]])
+        #expect(verdicts.heard == [[Vote.Denial(label: "nobody", why: "nobody")]])
         gate.open()
     }
 

@@ -218,8 +218,8 @@ private final class Walk: Sendable {
         let committed = all.compactMap { outcome -> UInt64? in
             switch outcome {
             case .success(let seq): return seq
-            case .failure(.denied): return nil
             case .failure(let error):
+                if case .denied = error.reason { return nil }
                 trespasses.record("\(error)")
                 return nil
             }

@@ -69,7 +69,7 @@ private final class SlowLog: WriteAheadLog {
         let task = Task.immediate { try await machine.assign(.open(1), ifSeq: 0) }
         #expect(machine.state == .open(1))
         _ = try await task.value
-        await #expect(throws: TransitionError<Door>.conflict(current: machine.snapshot)) {
+        await #expect(throws: TransitionError<Door>(.conflict, current: machine.snapshot)) {
             try await machine.assign(.closed, ifSeq: 0)
         }
     }
@@ -82,7 +82,7 @@ private final class SlowLog: WriteAheadLog {
         machine.propose(.dataRetrieval(.active)) { outcomes.record((try? $0.get()) != nil) }
         let before = machine.snapshot
         task.cancel()
-        await #expect(throws: TransitionError<AppState>.withdrawn(current: before)) {
+        await #expect(throws: TransitionError<AppState>(.withdrawn, current: before)) {
             try await task.value
         }
         for turn in 0..<2 { self.asks.heard[turn].vote(.yes) }
@@ -99,7 +99,7 @@ private final class SlowLog: WriteAheadLog {
         machine.propose(.dataRetrieval(.active)) { outcomes.record((try? $0.get()) != nil) }
         #expect(self.asks.heard.count == 1)
         task.cancel()
-        await #expect(throws: TransitionError<AppState>.withdrawn(current: machine.snapshot)) {
+        await #expect(throws: TransitionError<AppState>(.withdrawn, current: machine.snapshot)) {
             try await task.value
         }
         #expect(self.asks.heard.count == 2)
@@ -151,10 +151,8 @@ private final class SlowLog: WriteAheadLog {
         do {
             _ = try await body()
             return false
-        } catch .withdrawn {
-            return true
         } catch {
-            return false
+            return error.reason == .withdrawn
         }
     }
 

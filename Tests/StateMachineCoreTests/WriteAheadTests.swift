@@ -197,7 +197,10 @@ private final class CountingPlace: CompletionPlace {
         #expect(
             self.outcomes.heard == [
                 .failure(
-                    .notCommitted(why: "the disk is full", current: self.machine.snapshot)
+                    TransitionError(
+                        .notCommitted(why: "the disk is full"),
+                        current: self.machine.snapshot
+                    )
                 )
             ]
         )
@@ -217,7 +220,7 @@ private final class CountingPlace: CompletionPlace {
         self.log.finish(0, failure: "the disk is full")
         self.log.finish(1)
         #expect(self.committed == [nil, nil, 1])
-        #expect(self.outcomes.heard[1] == .failure(.conflict(current: beginning)))
+        #expect(self.outcomes.heard[1] == .failure(TransitionError(.conflict, current: beginning)))
         #expect(self.machine.state == .dataRetrieval(.idle))
     }
 
@@ -238,8 +241,8 @@ private final class CountingPlace: CompletionPlace {
         )
         #expect(self.outcomes.heard.count == 100)
         self.log.finish(1, failure: "the database is locked")
-        let failure = TransitionError<AppState>.notCommitted(
-            why: "the database is locked",
+        let failure = TransitionError<AppState>(
+            .notCommitted(why: "the database is locked"),
             current: self.machine.snapshot
         )
         #expect(self.outcomes.heard == Array(repeating: .failure(failure), count: 102))
@@ -276,7 +279,9 @@ private final class CountingPlace: CompletionPlace {
         _ = machine.holdGroups()
         for _ in 1...3 {
             machine.propose(.authentication(.idle)) { answer in
-                if case .failure(.overloaded) = answer { order.record("overloaded") }
+                if case .failure(let error) = answer, error.reason == .overloaded {
+                    order.record("overloaded")
+                }
             }
         }
         #expect(order.heard == ["overloaded"])
@@ -309,7 +314,10 @@ private final class CountingPlace: CompletionPlace {
         #expect(heard.map(\.0) == [.ready(true)])
         #expect(
             heard.map(\.1) == [
-                .notCommitted(why: "the disk is full", current: machine.snapshot)
+                TransitionError(
+                    .notCommitted(why: "the disk is full"),
+                    current: machine.snapshot
+                )
             ]
         )
         #expect(machine.snapshot.seq == 0)
@@ -324,7 +332,7 @@ private final class CountingPlace: CompletionPlace {
         options.unassigned = { unassigned.record($1) }
         let machine = StateMachine(.initial, options: options)
         machine.state = .ready(true)
-        #expect(unassigned.heard == [.overloaded(current: machine.snapshot)])
+        #expect(unassigned.heard == [TransitionError(.overloaded, current: machine.snapshot)])
     }
 
     @Test func assigningWaitsForTheLog() async throws {
@@ -356,7 +364,11 @@ private final class CountingPlace: CompletionPlace {
         await onThreads(1) { _ in machine.state = .ready(true) }
         #expect(machine.state == .ready(true))
         asks.heard[0].vote(.yes)
-        #expect(await outcomes.wait(for: 1) == [.failure(.stale(current: machine.snapshot))])
+        #expect(
+            await outcomes.wait(for: 1) == [
+                .failure(TransitionError(.stale, current: machine.snapshot))
+            ]
+        )
     }
 
     @Test func aVoteWhileAnAssignmentIsOnItsWayWaitsForHowThatEnds() async {
@@ -432,8 +444,7 @@ extension Result where Failure == any Error {
         switch self {
         case .success: return false
         case .failure(let error):
-            if case TransitionError<AppState>.wouldWait = error { return true }
-            return false
+            return (error as? TransitionError<AppState>)?.reason == .wouldWait
         }
     }
 }

@@ -45,7 +45,7 @@ struct CommitTests {
                 BEGIN SELECT RAISE(ABORT, 'no more'); END
                 """
             )
-            #expect(throws: TransitionError<AppState>.notCommitted(why: why, current: before)) {
+            #expect(throws: TransitionError<AppState>(.notCommitted(why: why), current: before)) {
                 try machine.assign(.ready(false))
             }
             #expect(machine.snapshot == before)

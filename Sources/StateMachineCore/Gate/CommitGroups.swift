@@ -160,7 +160,9 @@ struct CommitGroups<State: MachineState>: Sendable {
         // Proposals for a state that the group would have led to fail with it; otherwise each would be tried again alone.
         // Others that were evaluated against such a state are evaluated again.
         let last = evaluated.last { $0.entry != nil }?.entry?.seq ?? machine.seq
-        let answer = Gate<State>.Answer.failure(.notCommitted(why: failure, current: machine))
+        let answer = Gate<State>.Answer.failure(
+            TransitionError(.notCommitted(why: failure), current: machine)
+        )
         let all = evaluated + exchange(&self.gathering, with: [])
         var told: [Evaluated] = []
         var again: [PendingProposal<State>] = []

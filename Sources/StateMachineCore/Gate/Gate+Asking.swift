@@ -61,7 +61,11 @@ extension Gate {
         decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
     ) -> Action? {
         guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
-            return self.answer(pending, .failure(.withdrawn(current: machine)), machine)
+            return self.answer(
+                pending,
+                .failure(TransitionError(.withdrawn, current: machine)),
+                machine
+            )
         }
         guard self.ahead(of: machine).seq == base.seq else { return self.next(machine) }
         switch decision {
@@ -98,7 +102,11 @@ extension Gate {
     ) -> Action? {
         let base = ballot.proposal.current
         guard let entry else {
-            return self.close(ballot, with: .answered(.failure(.conflict(current: base))), machine)
+            return self.close(
+                ballot,
+                with: .answered(.failure(TransitionError(.conflict, current: base))),
+                machine
+            )
         }
         return self.close(ballot, with: .entering(entry), machine)
     }
@@ -116,7 +124,10 @@ extension Gate {
             guard let pending = self.queue.first else { return self.next(machine) }
             return .asking(.confirm(pending, ballot))
         case .no(let denials):
-            let error = TransitionError.denied(by: denials, current: ballot.proposal.current)
+            let error = TransitionError(
+                .denied(by: denials),
+                current: ballot.proposal.current
+            )
             return self.close(ballot, with: .answered(.failure(error)), machine)
         }
     }
@@ -146,10 +157,18 @@ extension Gate {
     ) -> Action? {
         guard let pending = self.queue.first else { return self.next(machine) }
         guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
-            return self.answer(pending, .failure(.withdrawn(current: machine)), machine)
+            return self.answer(
+                pending,
+                .failure(TransitionError(.withdrawn, current: machine)),
+                machine
+            )
         }
         guard machine.seq == ballot.proposal.current.seq else {
-            return self.answer(pending, .failure(.stale(current: machine)), machine)
+            return self.answer(
+                pending,
+                .failure(TransitionError(.stale, current: machine)),
+                machine
+            )
         }
         return self.settle(Evaluated(pending, fate), machine)
     }
@@ -239,10 +258,10 @@ extension StateMachine.Holder {
 
 extension Question {
     /// Who refuses if nobody is there to be asked; nil if that is consent.
-    @usableFromInline var denialsWithoutVoters: [Denial]? {
+    @usableFromInline var denialsWithoutVoters: [Vote.Denial]? {
         switch self.whenNobodyVotes {
         case .yes, .abstain: nil
-        case .no(let why): [Denial(label: "nobody", why: why)]
+        case .no(let why): [Vote.Denial(label: "nobody", why: why)]
         }
     }
 }

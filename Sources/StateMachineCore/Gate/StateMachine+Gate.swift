@@ -11,7 +11,7 @@ extension StateMachine {
     /// straight call.
     ///
     /// It commits before it returns. Proposals from several threads are evaluated one after the other,
-    /// each against the state as it is at its turn. It throws ``TransitionError/wouldWait(current:)``
+    /// each against the state as it is at its turn. It throws ``Refusal/wouldWait``
     /// where it could not decide without waiting: if a voter has to be asked, if the machine has a
     /// write-ahead log, or if earlier proposals wait their turn.
     ///
@@ -35,7 +35,7 @@ extension StateMachine {
             Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause),
             under: nil
         )
-        guard let straight else { throw .wouldWait(current: self.snapshot) }
+        guard let straight else { throw TransitionError(.wouldWait, current: self.snapshot) }
         return try straight.get()
     }
 
@@ -234,7 +234,7 @@ extension StateMachine {
             guard !hasVoters || !self.isAnybodyAsked(about: move, into: new, from: base)
             else { return nil }
             if let denials = question?.denialsWithoutVoters {
-                return refused(.denied(by: denials, current: base))
+                return refused(TransitionError(.denied(by: denials), current: base))
             }
             let mark = self.commit(
                 move,

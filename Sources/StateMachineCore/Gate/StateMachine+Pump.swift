@@ -29,11 +29,12 @@ extension StateMachine {
         switch self.holder.withLock({ $0.gate.proposed(pending, isLimited: isLimited) }) {
         case .entered: self.pump()
         case .left: break
-        case .refused: self.tell(pending, .failure(.overloaded(current: self.snapshot)))
+        case .refused:
+            self.tell(pending, .failure(TransitionError(.overloaded, current: self.snapshot)))
         }
     }
 
-    /// Has the proposal answered with ``TransitionError/withdrawn(current:)``, unless it is decided.
+    /// Has the proposal answered with ``Refusal/withdrawn``, unless it is decided.
     ///
     /// Those behind it move up. Called from anywhere, under no lock.
     func withdraw(_ pending: PendingProposal<State>) {
@@ -42,7 +43,7 @@ extension StateMachine {
         }
         switch withdrawal {
         case .left:
-            self.tell(pending, .failure(.withdrawn(current: current)))
+            self.tell(pending, .failure(TransitionError(.withdrawn, current: current)))
             self.pump()
         case .isAsked(let ballot): ballot.withdraw()
         case .isEvaluated, .tooLate: break
@@ -152,7 +153,7 @@ extension StateMachine {
     ) -> EvaluatedProposal<State>.Fate {
         guard let new else { return .answered(.success(.unchanged(base))) }
         if let denials = pending.questionToPut?.denialsWithoutVoters {
-            return .answered(.failure(.denied(by: denials, current: base)))
+            return .answered(.failure(TransitionError(.denied(by: denials), current: base)))
         }
         return .entering(self.entry(of: pending.move, from: base, to: new))
     }

@@ -8,19 +8,43 @@ public enum Vote: Hashable, Sendable {
     case abstain
 }
 
+extension Vote {
+    /// One voter's no.
+    public struct Denial: Hashable, Sendable {
+        /// What the voter was called when it was added.
+        public let label: String
+        /// On whose behalf it votes, if not the process itself.
+        package let peer: Peer?
+        /// Its reason, be it that its silence counts as a no.
+        public let why: String
+
+        /// A no with that reason.
+        package init(label: String, why: String) { self.init(label: label, peer: nil, why: why) }
+
+        package init(label: String, peer: Peer?, why: String) {
+            self.label = label
+            self.peer = peer
+            self.why = why
+        }
+
+        /// What a question is answered with when the task that asked it has been cancelled.
+        package static let withdrawn = Denial(label: "asker", why: "withdrawn")
+    }
+}
+
 /// What voters have decided.
 @usableFromInline
 enum Verdict: Hashable, Sendable {
     /// It may happen.
     case yes
     /// It may not; who said so, nobody if a yes was needed and none came.
-    case no([Denial])
+    case no([Vote.Denial])
 
     /// Who says no; nobody if it may happen.
-    var denials: [Denial] {
+    var denials: [Vote.Denial] {
         switch self {
         case .yes: []
-        case .no([]): [Denial(label: "nobody", why: "nobody said yes")]
+        case .no([]): [Vote.Denial(label: "nobody", why: "nobody said yes")]
         case .no(let denials): denials
         }
     }
@@ -73,7 +97,7 @@ struct VoteTally {
     private let rule: Question.Rule
     private let whenNobodyVotes: Vote
     private var awaited: [ObjectIdentifier: Voter]
-    private var denials: [Denial] = []
+    private var denials: [Vote.Denial] = []
     private var consents = 0
     private(set) var isOpen = true
 
@@ -113,7 +137,7 @@ struct VoteTally {
         switch vote {
         case .yes: self.consents += 1
         case .no(let why):
-            self.denials.append(Denial(label: voter.label, peer: voter.peer, why: why))
+            self.denials.append(Vote.Denial(label: voter.label, peer: voter.peer, why: why))
         case .abstain: break
         }
     }
@@ -130,7 +154,7 @@ struct VoteTally {
         if isComplete && isUnanswered {
             switch self.whenNobodyVotes {
             case .yes, .abstain: return .yes
-            case .no(let why): return .no([Denial(label: "nobody", why: why)])
+            case .no(let why): return .no([Vote.Denial(label: "nobody", why: why)])
             }
         }
         switch self.rule {

@@ -103,7 +103,9 @@ package struct Move<State: MachineState>: Sendable {
         from base: Snapshot<State>,
         announcingEqual announcesEqual: Bool
     ) throws(TransitionError<State>) -> State? {
-        guard self.condition.isMet(by: base) else { throw .conflict(current: base) }
+        guard self.condition.isMet(by: base) else {
+            throw TransitionError(.conflict, current: base)
+        }
         switch self.target {
         case .state(let new): return try self.followed(base, by: new, announcesEqual)
         case .event(let next):
@@ -128,7 +130,7 @@ package struct Move<State: MachineState>: Sendable {
             return self.repeats(announcesEqual) ? new : nil
         }
         guard base.state.mayBecome(new) else {
-            throw .illegal(current: base, allowed: base.state.successors)
+            throw TransitionError(.illegal, current: base)
         }
         return new
     }

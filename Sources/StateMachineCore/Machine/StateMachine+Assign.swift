@@ -10,7 +10,7 @@ extension StateMachine {
     /// question that is open stale. So on such a machine it is for threads and queues that may block;
     /// code that may suspend has a way of its own, which `await` picks. Called where it would wait for
     /// itself, by what the gate calls or where the log works (``WriteAheadLog/isCurrent``), it throws
-    /// ``TransitionError/wouldWait(current:)``.
+    /// ``Refusal/wouldWait``.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
@@ -51,7 +51,7 @@ extension StateMachine {
         guard
             self.options.log?.isCurrent != true,
             !self.holder.withLock({ $0.gate.isPumpedHere })
-        else { throw .wouldWait(current: self.snapshot) }
+        else { throw TransitionError(.wouldWait, current: self.snapshot) }
         let mailbox = Mailbox<Gate<State>.Answer>()
         self.enqueue(PendingProposal(move, asking: nil, completion: .answer { mailbox.put($0) }))
         return try mailbox.wait().get()
@@ -62,7 +62,7 @@ extension StateMachine {
         let move = Move(to: new)
         do {
             _ = try self.assignThroughLog(move)
-        } catch .wouldWait {
+        } catch  where error.reason == .wouldWait {
             self.enqueue(
                 PendingProposal(
                     move,
@@ -79,7 +79,7 @@ extension StateMachine {
 
     /// Only what its programmer could have known ends the process: not a full disk, nor many setters.
     func trapOrReport(_ new: State, _ error: TransitionError<State>) {
-        switch error {
+        switch error.reason {
         case .illegal, .conflict, .denied, .stale, .wouldWait, .withdrawn: Self.trap(new, error)
         case .notCommitted, .overloaded: self.options.unassigned?(new, error)
         }

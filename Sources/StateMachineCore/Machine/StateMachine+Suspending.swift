@@ -7,7 +7,7 @@ extension StateMachine {
     /// that nothing has changed.
     ///
     /// Cancelling the task withdraws the proposal: before its turn, and while voters are asked about it, it
-    /// ends with ``TransitionError/withdrawn(current:)``, and those behind it move up. Once it was evaluated
+    /// ends with ``Refusal/withdrawn``, and those behind it move up. Once it was evaluated
     /// and is with the write-ahead log it is too late for that: then it ends with what becomes of it, so
     /// that an error always means that nothing has changed.
     ///
@@ -64,7 +64,7 @@ extension StateMachine {
     /// Sets the state without asking a voter, unless that is illegal from here or the machine has
     /// moved on; suspends where it has to wait for a write-ahead log.
     ///
-    /// As the one that blocks, but it never throws ``TransitionError/wouldWait(current:)``. Cancelling
+    /// As the one that blocks, but it never throws ``Refusal/wouldWait``. Cancelling
     /// the task withdraws it as it does a proposal.
     ///
     /// - Parameters:
@@ -83,7 +83,9 @@ extension StateMachine {
     ) async throws(TransitionError<State>) -> Acceptance {
         let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause)
         guard self.options.log != nil else {
-            guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
+            guard !Task.isCancelled else {
+                throw TransitionError(.withdrawn, current: self.snapshot)
+            }
             return try self.enter(move)
         }
         return try await self.outcome { completion in
@@ -98,7 +100,7 @@ extension StateMachine {
         of begin: (_ completion: @escaping @Sendable (Gate<State>.Answer) -> Void)
             -> PendingProposal<State>?
     ) async throws(TransitionError<State>) -> Acceptance {
-        guard !Task.isCancelled else { throw .withdrawn(current: self.snapshot) }
+        guard !Task.isCancelled else { throw TransitionError(.withdrawn, current: self.snapshot) }
         let withdrawal = Withdrawal()
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

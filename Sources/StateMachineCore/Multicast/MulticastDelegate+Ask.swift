@@ -14,7 +14,7 @@ extension MulticastDelegate {
         _ facet: Facet.Type,
         _ question: Question = Question(),
         put: @escaping @Sendable (Facet, _ reply: @escaping @Sendable (Vote) -> Void) -> Void,
-        completion: @escaping @Sendable (_ denials: [Denial]) -> Void
+        completion: @escaping @Sendable (_ denials: [Vote.Denial]) -> Void
     ) {
         _ = self.poll(
             facet,
@@ -74,7 +74,7 @@ extension MulticastDelegate {
         _ facet: Facet.Type,
         _ question: Question = Question(),
         _ vote: @escaping @Sendable (Facet) -> Vote
-    ) async -> [Denial] {
+    ) async -> [Vote.Denial] {
         let withdrawal = Withdrawal()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

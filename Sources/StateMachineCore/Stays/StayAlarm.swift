@@ -56,7 +56,7 @@ extension StateMachine {
     }
 
     private func alarmFailed(_ new: State, _ error: TransitionError<State>) {
-        switch error {
+        switch error.reason {
         case .conflict: break
         case .illegal, .denied, .stale, .wouldWait, .withdrawn, .notCommitted, .overloaded:
             self.trapOrReport(new, error)

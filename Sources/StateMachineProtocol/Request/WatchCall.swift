@@ -27,8 +27,11 @@ package struct WatchCall: Hashable, Sendable {
     init(_ keys: RequestKeys) throws(WireError) {
         let mode = try keys.choice(.mode, of: WatchMode.self)
         let beatMs = try keys.count(.beatMs)
-        guard beatMs != 0 else {
-            throw WireError(.badRequest, "beatMs must be at least 1; leave it out for no beats")
+        guard beatMs ?? .max >= RequestLimits.leastBeatMs else {
+            throw WireError(
+                .badRequest,
+                "beatMs must be at least \(RequestLimits.leastBeatMs); leave it out for no beats"
+            )
         }
         self.init(
             since: try keys.string(.since),

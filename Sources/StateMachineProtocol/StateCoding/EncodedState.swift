@@ -17,6 +17,9 @@ package class EncodedState: @unchecked Sendable {
         self.fragment = fragment
     }
 
+    /// The names of the states that may follow it, in no order.
+    package var successors: Set<String> { [] }
+
     package final func matches(_ pattern: Pattern) -> Bool { pattern.matches(self.name, self.data) }
 }
 
@@ -36,4 +39,6 @@ package final class TypedState<State: MachineState & Hashable>: EncodedState, @u
             fragment: coding.fragment(of: state, data: data)
         )
     }
+
+    package override var successors: Set<String> { Set(self.state.successors.map(\.rawValue)) }
 }

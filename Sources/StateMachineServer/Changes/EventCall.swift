@@ -20,25 +20,10 @@ enum EventCall: Sendable {
         }
     }
 
-    var patterns: PatternList? {
-        switch self {
-        case .send(let call): call.ifState
-        case .update: nil
-        }
-    }
-
     var cause: String? {
         switch self {
         case .send(let call): call.cause
         case .update(let call): call.cause
-        }
-    }
-
-    /// Whether the state is kept, which nobody is asked about.
-    var isUpdate: Bool {
-        switch self {
-        case .send: false
-        case .update: true
         }
     }
 

@@ -32,100 +32,62 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
 
     // MARK: - What is proposed
 
-    /// Proposes a state.
+    /// Proposes what is asked for.
     ///
-    /// Apart from ``TypedMachine/propose(_:_:cause:id:by:of:)``, which chooses the code for the state's type, as
+    /// Apart from ``TypedMachine/propose(_:of:)``, which chooses the code for the state's type, as
     /// `TypedMachine.outcome` is from what calls it.
     @inline(never)
-    func propose(
-        _ state: EncodedState,
-        _ call: SetCall?,
-        _ cause: String?,
-        _ id: RequestID?,
-        _ by: CompactPeer,
-        _ sets: Sets,
-        to served: TypedMachine<State>
-    ) {
-        served.stays?.moves.lift()
-        self.holdGroups()
-        let typed = served.typed(state)
-        self.enqueue(
-            .state(typed, call),
-            .set(typed),
-            call?.reenter ?? false ? .enter : .set,
-            cause: cause,
-            id: id,
-            by: by,
-            of: sets,
-            to: served
-        )
+    func propose(_ request: ChangeRequest, of sets: Sets, to served: TypedMachine<State>) {
+        switch request.wanted {
+        case .state(let state, let call):
+            served.stays?.moves.lift()
+            let kind = call?.reenter ?? false ? MoveKind.enter : .set
+            self.enqueue(request, .set(served.typed(state)), kind, of: sets, to: served)
+        case .event(.update(let call)):
+            served.stays?.moves.lift()
+            self.enqueue(request, self.making(.update(call), served), .update, of: sets, to: served)
+        case .event(.send(let call)) where call.isEndOfRun:
+            let (coding, end, cause) = (served.coding, call.data?.members ?? [], request.cause)
+            let making = TypedSet<State>.Making.made { (snapshot) throws(WireError) in
+                try coding.made(ofEndOfRun: end, expecting: cause, from: snapshot)
+            }
+            self.enqueue(request, making, .enter, of: sets, to: served)
+        case .event(.send(let call)):
+            // What is no event of the machine's asks for nothing.
+            if served.current.behaviour?.isDeclared(call.event) == true {
+                served.stays?.moves.lift()
+            }
+            self.enqueue(request, self.making(.send(call), served), .enter, of: sets, to: served)
+        }
     }
 
-    /// Proposes what an event or an update leads to.
-    func propose(
+    /// What an event or an update leads to.
+    private func making(
         _ call: EventCall,
-        id: RequestID?,
-        by peer: CompactPeer,
-        of sets: Sets,
-        to served: TypedMachine<State>
-    ) throws(WireError) {
-        guard served.coding.behaviour != nil else { throw call.foreign }
-        if let data = call.data, data.members == nil {
-            throw WireError(.badData, "data of \(call.name) must be an object")
-        }
-        switch call {
-        case .send(let call) where call.event.isSpelled(StateSchema.endOfRun.name):
-            return try self.proposeEndOfRun(call, id: id, of: sets, to: served)
-        case .update: served.stays?.moves.lift()
-        case .send(let call) where served.current.behaviour?.isDeclared(call.event) == true:
-            served.stays?.moves.lift()
-        // What is no event of the machine's asks for nothing.
-        case .send: break
-        }
+        _ served: TypedMachine<State>
+    ) -> TypedSet<State>.Making {
         let (coding, starts) = (served.coding, served.stays?.starts)
-        self.enqueue(
-            .event(call),
-            .made { (snapshot) throws(WireError) in
-                try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
-            },
-            call.isUpdate ? .update : .enter,
-            cause: call.cause,
-            id: id,
-            by: peer,
-            of: sets,
-            to: served
-        )
+        return .made { (snapshot) throws(WireError) in
+            try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
+        }
     }
 
     /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
-    ///
-    /// Without a peer it is a move of the machine's own.
-    func enqueue(
-        _ wanted: PendingSet.Wanted,
+    private func enqueue(
+        _ request: ChangeRequest,
         _ making: TypedSet<State>.Making,
         _ kind: MoveKind,
-        cause: String?,
-        id: RequestID?,
-        by peer: CompactPeer?,
         of sets: Sets,
         to served: TypedMachine<State>
     ) {
         self.holdGroups()
-        let set = TypedSet(
-            wanted,
-            making,
-            served,
-            id: id,
-            isOrdered: !self.hasVoters,
-            isRequest: peer != nil,
-            of: sets
-        )
+        let set = TypedSet(request, making, served, isOrdered: !self.hasVoters, of: sets)
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
         let terms = ProposalTerms(
             kind,
-            cause: cause,
-            by: peer,
+            cause: request.cause,
+            by: request.setter,
             isTimed: !set.isOrdered,
             // Decided at once, this is still the request's turn; decided later, it is whoever's thread
             // brought the last vote or the commit.
@@ -214,7 +176,8 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
         by set: TypedSet<State>
     ) -> SetOutcome {
         let served = set.machine
-        if !set.isRequest { served.stays?.moves.moved() }
+        // A move of the machine's own.
+        if set.request.setter == nil { served.stays?.moves.moved() }
         return .committed(served.noted(served.encoded(mark, typed)))
     }
 
@@ -228,8 +191,7 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
         case (.unchanged(let snapshot), .rejected(let error)):
             return .rejected(error, current: served.encoded(snapshot))
         case (.unchanged(let snapshot), .illegal):
-            let allowed = snapshot.state.successors
-            return served.outcome(.illegal(current: snapshot, allowed: allowed))
+            return served.outcome(TransitionError(.illegal, current: snapshot))
         case (.unchanged(let snapshot), .unhandled):
             return .unchanged(served.encoded(snapshot), isHandled: false)
         case (.unchanged(let snapshot), .handled(renewing: true)):
@@ -239,11 +201,9 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
             return .unchanged(renewed)
         case (.unchanged(let snapshot), _): return .unchanged(served.encoded(snapshot))
         case (.refused(let error), .state(let typed)):
-            guard case .refused(let refusal, _, let current) = served.outcome(error) else {
-                return served.outcome(error)
-            }
             // Of a set it is told as it was asked for.
-            return .refused(refusal, of: set.wanted.state ?? typed, current: current)
+            let state = set.request.state ?? typed
+            return .refused(error.reason, of: state, current: served.encoded(error.current))
         case (.refused(let error), _): return served.outcome(error)
         }
     }

@@ -59,38 +59,32 @@ protocol ServedMachine: AnyObject, Sendable {
     /// - Throws: `unknown-state` or `bad-data`, with what would have been right.
     func state(_ name: String, data: JSONValue?) throws(WireError) -> EncodedState
 
-    /// Decides on a state at once, if nobody has to be waited for.
+    /// What an event or an update asks for.
     ///
     /// - Parameters:
-    ///   - state: one that ``state(_:data:)`` has made.
-    ///   - call: what else is asked for; nil: nothing, and why is in `cause`.
-    ///   - cause: why.
-    ///   - by: who.
-    /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
-    func decide(
-        _ state: EncodedState,
-        _ call: SetCall?,
-        cause: String?,
-        by: CompactPeer
-    ) -> SetOutcome?
-
-    /// Proposes a state, which is answered once, on the event loop; lists it with the others first.
-    ///
-    /// - Parameters:
-    ///   - state: one that ``state(_:data:)`` has made.
-    ///   - call: what else is asked for; nil: nothing.
-    ///   - cause: why.
+    ///   - call: the event or the update.
     ///   - id: the request's.
-    ///   - by: who.
-    ///   - sets: those of whose request it is.
-    func propose(
-        _ state: EncodedState,
-        _ call: SetCall?,
-        cause: String?,
+    ///   - setter: who asks.
+    /// - Throws: `unknown-event` or `bad-data`, as far as that can be told before its turn; for the end of a run
+    ///   why it cannot be taken now.
+    func request(
+        for call: EventCall,
         id: RequestID?,
-        by: CompactPeer,
-        of sets: Sets
-    )
+        by setter: CompactPeer
+    ) throws(WireError) -> ChangeRequest
+
+    /// Decides at once, if nobody has to be waited for.
+    ///
+    /// - Parameter request: made of a state of ``state(_:data:)``, or by ``request(for:id:by:)``.
+    /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
+    func decide(_ request: ChangeRequest) -> SetOutcome?
+
+    /// Proposes what is asked for, which is answered once, on the event loop.
+    ///
+    /// - Parameters:
+    ///   - request: as for ``decide(_:)``.
+    ///   - sets: where it is listed, before it can be answered.
+    func propose(_ request: ChangeRequest, of sets: Sets)
 
     /// What may be sent to it, for `describe`; nil of a machine that has no events, and is set as a whole.
     var events: JSONValue? { get }
@@ -104,22 +98,6 @@ protocol ServedMachine: AnyObject, Sendable {
 
     /// What there is to know of a state beside its fields, for `describe`.
     func description(of state: String) -> [JSONMember]
-
-    /// Proposes what an event leads to, or the present state with other values; answered and listed as
-    /// ``propose(_:_:cause:id:by:of:)`` is.
-    ///
-    /// - Parameters:
-    ///   - call: what is asked for.
-    ///   - id: the request's.
-    ///   - peer: who asks.
-    ///   - sets: where it is listed.
-    /// - Throws: `unknown-event` or `bad-data`, as far as that can be told before its turn.
-    func propose(
-        _ call: EventCall,
-        id: RequestID?,
-        by peer: CompactPeer,
-        of sets: Sets
-    ) throws(WireError)
 
     /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
     /// answered all.
@@ -163,19 +141,7 @@ enum SetOutcome: Sendable {
     /// An event or an update could not be taken where it found the machine.
     indirect case rejected(WireError, current: EncodedSnapshot)
     /// `of` is the state that was to be entered; nil if it was none.
-    indirect case refused(SetRefusal, of: EncodedState? = nil, current: EncodedSnapshot)
-}
-
-/// Why a `set` changed nothing; as `TransitionError`, without the state's type.
-enum SetRefusal: Sendable {
-    case illegal(allowed: [String])
-    case conflict
-    case denied([Denial])
-    case stale
-    case notCommitted(why: String)
-    case overloaded
-    case wouldWait
-    case withdrawn
+    indirect case refused(Refusal, of: EncodedState? = nil, current: EncodedSnapshot)
 }
 
 /// A question to a voter; letting go of it is consent.

@@ -4,25 +4,7 @@ import StateMachineProtocol
 /// What the machine answers, as the server has it.
 extension TypedMachine {
     func outcome(_ error: TransitionError<State>) -> SetOutcome {
-        switch error {
-        case .illegal(let current, let allowed):
-            let names = self.schema.names.filter(Set(allowed.map(\.rawValue)).contains)
-            return .refused(.illegal(allowed: names), current: self.encoded(current))
-        case .conflict(let current):
-            return .refused(.conflict, current: self.encoded(current))
-        case .denied(let denials, let current):
-            return .refused(.denied(denials), current: self.encoded(current))
-        case .stale(let current):
-            return .refused(.stale, current: self.encoded(current))
-        case .notCommitted(let why, let current):
-            return .refused(.notCommitted(why: why), current: self.encoded(current))
-        case .overloaded(let current):
-            return .refused(.overloaded, current: self.encoded(current))
-        case .wouldWait(let current):
-            return .refused(.wouldWait, current: self.encoded(current))
-        case .withdrawn(let current):
-            return .refused(.withdrawn, current: self.encoded(current))
-        }
+        .refused(error.reason, current: self.encoded(error.current))
     }
 
     func encoded(_ snapshot: Snapshot<State>) -> EncodedSnapshot {

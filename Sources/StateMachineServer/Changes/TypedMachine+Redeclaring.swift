@@ -33,10 +33,8 @@ extension TypedMachine {
                     self.redeclared(by: coding, at: transition.snapshot)
                     done(.success(transition.seq))
                 case .impossible(let why): done(.failure(NotRedeclared(sentence: why)))
-                case .failed(.notCommitted(let why, _)):
-                    let sentence = "the change that it makes could not be made durable: \(why)"
-                    done(.failure(NotRedeclared(sentence: sentence)))
-                case .failed(let error): done(.failure(NotRedeclared(sentence: "\(error)")))
+                case .failed(let error):
+                    done(.failure(NotRedeclared(sentence: error.sentence)))
                 }
             }
         )
@@ -54,6 +52,14 @@ extension TypedMachine {
     func isOutdated(_ state: State, at snapshot: Snapshot<State>) -> Bool {
         guard let behaviour = self.coding.behaviour else { return false }
         return behaviour.declaration(of: state) !== behaviour.declaration(of: snapshot.state)
+    }
+}
+
+extension TransitionError {
+    /// Why another declaration could not be put in force.
+    fileprivate var sentence: String {
+        guard case .notCommitted(let why) = self.reason else { return "\(self)" }
+        return "the change that it makes could not be made durable: \(why)"
     }
 }
 

@@ -143,13 +143,25 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
 
     // MARK: - What is asked of it
 
-    func decide(
-        _ state: EncodedState,
-        _ call: SetCall?,
-        cause: String?,
-        by: CompactPeer
-    ) -> SetOutcome? {
-        guard !self.hasLog else { return nil }
+    func request(
+        for call: EventCall,
+        id: RequestID?,
+        by setter: CompactPeer
+    ) throws(WireError) -> ChangeRequest {
+        guard self.coding.behaviour != nil else { throw call.foreign }
+        if let data = call.data, data.members == nil {
+            throw WireError(.badData, "data of \(call.name) must be an object")
+        }
+        if case .send(let send) = call, send.isEndOfRun {
+            return try self.request(forEndOfRun: send, id: id)
+        }
+        return ChangeRequest(.event(call), cause: call.cause, id: id, by: setter)
+    }
+
+    func decide(_ request: ChangeRequest) -> SetOutcome? {
+        guard !self.hasLog, case .state(let state, let call) = request.wanted,
+            let setter = request.setter
+        else { return nil }
         self.stays?.moves.lift()
         let typed = self.typed(state)
         // What is most often the case, without a value whose layout depends on the state's type: the runtime would be
@@ -159,28 +171,27 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
                 typed.state,
                 ifSeq: call?.ifSeq,
                 reenter: call?.reenter ?? false,
-                cause: cause,
-                by: by
+                cause: request.cause,
+                by: setter
             )
             if let mark { return .committed(self.noted(self.encoded(mark, typed))) }
         }
-        return self.outcome(of: typed, call, cause, by)
+        return self.outcome(of: typed, call, request)
     }
 
-    /// Apart from ``decide(_:_:cause:by:)``: the layouts that a function may need are looked up where it begins.
+    /// Apart from ``decide(_:)``: the layouts that a function may need are looked up where it begins.
     @inline(never)
     private func outcome(
         of typed: TypedState<State>,
         _ call: SetCall?,
-        _ cause: String?,
-        _ by: CompactPeer
+        _ request: ChangeRequest
     ) -> SetOutcome? {
         let move = Move(
             to: typed.state,
             if: Move.Condition(call, by: self.coding),
             reenter: call?.reenter ?? false,
-            cause: cause,
-            by: by
+            cause: request.cause,
+            by: request.setter
         )
         switch self.machine.decideAtOnce(move) {
         case nil: return nil
@@ -188,31 +199,15 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
         case .refused(let error):
             // Of another declaration it can only be evaluated at its turn.
-            if case .illegal(let current, _) = error, self.isOutdated(typed.state, at: current) {
+            if error.reason == .illegal, self.isOutdated(typed.state, at: error.current) {
                 return nil
             }
             return self.outcome(error)
         }
     }
 
-    func propose(
-        _ state: EncodedState,
-        _ call: SetCall?,
-        cause: String?,
-        id: RequestID?,
-        by: CompactPeer,
-        of sets: Sets
-    ) {
-        self.proposals.propose(state, call, cause, id, by, sets, to: self)
-    }
-
-    func propose(
-        _ call: EventCall,
-        id: RequestID?,
-        by peer: CompactPeer,
-        of sets: Sets
-    ) throws(WireError) {
-        try self.proposals.propose(call, id: id, by: peer, of: sets, to: self)
+    func propose(_ request: ChangeRequest, of sets: Sets) {
+        self.proposals.propose(request, of: sets, to: self)
     }
 
     var groupUnderWay: UInt64? { self.machine.groupUnderWay }
@@ -259,7 +254,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         if self.stays != nil { self.pass(transition) }
     }
 
-    /// These are apart from ``handOver(_:)`` as ``outcome(of:_:_:_:)`` is from what calls it.
+    /// These are apart from ``handOver(_:)`` as ``outcome(of:_:_:)`` is from what calls it.
     @inline(never)
     private func put(_ transition: Transition<State>) -> EncodedSnapshot {
         self.encoded(transition)

@@ -25,12 +25,14 @@ struct ChangeWriter {
     let outbox: Outbox
     let turn: ConnectionTurn
 
+    private var scratch: ScratchBuffers { self.server.scratch }
+
     // MARK: - From the ring
 
     /// Writes the ring's own bytes, all that are new as far as that change, in one call.
     func writeAll(after cursor: UInt64, through end: UInt64) -> Sent {
-        self.server.vectors.removeAll(keepingCapacity: true)
-        self.server.ring.appendSlices(after: cursor, through: end, to: &self.server.vectors)
+        self.scratch.vectors.removeAll(keepingCapacity: true)
+        self.server.ring.appendSlices(after: cursor, through: end, to: &self.scratch.vectors)
         return self.write((cursor + 1...end).map { ($0, self.server.ring[$0].length) })
     }
 
@@ -48,10 +50,10 @@ struct ChangeWriter {
         var seq = cursor
         let patterns = only?.count ?? 0
         var pause = self.server.endOfPiece(after: seq, patterns: patterns)
-        self.server.vectors.removeAll(keepingCapacity: true)
+        self.scratch.vectors.removeAll(keepingCapacity: true)
         // A line takes four vectors: its head, the shared part that may wrap around, its tail.
         while seq < end, lines.count < limit,
-            self.server.vectors.count + 4 <= SocketWriter.vectorLimit
+            self.scratch.vectors.count + 4 <= SocketWriter.vectorLimit
         {
             if seq == pause {
                 guard !self.turn.mustStop() else { break }
@@ -72,7 +74,7 @@ struct ChangeWriter {
         isReplayed: Bool
     ) -> Sent {
         ChangeLine.tail(skipped: skipped, isReplayed: isReplayed).withUnsafeBytes { tail in
-            self.server.vectors.removeAll(keepingCapacity: true)
+            self.scratch.vectors.removeAll(keepingCapacity: true)
             let length = self.gather(self.server.ring[seq], head: head, tail: tail)
             return self.write([(seq, length)])
         }
@@ -85,14 +87,14 @@ struct ChangeWriter {
         tail: UnsafeRawBufferPointer?
     ) -> Int {
         let ownTail = tail == nil ? 0 : ChangeLine.tail.utf8CodeUnitCount
-        self.server.vectors.append(head.bytes.vector)
+        self.scratch.vectors.append(head.bytes.vector)
         self.server.ring.appendSlices(
             of: change,
             without: ChangeLine.head.count,
             ownTail,
-            to: &self.server.vectors
+            to: &self.scratch.vectors
         )
-        if let tail { self.server.vectors.append(tail.vector) }
+        if let tail { self.scratch.vectors.append(tail.vector) }
         return head.bytes.count + change.length - ChangeLine.head.count - ownTail
             + (tail?.count ?? 0)
     }
@@ -103,11 +105,11 @@ struct ChangeWriter {
     /// room again.
     func write(_ lines: @autoclosure () -> [Line]) -> Sent {
         var total = 0
-        for vector in self.server.vectors { total += vector.iov_len }
+        for vector in self.scratch.vectors { total += vector.iov_len }
         guard let count = self.outbox.offerVectors() else { return .none }
         guard count < total else { return .all }
         let (end, seq, lines) = Self.whereStopped(lines(), count)
-        self.outbox.leave(self.server.vectors.bytes(count..<end)[...])
+        self.outbox.leave(self.scratch.vectors.bytes(count..<end)[...])
         return .some(through: seq, count: lines)
     }
 

@@ -18,7 +18,7 @@ extension Connection: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.parts.server.whenAllArrived { self.vanished() }
+        self.parts.server.arrivals.whenAllAreHere { self.vanished() }
         context.fireChannelInactive()
     }
 

@@ -45,14 +45,14 @@ final class Connection {
         self.server.add(self)
         self.turn.open(for: self)
         if let (record, handOver) = self.inheritance.take() {
-            self.server.admitAgain(self.peer.uid)
+            self.server.users.admitAgain(self.peer.uid)
             self.lifecycle.admitted()
             self.parts.resume(with: record, of: handOver)
             if self.outbox.isClosed { self.order.drop() }
             if record.isOpen { _ = self.lifecycle.timeCame() }
             self.reader.pause()
             self.reader.read(false)
-            return self.server.whenAllArrived {
+            return self.server.arrivals.whenAllAreHere {
                 if self.lifecycle.isWaiting { self.open() }
                 self.resume()
             }

@@ -30,7 +30,7 @@ final class ConnectionParts {
         channel: any Channel,
         descriptor: CInt
     ) {
-        let user = server.user(peer.uid)
+        let user = server.users.account(of: peer.uid)
         let turn = ConnectionTurn(server.turns)
         let outbox = Outbox(
             server: server,

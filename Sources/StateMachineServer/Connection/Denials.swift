@@ -9,7 +9,7 @@ struct Denials {
     private static let limit = 16
 
     /// The first of them.
-    private let named: [Denial]
+    private let named: [Vote.Denial]
     /// How many there are beside those.
     private let more: Int
 
@@ -17,7 +17,7 @@ struct Denials {
     private let missing: [String: (name: String, since: WallTime)]
 
     /// Those whose votes decided, then those that block it too, by number.
-    init(_ deciding: [Denial], and blocking: [SocketVoter], of state: EncodedState) {
+    init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of state: EncodedState) {
         let known = Set(deciding.prefix(Self.limit).map(\.label))
         let others = blocking.filter { voter in
             voter.blocks(state) && !known.contains(voter.name.label)
@@ -51,7 +51,7 @@ struct Denials {
     }
 
     /// As it stands in `denied.by`.
-    private func json(_ denial: Denial, ownPeer: Peer) -> JSONValue {
+    private func json(_ denial: Vote.Denial, ownPeer: Peer) -> JSONValue {
         let name: JSONMember =
             switch VoterName(denial) {
             case .hold(let number): JSONMember("hold", .count(number))

@@ -77,11 +77,12 @@ struct HistoryAnswers {
         var isFirst = true
         while !run.isDone {
             guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
-            guard self.server.ring.reaches(back: run.cursor) else {
-                guard let past = self.server.past else {
-                    run.passOver(to: self.server.ring.first, asPruned: true)
-                    continue
-                }
+            switch self.server.source(after: run.cursor) {
+            case .ring: break
+            case .none:
+                run.passOver(to: self.server.ring.first, asPruned: true)
+                continue
+            case .history(let past):
                 guard self.writePast(past, of: run) else { return false }
                 continue
             }

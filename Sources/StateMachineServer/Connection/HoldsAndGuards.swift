@@ -32,7 +32,7 @@ final class HoldsAndGuards {
 
     func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         try self.list.checkRoom(forHold: self.server.limits.holdsPerConnection)
-        let number = self.server.nextNumber()
+        let number = self.server.voters.nextNumber()
         try self.place(call, id: id, line, number: number)
         self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
     }
@@ -61,13 +61,13 @@ final class HoldsAndGuards {
             }
         }
         self.list.append(hold: hold)
-        self.server.voters[hold.number] = self
+        self.server.voters.add(hold, of: self)
     }
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         try self.list.checkRoom(forGuard: self.server.limits.guardsPerConnection)
         if let name = call.required { try self.server.requirements.check(name, by: self.peer) }
-        let number = self.server.nextNumber()
+        let number = self.server.voters.nextNumber()
         let voter = try self.place(call, id: id, line, number: number)
         let reply = ServerLine.reply(id: id, own: { $0.number("guard", number) })
         guard call.required != nil else { return self.outbox.reply(reply) }
@@ -107,7 +107,7 @@ final class HoldsAndGuards {
             voters.value.put(question, to: voter, leftMs: call.deadlineMs)
         }
         self.list.append(guard: voter)
-        self.server.voters[voter.number] = self
+        self.server.voters.add(voter, of: self)
         return voter
     }
 
@@ -163,7 +163,7 @@ final class HoldsAndGuards {
             since: since,
             request: line
         )
-        if let next = self.server.nextSchema { voter.patterns.expect(next) }
+        if let next = self.server.declarations.next { voter.patterns.expect(next) }
         return voter
     }
 
@@ -186,7 +186,7 @@ final class HoldsAndGuards {
 
     /// Has a guard sent its question, when all that is queued before it has been written.
     private func put(_ question: VoteRequest, to voter: SocketVoter, leftMs: UInt64) {
-        voter.put(question, number: self.server.nextNumber(), leftMs: leftMs)
+        voter.put(question, number: self.server.voters.nextNumber(), leftMs: leftMs)
         self.server.scheduleFlush()
     }
 
@@ -223,7 +223,7 @@ final class HoldsAndGuards {
 
     /// Ends the one of that number.
     func end(_ number: UInt64) {
-        self.server.voters[number] = nil
+        self.server.voters.remove(number)
         for voter in self.list.all where voter.number == number { self.end(voter) }
         self.list.remove(number)
         self.server.machine.voterWent()
@@ -238,7 +238,7 @@ final class HoldsAndGuards {
     /// Ends them all.
     func end() {
         for voter in self.list.all {
-            self.server.voters[voter.number] = nil
+            self.server.voters.remove(voter.number)
             self.end(voter)
         }
         guard !self.list.isEmpty else { return }
@@ -250,11 +250,11 @@ final class HoldsAndGuards {
 
     /// Leaves them to the next process.
     ///
-    /// What a hold keeps from happening is not to happen in the last moment: the server keeps them.
+    /// What a hold keeps from happening is not to happen in the last moment: the registry keeps them.
     func handOver(to record: inout HandOverRecord.Connection) {
         record.holds = self.list.holds.map(\.record)
         record.guards = self.list.guards.map(\.record)
-        self.server.keep(self.list.all)
+        self.server.voters.keep(self.list.all)
         self.list.clear()
     }
 

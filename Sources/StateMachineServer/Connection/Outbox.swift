@@ -53,8 +53,8 @@ final class Outbox {
     /// The same with the line that the server has put together.
     func replyWithLine(after seq: UInt64) {
         guard !self.isClosed else { return }
-        if self.queue.isEmpty { self.queue.begin(in: exchange(&self.server.replies, with: [])) }
-        self.server.line.withBytes {
+        if self.queue.isEmpty { self.queue.begin(in: self.server.scratch.takeReplies()) }
+        self.server.scratch.line.withBytes {
             self.queue.reply($0, after: seq)
             self.bytes += $0.count
         }
@@ -98,7 +98,7 @@ final class Outbox {
         if case .history(let run) = segment.mark { self.run = run }
         self.bytes -= segment.bytes.count
         guard self.write(segment.bytes[...], replies: segment.replies) else { return false }
-        self.server.keepRoom(&segment.bytes)
+        self.server.scratch.giveBack(&segment.bytes)
         return true
     }
 
@@ -173,7 +173,7 @@ final class Outbox {
     func offer(_ bytes: ArraySlice<UInt8>) -> Int? { self.count(self.writer.write(bytes)) }
 
     /// The same with the vectors that the server has put together.
-    func offerVectors() -> Int? { self.count(self.writer.write(&self.server.vectors)) }
+    func offerVectors() -> Int? { self.count(self.writer.write(&self.server.scratch.vectors)) }
 
     private func count(_ outcome: SocketWriter.Outcome) -> Int? {
         switch outcome {

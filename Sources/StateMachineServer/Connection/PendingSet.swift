@@ -10,37 +10,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: for that, and `owner` is touched on the loop only.
 class PendingSet: @unchecked Sendable {
-    /// What is asked for.
-    enum Wanted: Sendable {
-        /// That state; without a call nothing but the state.
-        case state(EncodedState, SetCall?)
-        /// What comes of an event, or of an update.
-        case event(EventCall)
-
-        /// The state that was asked for, if one was.
-        var state: EncodedState? {
-            switch self {
-            case .state(let state, _): state
-            case .event: nil
-            }
-        }
-
-        /// Where the machine is to be; nil for what does not matter.
-        var conditions: (seq: UInt64?, stay: UInt64?, patterns: PatternList?) {
-            switch self {
-            case .state(_, let call): (call?.ifSeq, call?.ifStay, call?.ifState)
-            case .event(.send(let call)): (call.ifSeq, call.ifStay, call.ifState)
-            case .event(.update(let call)): (nil, call.ifStay, nil)
-            }
-        }
-    }
-
-    final let id: RequestID?
-    final let wanted: Wanted
-    /// Whether it is an event, whose answer says whether the state asks for it.
-    final var isSend: Bool {
-        if case .event(.send) = self.wanted { true } else { false }
-    }
+    final let request: ChangeRequest
     /// Whether it is answered in the order of the requests; one that votes may hold up is not.
     final let isOrdered: Bool
 
@@ -58,14 +28,8 @@ class PendingSet: @unchecked Sendable {
         case withdrawn
     }
 
-    init(
-        _ wanted: Wanted,
-        id: RequestID?,
-        isOrdered: Bool,
-        of owner: Sets
-    ) {
-        self.id = id
-        self.wanted = wanted
+    init(_ request: ChangeRequest, isOrdered: Bool, of owner: Sets) {
+        self.request = request
         self.isOrdered = isOrdered
         self.owner = owner
     }

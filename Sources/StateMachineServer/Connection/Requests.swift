@@ -149,7 +149,7 @@ struct Requests {
             let state = self.server.decodedStates[set]
         else { return false }
         self.server.counters.requests.add()
-        self.sets.set(state, nil, cause: set.cause, id: set.id)
+        self.sets.set(state, cause: set.cause, id: set.id)
         return true
     }
 
@@ -166,7 +166,7 @@ struct Requests {
         switch try self.server.machine.schema.resolved(request.call) {
         case .get:
             ServerLine.writeReply(
-                to: &self.server.line,
+                to: &self.server.scratch.line,
                 id: request.id,
                 report: self.server.report.counting(self.server.machine.leftMs),
                 rest: { self.server.writeOrigin(of: self.server.snapshot.seq, to: &$0) }

@@ -6,27 +6,10 @@ struct Resync {
 
     /// What was to come next is not kept any more.
     static let evicted = Resync(reason: .evicted)
+    /// The client has read too slowly.
+    static let lagged = Resync(reason: .lagged)
 
     private init(reason: ServerLine.Resync) { self.reason = reason }
-
-    /// Where the changes are that a watch has not been sent.
-    enum Source {
-        case ring
-        /// A past that is replayed.
-        case history(HistoryReader)
-        /// Nowhere: the reader was too slow.
-        case none(Resync)
-    }
-
-    /// Where a watch goes on.
-    static func source(of watch: Watch, at server: StateServer) -> Source {
-        if server.ring.reaches(back: watch.cursor) { return .ring }
-        // Only what is replayed is read from there: who listens and is slow is told of the loss.
-        guard watch.isReplaying, let past = server.past else {
-            return .none(Resync(reason: .lagged))
-        }
-        return .history(past)
-    }
 
     /// Has the watch go on at the newest change.
     ///

@@ -35,15 +35,28 @@ final class Sets {
         line.withUnsafeBytes { line in
             if let set = SetLine(line) { self.server.decodedStates.keep(state, for: set) }
         }
-        self.set(state, call, cause: call.cause, id: id)
+        self.carryOut(
+            ChangeRequest(
+                .state(state, call),
+                cause: call.cause,
+                id: id,
+                by: CompactPeer(self.peer)
+            )
+        )
+    }
+
+    /// Carries out a `set` that asks for nothing but a state, which was asked for before.
+    func set(_ state: EncodedState, cause: String?, id: RequestID?) {
+        self.carryOut(
+            ChangeRequest(.state(state, nil), cause: cause, id: id, by: CompactPeer(self.peer))
+        )
     }
 
     /// Carries out what changes a machine by an event.
     func propose(_ call: EventCall, id: RequestID?) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
-        self.hasSet = true
-        self.server.turns.setCame(from: self.user)
-        try self.server.machine.propose(call, id: id, by: CompactPeer(self.peer), of: self)
+        let setter = CompactPeer(self.peer)
+        self.carryOut(try self.server.machine.request(for: call, id: id, by: setter))
     }
 
     /// The state that a `set` asks for, if the request is right.
@@ -61,18 +74,15 @@ final class Sets {
         try state.checkLength()
     }
 
-    /// Proposes the state; the reply comes when it is decided, which may be at once.
-    ///
-    /// Without a call nothing is asked for but the state; `cause` is the call's own if there is one.
-    func set(_ state: EncodedState, _ call: SetCall?, cause: String?, id: RequestID?) {
+    /// Proposes what is asked for; the reply comes when it is decided, which may be at once.
+    private func carryOut(_ request: ChangeRequest) {
         let machine = self.server.machine
         self.hasSet = true
         self.server.turns.setCame(from: self.user)
-        let setter = CompactPeer(self.peer)
-        if let outcome = machine.decide(state, call, cause: cause, by: setter) {
-            self.answer(outcome, to: .state(state, call), id: id)
+        if let outcome = machine.decide(request) {
+            self.answer(outcome, to: request)
         } else {
-            machine.propose(state, call, cause: cause, id: id, by: setter, of: self)
+            machine.propose(request, of: self)
         }
     }
 
@@ -80,7 +90,7 @@ final class Sets {
     func list(_ pending: PendingSet) {
         self.underWay.append(pending)
         if pending.isOrdered { self.ordered += 1 }
-        self.server.undecidedSets += 1
+        self.server.setBegan()
     }
 
     // MARK: - How many
@@ -119,7 +129,7 @@ final class Sets {
         self.server.loop.assumeIsolated().execute {
             for set in waiting where set.isCounted && set.withdrawIfWaiting() {
                 set.isCounted = false
-                self.server.undecidedSets -= 1
+                self.server.setEnded()
             }
             let left = self.underWay.filter { $0.isOrdered || $0.isCounted }
             guard left.count < self.underWay.count else { return }
@@ -132,7 +142,7 @@ final class Sets {
     func refuse() {
         for set in self.underWay {
             self.outbox.append(
-                ServerLine.refusal(id: set.id, .shuttingDown, report: self.server.report),
+                ServerLine.refusal(id: set.request.id, .shuttingDown, report: self.server.report),
                 replies: 0
             )
         }
@@ -144,7 +154,7 @@ final class Sets {
 
     /// Answers a set that had to wait.
     func decided(_ pending: PendingSet, _ outcome: SetOutcome) {
-        if pending.isCounted { self.server.undecidedSets -= 1 }
+        if pending.isCounted { self.server.setEnded() }
         pending.isCounted = false
         // Already answered, if the daemon is going down or the client has gone.
         let isFirst = self.underWay.first === pending
@@ -160,63 +170,60 @@ final class Sets {
         }
         if pending.isOrdered { self.ordered -= 1 }
         self.turn.setWasDecided()
-        self.answer(outcome, to: pending.wanted, isSend: pending.isSend, id: pending.id)
+        self.answer(outcome, to: pending.request)
     }
 
-    private func answer(
-        _ outcome: SetOutcome,
-        to wanted: @autoclosure () -> PendingSet.Wanted,
-        isSend: Bool = false,
-        id: RequestID?
-    ) {
+    private func answer(_ outcome: SetOutcome, to request: ChangeRequest) {
         // The ring is brought up to it before the answer is written, once for all that are written then.
         switch outcome {
         case .committed(let snapshot):
-            self.accept(id, isChanged: true, isHandled: isSend ? true : nil, snapshot)
+            self.accept(request, isChanged: true, isHandled: true, snapshot)
         case .unchanged(let snapshot, let isHandled):
-            self.accept(id, isChanged: false, isHandled: isSend ? isHandled : nil, snapshot)
-        case .rejected(let error, let current): self.refuse(id, error, current)
+            self.accept(request, isChanged: false, isHandled: isHandled, snapshot)
+        case .rejected(let error, let current): self.refuse(request.id, error, current)
         case .refused(let refusal, let state, let current):
-            self.refuse(wanted(), of: state, id: id, refusal, current)
+            self.refuse(request, of: state, refusal, current)
         }
         self.server.scheduleFlush()
     }
 
     private func accept(
-        _ id: RequestID?,
+        _ request: ChangeRequest,
         isChanged: Bool,
-        isHandled: Bool?,
+        isHandled: Bool,
         _ snapshot: EncodedSnapshot
     ) {
         ServerLine.writeReply(
-            to: &self.server.line,
-            id: id,
+            to: &self.server.scratch.line,
+            id: request.id,
             report: self.server.report(of: snapshot),
             own: { writer in
                 writer.bool(.changed, isChanged)
-                if let isHandled { writer.bool(.handled, isHandled) }
+                if request.isSend { writer.bool(.handled, isHandled) }
             }
         )
         self.outbox.replyWithLine(after: snapshot.seq)
     }
 
     private func refuse(
-        _ wanted: PendingSet.Wanted,
+        _ request: ChangeRequest,
         of entered: EncodedState?,
-        id: RequestID?,
-        _ refusal: SetRefusal,
+        _ refusal: Refusal,
         _ current: EncodedSnapshot
     ) {
-        let name = current.state.name
+        let (id, name) = (request.id, current.state.name)
         // Without one it is what was to be left.
-        let state = entered ?? wanted.state ?? current.state
+        let state = entered ?? request.state ?? current.state
         switch refusal {
         case .conflict:
-            let expected = wanted.expected(at: current)
+            let expected = request.expected(at: current)
             let message =
                 "expected \(expected), but it is \(current.state.text) at seq \(current.seq)"
             self.refuse(id, .conflict, message, current)
-        case .illegal(let allowed):
+        case .illegal:
+            let allowed = self.server.machine.schema.names.filter(
+                current.state.successors.contains
+            )
             let others =
                 allowed.isEmpty
                 ? "nothing may be set from there" : "allowed: \(allowed.joined(separator: ", "))"
@@ -226,7 +233,7 @@ final class Sets {
             }
         case .denied(let deciding):
             let blocking =
-                self.server.voters.compactMap { $1.hold($0) } + self.server.requirements.missing
+                self.server.voters.holds + self.server.requirements.missing
             let denials = Denials(deciding, and: blocking, of: state)
             self.refuse(id, .denied, denials.message, current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)
@@ -271,16 +278,6 @@ final class Sets {
             ),
             after: current.seq
         )
-    }
-}
-
-extension PendingSet.Wanted {
-    /// Where the machine was to be, and is not.
-    fileprivate func expected(at current: EncodedSnapshot) -> String {
-        let (seq, stay, patterns) = self.conditions
-        if let seq, seq != current.seq { return "seq \(seq)" }
-        if let stay, stay != current.stay?.seq ?? current.seq { return "stay \(stay)" }
-        return patterns?.written ?? "another"
     }
 }
 

@@ -14,7 +14,7 @@ enum VoterName: Equatable {
     }
 
     /// The name that a denial bears; nil if a delegate of the program said no.
-    init?(_ denial: Denial) {
+    init?(_ denial: Vote.Denial) {
         // Only what votes for a client has a peer, so a delegate's label is never mistaken.
         let words = denial.label.split(separator: " ")
         guard denial.peer != nil, words.count == 2, let number = UInt64(words[1]) else {
@@ -109,9 +109,9 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// The no of one that blocks a state; nil if it lets it in, or only delays it, or is asked.
-    func denial(of state: EncodedState) -> Denial? {
+    func denial(of state: EncodedState) -> Vote.Denial? {
         guard self.blocks(state) else { return nil }
-        return Denial(
+        return Vote.Denial(
             label: self.name.label,
             peer: self.peer,
             why: self.blockingWhy

@@ -12,7 +12,7 @@ final class Subscriptions {
     @exclusivity(unchecked) private var watches: [Watch] = [] {
         didSet {
             let change = self.watches.count - oldValue.count
-            if change != 0 { self.server.watches += change }
+            if change != 0 { self.server.watchesChanged(by: change) }
             let bytes = self.watches.reduce(0) { $0 + $1.request.count }
             self.kept.change(by: bytes - self.requestBytes)
             self.requestBytes = bytes
@@ -31,12 +31,6 @@ final class Subscriptions {
     // MARK: - Requests
 
     func begin(_ call: WatchCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        guard call.beatMs ?? .max >= ServerLimits.beatMs else {
-            throw WireError(
-                .badRequest,
-                "beatMs must be at least \(ServerLimits.beatMs); leave it out for no beats"
-            )
-        }
         let watches = self.watches.filter { !$0.isEnding }
         guard !watches.contains(where: { $0.id == id }) else {
             throw WireError(
@@ -56,7 +50,7 @@ final class Subscriptions {
                 id: id,
                 from: resume,
                 head: self.server.report.seq,
-                declarations: self.server.declared.count,
+                declarations: self.server.declarations.count,
                 request: line
             )
         )
@@ -72,7 +66,7 @@ final class Subscriptions {
                 id: nil,
                 from: nil,
                 head: head,
-                declarations: self.server.declared.count,
+                declarations: self.server.declarations.count,
                 isImplicit: true
             )
         )
@@ -182,7 +176,7 @@ final class Subscriptions {
     /// Leaves them to the next process.
     func handOver(to record: inout HandOverRecord.Connection) {
         record.watches = self.watches.map { watch in
-            watch.record(knowing: self.server.hash(knownTo: watch))
+            watch.record(knowing: self.server.declarations.hash(knownTo: watch))
         }
         record.resyncs = self.resyncs
         for watch in self.watches { watch.cancelTimer() }
@@ -196,7 +190,7 @@ final class Subscriptions {
                 watch,
                 of: self.server.machine.schema,
                 head: self.server.ring.head,
-                declarations: self.server.declarations(knownBefore: watch.declaration)
+                declarations: self.server.declarations.count(knownBefore: watch.declaration)
             )
         }
         self.watches = watches.compactMap(\.self)
@@ -213,7 +207,7 @@ final class Subscriptions {
                 id: id,
                 from: .resync(.restarted, missed: nil),
                 head: self.server.ring.head,
-                declarations: self.server.declarations(knownBefore: watch.declaration),
+                declarations: self.server.declarations.count(knownBefore: watch.declaration),
                 request: watch.request.map { Array($0) } ?? [],
                 isImplicit: watch.request == nil
             )

@@ -34,17 +34,13 @@ final class TypedSet<State: MachineState & Hashable>: PendingSet, @unchecked Sen
     let plain: TypedState<State>?
     /// What was made where it was evaluated last; nil: it was as it was asked for.
     @exclusivity(unchecked) private var made: Found?
-    /// Whether it is a request of a client's, and not a move of the machine's own.
-    let isRequest: Bool
 
     /// Not decided yet.
     init(
-        _ wanted: Wanted,
+        _ request: ChangeRequest,
         _ making: Making,
         _ machine: TypedMachine<State>,
-        id: RequestID?,
         isOrdered: Bool,
-        isRequest: Bool,
         of owner: Sets
     ) {
         self.machine = machine
@@ -53,8 +49,7 @@ final class TypedSet<State: MachineState & Hashable>: PendingSet, @unchecked Sen
         case .set(let typed) where machine.coding.behaviour == nil: self.plain = typed
         case .set, .made: self.plain = nil
         }
-        self.isRequest = isRequest
-        super.init(wanted, id: id, isOrdered: isOrdered, of: owner)
+        super.init(request, isOrdered: isOrdered, of: owner)
     }
 
     /// What it came to where it was evaluated last.
@@ -69,8 +64,8 @@ final class TypedSet<State: MachineState & Hashable>: PendingSet, @unchecked Sen
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ snapshot: Snapshot<State>) -> Bool {
         guard self.turnCame() else { return false }
-        if case .state(_, nil) = self.wanted { return true }
-        let (seq, stay, patterns) = self.wanted.conditions
+        if self.request.isUnconditional { return true }
+        let (seq, stay, patterns) = self.request.conditions
         return self.machine.coding.matches(seq, patterns, stay, snapshot)
     }
 

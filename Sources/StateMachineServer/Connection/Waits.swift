@@ -47,21 +47,19 @@ final class Waits {
         case .resync(let reason, _): resync = reason
         }
         let wait = PendingWait(id: id, call: call, resync: resync, request: line, of: self)
-        let past = self.server.ring.reaches(back: passed) ? nil : self.server.past
-        if past == nil {
-            if self.answers.evaluate(wait, after: passed) { return }
-        } else {
-            wait.passed = passed
+        let source = self.server.source(after: passed)
+        switch source {
+        case .history: wait.passed = passed
+        // Without a history a cursor that can be used is in the ring.
+        case .ring, .none: if self.answers.evaluate(wait, after: passed) { return }
         }
         guard !self.outbox.isClosed else { return }
         try self.list.checkRoom(for: wait)
         self.list.append(wait)
-        if let past {
-            self.search(past)
-        } else if wait.isSearching {
-            self.turn.want()
-        } else {
-            self.server.waits.add(wait)
+        switch source {
+        case .history(let past): self.search(past)
+        case .ring, .none:
+            if wait.isSearching { self.turn.want() } else { self.server.waits.add(wait) }
         }
         wait.startTimeout(on: self.server.loop)
     }
@@ -79,14 +77,13 @@ final class Waits {
         guard !self.waits.isEmpty else { return false }
         var isFirst = true
         for wait in self.waits {
-            guard let seq = wait.passed, !self.isBeforeRing(wait) || self.server.past == nil else {
-                continue
-            }
+            guard let seq = wait.passed else { continue }
+            let source = self.server.source(after: seq)
+            if case .history = source { continue }
             guard exchange(&isFirst, with: false) || !self.turn.mustStop() else { return false }
-            if self.isBeforeRing(wait) {
-                self.skip(wait)
-            } else {
-                self.resume(wait, after: seq)
+            switch source {
+            case .ring: self.resume(wait, after: seq)
+            case .history, .none: self.skip(wait)
             }
             guard wait.isSearching else { return true }
             guard !self.turn.mustStop() else { return false }
@@ -136,10 +133,6 @@ final class Waits {
         self.resume(wait, after: self.server.ring.head)
     }
 
-    private func isBeforeRing(_ wait: PendingWait) -> Bool {
-        wait.passed.map { !self.server.ring.reaches(back: $0) } ?? false
-    }
-
     /// Holds changes before the ring against the waits that have not come so far, a few at a time and with
     /// one read for as many as it serves; only when one has come to the ring is it held against what
     /// happens.
@@ -169,9 +162,17 @@ final class Waits {
         )
     }
 
+    /// Whether changes before the ring have to be held against a wait.
+    private func needsHistory(_ wait: PendingWait) -> Bool {
+        guard let seq = wait.passed, case .history = self.server.source(after: seq) else {
+            return false
+        }
+        return true
+    }
+
     /// Those that have come least far, as many as one look may be for.
     private func nextToSearch() -> [PendingWait] {
-        let waits = self.waits.filter(self.isBeforeRing)
+        let waits = self.waits.filter(self.needsHistory)
             .sorted { ($0.passed ?? 0) < ($1.passed ?? 0) }
         var patterns = 0
         let count = waits.prefix { wait in

@@ -49,7 +49,7 @@ struct WatchWriter {
 
     /// Writes what a watch has not been sent; false if the socket did not take it all.
     private mutating func writeNew(of watch: Watch) -> Bool {
-        while let declared = self.server.nextDeclared(for: watch) {
+        while let declared = self.server.declarations.next(for: watch) {
             guard self.writeChanges(of: watch, through: declared.seq) else { return false }
             guard watch.cursor >= declared.seq else { return true }
             guard self.write(declared, to: watch) else { return false }
@@ -85,9 +85,11 @@ struct WatchWriter {
     /// take them all.
     private mutating func writeChanges(of watch: Watch, through end: UInt64) -> Bool {
         while watch.cursor < end {
-            switch Resync.source(of: watch, at: self.server) {
+            switch self.server.source(after: watch.cursor) {
             case .ring: break
-            case .none(let resync): return self.write(resync, to: watch)
+            case .none: return self.write(.lagged, to: watch)
+            // The history is for replays: a slow reader of what happens now is told of the loss.
+            case .history where !watch.isReplaying: return self.write(.lagged, to: watch)
             case .history(let past):
                 switch self.writePast(past, of: watch, through: end) {
                 case .wrote: continue

@@ -203,11 +203,11 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
     private func resume(with taken: InheritedConnections, at server: StateServer) async throws {
         let history = self.machine.history as? any RequirementHistory
         try await server.loop.submit {
-            server.skipNumbers(through: taken.lastNumber)
+            server.voters.skipNumbers(through: taken.lastNumber)
             server.requirements.resume(
                 with: history?.requirements ?? taken.required,
                 keptIn: history,
-                number: server.nextNumber
+                number: server.voters.nextNumber
             )
         }.get()
     }

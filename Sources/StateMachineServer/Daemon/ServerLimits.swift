@@ -86,12 +86,6 @@ public struct ServerLimits: Hashable, Sendable {
     /// well below what a machine lets wait. Not tuned.
     public var undecidedSets = 2048
 
-    /// The least time between two beats of a watch, in milliseconds.
-    ///
-    /// 100: who wants to know whether the daemon lives notices no difference, and all watches of one
-    /// user together cost the daemon some percent of its time.
-    static let beatMs = RequestLimits.leastBeatMs
-
     /// Holds, and as many guards, that `stats` names.
     ///
     /// 64: more than people read; the rest is counted.

@@ -88,7 +88,7 @@ struct InheritedConnections: Sendable {
     /// Goes on with the connections; those that cannot be used are closed.
     func resume(at server: StateServer, on group: any EventLoopGroup) async throws {
         try await server.loop.submit {
-            server.beginArrivals()
+            server.arrivals.begin()
         }.get()
         for (descriptor, inheritance) in self.connections {
             let bootstrap = ClientBootstrap(group: group)
@@ -109,6 +109,6 @@ struct InheritedConnections: Sendable {
                 continue
             }
         }
-        try await server.loop.submit { server.endArrivals() }.get()
+        try await server.loop.submit { server.arrivals.end() }.get()
     }
 }

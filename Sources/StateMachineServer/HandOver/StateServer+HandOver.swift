@@ -27,7 +27,7 @@ extension StateServer {
                 record: HandOverRecord(
                     epoch: self.epoch,
                     seq: self.ring.head,
-                    lastNumber: self.lastNumber,
+                    lastNumber: self.voters.lastNumber,
                     connections: records,
                     required: self.requirements.left
                 ),
@@ -36,20 +36,6 @@ extension StateServer {
             self.sayGoodbye(.restart).map { left }.cascade(to: promise)
         }
         return promise.futureResult
-    }
-
-    /// From here on connections of the last process come, one after the other.
-    func beginArrivals() { self.arriving = [] }
-
-    /// Has that done when all of them are here: before that nothing is decided, since those that have yet to
-    /// come may have holds and guards.
-    func whenAllArrived(_ body: @escaping () -> Void) {
-        if self.arriving == nil { body() } else { self.arriving?.append(body) }
-    }
-
-    func endArrivals() {
-        let waiting = self.arriving.take() ?? []
-        for body in waiting { body() }
     }
 
     /// Whether this process goes on with the numbering of the one that left that.

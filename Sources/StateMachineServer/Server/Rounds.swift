@@ -10,6 +10,8 @@ final class Rounds {
 
     /// All that there are, each at its own ``SchedulingState/place``.
     private(set) var connections: [Connection] = []
+    /// Kept when nobody is connected any more; nil if nobody waits for that.
+    private var empty: EventLoopPromise<Void>?
     /// The newest seq when everybody was last written to.
     @exclusivity(unchecked) private(set) var flushed: UInt64
     /// The newest seq when everybody was last given a turn to be written to, and how many have not had it.
@@ -46,6 +48,17 @@ final class Rounds {
             last.standing.place = connection.standing.place
             self.connections[connection.standing.place] = last
         }
+    }
+
+    /// Done when nobody is connected and ``tellIfEmpty()`` has been called.
+    func whenEmpty() -> EventLoopFuture<Void> {
+        let promise = self.empty ?? self.loop.makePromise(of: Void.self)
+        self.empty = promise
+        return promise.futureResult
+    }
+
+    func tellIfEmpty() {
+        if self.connections.isEmpty { self.empty?.succeed() }
     }
 
     // MARK: - Rounds

@@ -20,8 +20,9 @@ extension StateServer {
     /// Who may keep which states from being entered, where anybody may.
     private func writeVoters(to writer: inout LineWriter) {
         var (holds, guards) = ([SocketVoter](), [SocketVoter]())
-        let connected = self.voters.compactMap { $1[$0] }
-        for voter in (connected + self.requirements.missing).sorted(by: { $0.number < $1.number }) {
+        for voter in (self.voters.all + self.requirements.missing).sorted(by: {
+            $0.number < $1.number
+        }) {
             switch voter.terms {
             case .block, .delay: holds.append(voter)
             case .ask, .missing: guards.append(voter)

@@ -17,7 +17,7 @@ final class StateServer: @unchecked Sendable {
     let epoch: Epoch
     /// Where changes are that the ring does not have any more; nil: nowhere.
     let past: HistoryReader?
-    @exclusivity(unchecked) var limits: ServerLimits
+    @exclusivity(unchecked) private(set) var limits: ServerLimits
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
 
@@ -26,12 +26,10 @@ final class StateServer: @unchecked Sendable {
     @exclusivity(unchecked) var counters = ServerCounters()
 
     /// Watches of all connections.
-    @exclusivity(unchecked) var watches = 0 {
-        didSet { self.onlookers.changed(watches: self.watches) }
-    }
+    private var watches = 0
 
-    /// Who has each hold and guard, by its number.
-    @exclusivity(unchecked) var voters: [UInt64: HoldsAndGuards] = [:]
+    /// The holds and guards of all connections.
+    let voters = VoterRegistry()
 
     /// The guards that are required, connected or not.
     let requirements: Requirements
@@ -39,24 +37,14 @@ final class StateServer: @unchecked Sendable {
     /// States by the bytes that asked for them.
     @exclusivity(unchecked) var decodedStates = DecodedStates()
 
-    /// Where a line is put together before it goes into the ring or to its client.
-    @exclusivity(unchecked) var line = LineWriter()
-
-    /// Room for the replies of one write, kept between writes.
-    @exclusivity(unchecked) var replies: [UInt8] = []
-
-    /// Room for the vectors of one write, kept between writes.
-    @exclusivity(unchecked) var vectors: [iovec] = []
+    /// Where lines are put together.
+    let scratch = ScratchBuffers()
 
     /// Where the machine is, and who brought it there.
     @exclusivity(unchecked) private var present: PresentState
 
-    /// What has declared the machine since this process has served it, in order; none of states that the
-    /// program has in it.
-    @exclusivity(unchecked) private(set) var declared: [Declared] = []
-
-    /// What declares the machine next, perhaps; nil while nothing else is on its way.
-    @exclusivity(unchecked) var nextSchema: StateSchema?
+    /// What has declared the machine.
+    @exclusivity(unchecked) var declarations: Declarations
 
     /// Who is told of changes beside the clients.
     @exclusivity(unchecked) private var onlookers: StateReporters
@@ -67,26 +55,19 @@ final class StateServer: @unchecked Sendable {
     /// What changes are held against.
     @exclusivity(unchecked) var waits = WaitTable()
     /// Whether the daemon is going down; then nothing is decided any more that is not decided yet.
-    @exclusivity(unchecked) var isClosing = false
-    /// What is to be done when all connections of the last process are here; nil: they are.
-    var arriving: [() -> Void]?
+    @exclusivity(unchecked) private(set) var isClosing = false
+    /// Connections of the last process that are on their way here.
+    let arrivals = Arrivals()
 
     /// Sets that are not decided, those of clients that have gone included.
-    @exclusivity(unchecked) var undecidedSets = 0
+    @exclusivity(unchecked) private(set) var undecidedSets = 0
 
     var prepared = PreparedReplies()
 
     let turns: TurnScheduler
-    /// Who has connections.
-    var users: [UInt32: User] = [:]
-    var admission: Admission
+    let users: Users
 
     @exclusivity(unchecked) private var isFlushScheduled = false
-    /// The last that a hold, a guard or a question was given.
-    var lastNumber: UInt64 = 0
-    /// Voters of connections that the next process goes on with; they count to the last moment.
-    var leftVoters: [SocketVoter] = []
-    var allGone: EventLoopPromise<Void>?
 
     /// - Precondition: called on `loop`.
     init(
@@ -104,10 +85,10 @@ final class StateServer: @unchecked Sendable {
         self.machine = machine
         self.requirements = Requirements(machine, on: loop, of: self.ownPeer.uid)
         self.limits = limits
-        self.admission = Admission(limits: limits, ownUid: self.ownPeer.uid)
+        self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()
         self.present = PresentState(start)
-        self.declared = machine.declaration.map { [Declared($0, from: start.seq)] } ?? []
+        self.declarations = Declarations(machine.declaration, from: start.seq)
         self.onlookers = StateReporters(after: start.seq)
         self.rounds = Rounds(on: loop, by: self.turns, after: start.seq)
         self.ring = ChangeRing(
@@ -146,13 +127,13 @@ final class StateServer: @unchecked Sendable {
         }
         let left = self.present.enter(entered, by: by, cause: cause)
         ServerLine.writeChange(
-            to: &self.line,
+            to: &self.scratch.line,
             self.report(of: entered),
             from: left.state.fragment,
             by: self.present.by,
             cause: cause
         )
-        self.line.withBytes { self.ring.append(entered, line: $0) }
+        self.scratch.line.withBytes { self.ring.append(entered, line: $0) }
         self.counters.changes.add()
         guard !self.waits.isEmpty else { return }
         for wait in self.waits.take(endedBy: entered.state) {
@@ -162,9 +143,6 @@ final class StateServer: @unchecked Sendable {
 
     /// The deadline of the present stay has begun anew: who asks from now on is told.
     func renewed(_ stay: ServerLine.Stay) { self.present.renewed(stay) }
-
-    /// Watches are told of that, after the changes up to it.
-    func tell(_ declared: Declared) { self.declared.append(declared) }
 
     /// The machine looks as it did, and what is known of it is another, unless it has moved on.
     func showAgain(_ snapshot: EncodedSnapshot) { self.present.showAgain(snapshot) }
@@ -262,18 +240,53 @@ final class StateServer: @unchecked Sendable {
     /// they were not written to before more are made.
     var isAheadOfReaders: Bool { self.ring.isHalfFull(after: self.rounds.flushed) }
 
-    /// Keeps the room that replies took for the next ones.
-    ///
-    /// Of a quarter of a megabyte at most, which is what a few replies with long states take.
-    func keepRoom(_ bytes: inout [UInt8]) {
-        guard bytes.capacity <= 1 << 18, bytes.capacity > self.replies.capacity else { return }
-        bytes.removeAll(keepingCapacity: true)
-        self.replies = exchange(&bytes, with: [])
-    }
-
     /// Has the connection go on with its requests once everybody has been written to.
     func pause(_ connection: Connection) {
         self.rounds.pause(connection)
         self.scheduleFlush()
+    }
+
+    // MARK: - What connections count
+
+    /// Some connection has so many watches more, or fewer.
+    func watchesChanged(by change: Int) {
+        self.watches += change
+        self.onlookers.changed(watches: self.watches)
+    }
+
+    /// A set is waiting for its decision.
+    func setBegan() { self.undecidedSets += 1 }
+
+    /// It has been decided, or withdrawn.
+    func setEnded() { self.undecidedSets -= 1 }
+
+    // MARK: - Limits, and the end
+
+    /// Puts other limits in force; returns the names of those that have to wait for the next start.
+    ///
+    /// Who has more than the new limits allow keeps it.
+    func apply(_ new: ServerLimits) -> [String] {
+        var limits = new
+        limits.ringChanges = self.limits.ringChanges
+        limits.ringBytes = self.limits.ringBytes
+        let later = zip(new.all, limits.all).filter { $0.value != $1.value }.map(\.0.name)
+        self.limits = limits
+        self.prepared.forget()
+        self.users.apply(limits)
+        return later
+    }
+
+    /// Has nothing decided any more, and then does what is to be done with the connections.
+    func stopDeciding(then body: @escaping @Sendable () -> Void) {
+        self.isClosing = true
+        self.machine.stopMoving()
+        for connection in self.clients { connection.parts.sets.withdraw() }
+        // What is being committed will have happened, and is answered as such.
+        self.machine.afterCommits {
+            self.catchUp()
+            // All sets are answered before the first guard is let go, which would decide them.
+            for connection in self.clients { connection.parts.sets.refuse() }
+            body()
+        }
     }
 }

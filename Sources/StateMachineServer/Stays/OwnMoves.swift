@@ -243,15 +243,14 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         if case .committed = outcome { self.moved() }
         defer { self.onBoot.take()?() }
         guard self.pending?.number == number else { return }
-        switch outcome {
-        case .committed, .unchanged, .refused(.illegal): break
-        case .refused(.conflict):
+        guard case .refused(let error) = outcome else { return }
+        switch error.reason {
+        case .illegal: break
+        case .conflict:
             // Left, or to begin anew.
             self.pending?.isTried = false
             self.arm()
-        case .refused(.denied), .refused(.stale), .refused(.notCommitted),
-            .refused(.overloaded), .refused(.wouldWait), .refused(.withdrawn):
-            self.retry()
+        case .denied, .stale, .notCommitted, .overloaded, .wouldWait, .withdrawn: self.retry()
         }
     }
 

@@ -17,8 +17,6 @@ machine.addVoter(
 }
 do {
     try await machine.propose(.dataRetrieval(.active))
-} catch .denied(let denials, _) {
-    for denial in denials { print("\(denial.label): \(denial.why)") }
 } catch {
     print(error)
 }

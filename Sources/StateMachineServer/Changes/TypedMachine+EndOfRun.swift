@@ -2,18 +2,13 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// How a machine is told that the command of a stay has ended.
-extension Proposals {
-    /// Proposes what an end of a run leads to: a move of the machine's own, of which somebody else knows.
+extension TypedMachine {
+    /// What an end of a run asks for: a move of the machine's own, of which somebody else knows.
     ///
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
     /// may be withheld like them. Whoever knows of it then comes again; that it comes twice does nothing, since the
     /// stay is over.
-    func proposeEndOfRun(
-        _ call: SendCall,
-        id: RequestID?,
-        of sets: Sets,
-        to served: TypedMachine<State>
-    ) throws(WireError) {
+    func request(forEndOfRun call: SendCall, id: RequestID?) throws(WireError) -> ChangeRequest {
         let name = StateSchema.endOfRun.name
         guard let stay = call.ifStay else {
             throw WireError(
@@ -27,34 +22,26 @@ extension Proposals {
                 "\(name) takes no \"cause\": what it leads to says itself why"
             )
         }
-        let end = call.data?.members ?? []
-        let move = try served.stays?.move(onEndOfRun: end, in: stay)
-        if move != nil, let suspension = served.stays?.moves.suspension() {
+        let move = try self.stays?.move(onEndOfRun: call.data?.members ?? [], in: stay)
+        if move != nil, let suspension = self.stays?.moves.suspension() {
             throw WireError(
                 .suspended,
                 "the machine has made \(suspension.moves) moves of its own within \(suspension.time), and makes none until somebody asks for something; "
                     + "send it again later"
             )
         }
-        let (coding, cause) = (served.coding, move?.cause)
-        self.enqueue(
-            .event(.send(call)),
-            .made { (snapshot) throws(WireError) in
-                try coding.made(ofEndOfRun: end, expecting: cause, from: snapshot)
-            },
-            .enter,
-            cause: cause,
-            id: id,
-            by: nil,
-            of: sets,
-            to: served
-        )
+        return ChangeRequest(.event(.send(call)), cause: move?.cause, id: id, by: nil)
     }
+}
+
+extension SendCall {
+    /// Whether it tells that the command of a stay has ended.
+    var isEndOfRun: Bool { self.event.isSpelled(StateSchema.endOfRun.name) }
 }
 
 extension StateCoding {
     /// What an end of a run comes to; `cause` is what its change would say of why if nothing has come in between.
-    fileprivate func made(
+    func made(
         ofEndOfRun end: [JSONMember],
         expecting cause: String?,
         from snapshot: Snapshot<State>

@@ -1,0 +1,58 @@
+import StateMachineCore
+import StateMachineProtocol
+
+/// A declaration that watches are told of.
+struct Declared {
+    let hash: String
+    let version: String?
+    /// The first change whose state it declares.
+    let seq: UInt64
+
+    init(_ declaration: RecordedDeclaration, from seq: UInt64) {
+        self.hash = declaration.hash
+        self.version = declaration.version
+        self.seq = seq
+    }
+}
+
+/// What has declared the machine since this process has served it, and how much of that each watch knows.
+///
+/// Empty if the program itself defines the states. Belongs to the event loop.
+struct Declarations {
+    private var all: [Declared]
+    /// What may come into force at any moment; nil while no other declaration is being put in force.
+    private(set) var next: StateSchema?
+
+    init(_ first: RecordedDeclaration?, from seq: UInt64) {
+        self.all = first.map { [Declared($0, from: seq)] } ?? []
+    }
+
+    var count: Int { self.all.count }
+
+    /// Another declaration may come into force; with nil it has, or will not.
+    mutating func expect(_ next: StateSchema?) { self.next = next }
+
+    /// A declaration is in force from that change on.
+    mutating func append(_ declaration: RecordedDeclaration, from seq: UInt64) {
+        self.all.append(Declared(declaration, from: seq))
+    }
+
+    /// The next declaration that a watch has not been told of; nil if there is none.
+    func next(for watch: Watch) -> Declared? {
+        watch.declarations < self.all.count ? self.all[watch.declarations] : nil
+    }
+
+    /// The hash of the newest declaration that a watch knows.
+    func hash(knownTo watch: Watch) -> String? {
+        watch.declarations > 0 ? self.all[watch.declarations - 1].hash : nil
+    }
+
+    /// How many declarations a watch of the last process knows, given the hash of the last one that it was told
+    /// of: all but the present one if that is another.
+    func count(knownBefore hash: String?) -> Int {
+        guard let hash, let present = self.all.last, present.hash != hash else {
+            return self.all.count
+        }
+        return self.all.count - 1
+    }
+}
