@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Which of the old changes between two places somebody wants.
+/// Selects the old changes that a `history` request asks for.
 struct ChangeFilter: Sendable {
     let only: PatternList?
     private let by: HistoryCall.Actor?
@@ -13,7 +13,7 @@ struct ChangeFilter: Sendable {
         self.cause = call.cause
     }
 
-    /// What a history is asked for; it may bring others of the same names.
+    /// The query for the history; its answer may include unwanted states of the same names.
     func query(after: UInt64, before: UInt64, isNewestFirst: Bool) -> TransitionQuery {
         var query = TransitionQuery(after: after, before: before, isNewestFirst: isNewestFirst)
         query.names = self.only?.names
@@ -26,18 +26,18 @@ struct ChangeFilter: Sendable {
         return query
     }
 
-    /// How many patterns looking at a change costs as much as.
+    /// The cost of checking one change, in patterns.
     var patterns: Int {
-        // A line that is read has some twenty values.
+        // A change's line has some twenty values to parse.
         (self.only?.count ?? 0) + (self.by == nil && self.cause == nil ? 0 : 32)
     }
 
-    /// Whether a change is wanted that a query has brought.
+    /// Whether a change that a query returned is wanted.
     func wants(_ transition: RecordedTransition) -> Bool {
         self.only?.contains(where: transition.new.names) ?? true
     }
 
-    /// Whether a change is wanted that leads to that state; `line` is asked for only if it matters.
+    /// Whether a change to `state` is wanted; calls `line` only if the actor or the cause matters.
     func wants(_ state: EncodedState, line: () -> [UInt8]) -> Bool {
         guard self.only?.contains(where: state.matches) ?? true else { return false }
         guard self.by != nil || self.cause != nil else { return true }

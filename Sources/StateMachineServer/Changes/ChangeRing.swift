@@ -10,9 +10,9 @@ import StateMachineProtocol
 /// Memory is allotted once and touched as it fills. Not thread-safe: it belongs to the event loop,
 /// and what a slice points at is overwritten by later appends.
 struct ChangeRing: ~Copyable {
-    /// What a kept change is, beside its bytes.
+    /// A kept change, apart from its bytes.
     struct Change {
-        /// What it led to.
+        /// The snapshot that it led to.
         let entered: EncodedSnapshot
         /// Where its line begins, counted in bytes since the ring was made.
         fileprivate(set) var offset: UInt64
@@ -23,7 +23,7 @@ struct ChangeRing: ~Copyable {
     private var changes: [Change?]
     private var end: UInt64 = 0
 
-    /// The newest seq; that of the state in which the ring was made, as long as it is empty.
+    /// The newest seq; while the ring is empty, the seq after which it was made.
     private(set) var head: UInt64
 
     /// The oldest seq that is kept; one past ``head`` if none is.
@@ -42,7 +42,7 @@ struct ChangeRing: ~Copyable {
 
     /// Keeps a change; the oldest ones make room.
     ///
-    /// A line longer than the whole ring is not kept, and nothing before it: its readers are told
+    /// A line longer than the whole ring is not kept, nor is anything before it: readers are told
     /// that they missed it.
     mutating func append(_ entered: EncodedSnapshot, line: UnsafeRawBufferPointer) {
         precondition(
@@ -80,7 +80,7 @@ struct ChangeRing: ~Copyable {
     /// Whether all changes after `seq` are kept.
     func reaches(back seq: UInt64) -> Bool { seq + 1 >= self.first }
 
-    /// Whether the changes after `seq` take half of what there is room for, or are not all kept.
+    /// Whether the changes after `seq` fill more than half of the ring, or are not all kept.
     func isHalfFull(after seq: UInt64) -> Bool {
         guard seq < self.head else { return false }
         guard self.reaches(back: seq) else { return true }

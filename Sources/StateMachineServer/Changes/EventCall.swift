@@ -1,11 +1,11 @@
 import StateMachineProtocol
 
-/// What is asked of a machine that does more than being set.
+/// A request to a machine that takes more than `set`.
 enum EventCall: Sendable {
     case send(SendCall)
     case update(UpdateCall)
 
-    /// What it is about, for people.
+    /// What the call is about, for people.
     var name: String {
         switch self {
         case .send(let call): call.event.excerpt()
@@ -27,7 +27,7 @@ enum EventCall: Sendable {
         }
     }
 
-    /// The answer of a machine that has nothing of the kind.
+    /// The refusal of a machine that does not support the call.
     var foreign: WireError {
         switch self {
         case .send: WireError(.unknownEvent, "this machine has no events; set a state")

@@ -1,17 +1,18 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// What a look into the past has brought.
+/// The result of reading the history.
 enum HistoryChunk<Wanted: Sendable>: Sendable {
-    /// What was made of the next few changes that are kept, and the first of these: where some are
-    /// missing it is not the one after the place that was asked for.
+    /// The value made from the next few kept changes, and the seq of the first of them.
+    ///
+    /// Where some are missing, that is not the one after the requested place.
     case found(Wanted, first: UInt64)
-    /// Nothing newer is there.
+    /// There is nothing newer.
     case nothing
     /// What is there cannot be read.
     case unreadable(HistoryFailure)
 
-    /// What was made of the changes after `seq`; nil if the next one is not to be had.
+    /// The value made from the changes after `seq`; nil if the next change is not available.
     func following(_ seq: UInt64) -> Wanted? {
         switch self {
         case .found(let wanted, let first): first == seq + 1 ? wanted : nil

@@ -5,23 +5,23 @@ import StateMachineProtocol
 struct HistoryLines: Sendable {
     private(set) var lines: [(seq: UInt64, length: Int)] = []
     private(set) var bytes: [UInt8] = []
-    /// The last change that was looked at.
+    /// The last change that was examined.
     private(set) var examined: UInt64
-    /// Whether some are missing among those that were looked at.
+    /// Whether changes are missing among those examined.
     private(set) var hasGap = false
-    /// Whether a change that is wanted follows that was not asked for.
+    /// Whether another wanted change follows, beyond the limit.
     private(set) var hasMore = false
-    /// How many changes the lines tell of.
+    /// How many changes the lines report.
     private(set) var changes = 0
 
-    /// What a reader wants of old changes.
+    /// Which old changes a reader wants, and in what form.
     struct Selection: Sendable {
         /// What its lines begin with.
         let head: [UInt8]
         let only: PatternList?
-        /// In `latest` one line stands for all that are wanted.
+        /// In `latest`, one line stands for all wanted changes.
         var mode = WatchMode.all
-        /// The last change that it is about, and how many it may be.
+        /// The last change to include, and how many at most.
         var end = UInt64.max
         var limit = UInt64.max
     }
@@ -48,7 +48,7 @@ struct HistoryLines: Sendable {
         }
     }
 
-    /// What a query has brought, as far as it is wanted.
+    /// The wanted changes among those that a query returned.
     init(_ finding: TransitionFinding, _ selection: Selection, in epoch: Epoch) {
         self.examined = finding.examined
         self.hasGap = finding.hasGap
@@ -72,7 +72,7 @@ struct HistoryLines: Sendable {
         self.changes = outline.entries.count
     }
 
-    /// None yet; `seq` was looked at before.
+    /// No lines yet; changes up to `seq` have been examined.
     init(upTo seq: UInt64) { self.examined = seq }
 
     /// Adds a change's shared line.

@@ -4,35 +4,35 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// What is older than the ring: the machine's history, read in the background, one read at a time and users
-/// in turn: whoever asks for much waits for it alone.
+/// Reads the machine's history, for changes older than the ring, in the background.
 ///
-/// `@unchecked Sendable`: a history may be called from anywhere, locks guard `turns` and `trouble`, and the
-/// rest does not change.
+/// One read at a time, users in turn: a user who asks for much delays nobody else.
+///
+/// `@unchecked Sendable`: a history may be called on any thread, locks guard `turns` and `trouble`,
+/// and the rest does not change.
 final class HistoryReader: @unchecked Sendable {
     let history: any TransitionHistory
     let epoch: Epoch
     private let loop: any EventLoop
     private let onTrouble: @Sendable (HistoryFailure?) -> Void
-    /// What is being read, or waits its turn.
+    /// The reads under way, and those that wait for their turn.
     private let reads = DispatchGroup()
     private let turns = NIOLockedValueBox(HistoryTurns<@Sendable () -> Void>())
-    /// After which change it could not be read, and whether that is being tried again; nil if all that
-    /// was asked for could be.
+    /// The place after which reading failed, and whether it is retried; nil without a failure.
     private let trouble = NIOLockedValueBox<(place: UInt64, isTried: Bool)?>(nil)
 
     /// - Parameters:
     ///   - history: the machine's own.
     ///   - loop: where answers arrive.
-    ///   - onTrouble: told why something cannot be read, and nil when that can be read again; not of
-    ///     what else cannot be read meanwhile. Called from anywhere.
+    ///   - onTrouble: called with the reason when a read fails, and with nil once that place can be
+    ///     read again; further failures in between are not reported. Called on any thread.
     init(
         _ history: any TransitionHistory,
         loop: any EventLoop,
         onTrouble: @escaping @Sendable (HistoryFailure?) -> Void
     ) {
         self.history = history
-        // A history that names its numbering in another way has a new one each time.
+        // A history whose epoch has another form gets a new epoch each time.
         self.epoch = Epoch(history.epoch) ?? .random()
         self.loop = loop
         self.onTrouble = onTrouble
@@ -41,10 +41,10 @@ final class HistoryReader: @unchecked Sendable {
     /// The oldest change that is kept.
     var first: UInt64 { self.history.oldest }
 
-    /// Reads what follows `seq`, when it is the user's turn, makes of it what is wanted, beside the event
-    /// loop, and hands that over on the loop.
+    /// Reads the changes after `seq` in the user's turn; delivers `make`'s result on the loop.
     ///
-    /// `make` is given changes without a gap among them, at least one; what it takes is the user's turn.
+    /// `make` runs off the event loop. It gets at least one change, and no gaps between changes;
+    /// its time counts as part of the user's turn.
     func read<Wanted: Sendable>(
         after seq: UInt64,
         for uid: UInt32,
@@ -57,7 +57,7 @@ final class HistoryReader: @unchecked Sendable {
             { [history] done in history.read(after: seq, done: done) },
             making: { transitions in
                 guard let first = transitions.first?.seq else { return .nothing }
-                // What lies behind a hole is for who reads on from the hole, and is told.
+                // Changes after a gap are left to the next read, which reports the gap.
                 let changes = zip(transitions, first...).prefix { $0.seq == $1 }.map(\.0)
                 return .found(make(changes), first: first)
             },
@@ -66,7 +66,7 @@ final class HistoryReader: @unchecked Sendable {
         )
     }
 
-    /// Looks for the first few changes that a query asks for, as ``read(after:for:making:done:)`` reads.
+    /// Finds the first few changes that match a query, as ``read(after:for:making:done:)`` reads.
     func find<Wanted: Sendable>(
         _ query: TransitionQuery,
         for uid: UInt32,
@@ -83,7 +83,9 @@ final class HistoryReader: @unchecked Sendable {
         )
     }
 
-    /// Reads an outline of the first few changes between a query's ends, as ``read(after:for:making:done:)`` reads.
+    /// Outlines the first few changes between a query's ends.
+    ///
+    /// Turns and delivery are those of ``read(after:for:making:done:)``.
     func outline<Wanted: Sendable>(
         _ query: TransitionQuery,
         limit: Int,
@@ -101,7 +103,7 @@ final class HistoryReader: @unchecked Sendable {
         )
     }
 
-    /// Looks up the first change that was made at a time or later, one past `newest` if none was.
+    /// Finds the first change made at a time or later; one past `newest` if there is none.
     func locate(
         _ time: WallTime,
         upTo newest: UInt64,
@@ -118,8 +120,9 @@ final class HistoryReader: @unchecked Sendable {
         )
     }
 
-    /// Asks the history something, when it is the user's turn, and hands what `make` has of the answer over on the
-    /// loop; `place` is tried again if it fails.
+    /// Queries the history in the user's turn; delivers `make`'s result on the loop.
+    ///
+    /// If the query fails, `place` is read again later.
     private func ask<Answer, Wanted: Sendable>(
         at place: UInt64,
         for uid: UInt32,
@@ -160,10 +163,10 @@ final class HistoryReader: @unchecked Sendable {
         if isNew { self.onTrouble(failure) }
     }
 
-    /// Something could be read: what could not be is tried again.
+    /// Retries the place that failed, now that something else could be read.
     ///
-    /// Only that says that it works again. One damaged page leaves the others as they were, and who
-    /// reads both in turn would have the log written full.
+    /// Only that place shows that the trouble is over. One damaged page leaves the others readable,
+    /// and a reader that alternates between them would flood the log.
     private func tryAgain() {
         let place = self.trouble.withLockedValue { trouble -> UInt64? in
             guard let place = trouble?.place, trouble?.isTried == false else { return nil }
@@ -184,10 +187,11 @@ final class HistoryReader: @unchecked Sendable {
         }
     }
 
-    /// Returns when nothing is being read any more for readers who may have gone meanwhile: the loop,
-    /// where the last answer arrives, may end then.
+    /// Waits until no read is under way, even for readers that have left.
+    ///
+    /// After that the loop, where the last answer arrives, may end.
     func finish() async {
-        // What has not been begun is for nobody; let go under no lock.
+        // Nobody needs the reads that have not begun; release them outside the lock.
         for _ in self.turns.withLockedValue({ $0.close() }) { self.reads.leave() }
         await withCheckedContinuation { finished in
             self.reads.notify(queue: DispatchQueue(label: "statemachine.past")) {

@@ -1,14 +1,14 @@
-/// How far a reader of old changes is with the next few of them.
+/// The state of a reader's request for the next few old changes.
 ///
-/// There is one request at a time, and what it brings is kept only until it is written: a reader whose
+/// There is one request at a time, and its result is kept only until it is written: a reader whose
 /// socket is full has its cursor and nothing else.
 struct HistoryReading {
     enum Step {
-        /// The changes have to be asked for.
+        /// Request the changes.
         case ask
-        /// They have been asked for.
+        /// Wait: they have been requested.
         case wait
-        /// They, or why there are none, are there.
+        /// The changes, or the reason why there are none, have arrived.
         case take(HistoryChunk<HistoryLines>)
     }
 
@@ -20,7 +20,7 @@ struct HistoryReading {
 
     private var state = State.idle
 
-    /// Whether lines of its connection that come after its own have to wait.
+    /// Whether later lines of the connection have to wait for this reader's.
     var isUnderWay: Bool {
         switch self.state {
         case .asked: true
@@ -28,7 +28,7 @@ struct HistoryReading {
         }
     }
 
-    /// The reader can go on.
+    /// Returns what a reader that can go on has to do next.
     mutating func next() -> Step {
         switch self.state {
         case .idle:
@@ -41,7 +41,7 @@ struct HistoryReading {
         }
     }
 
-    /// The answer is there; whoever cannot write it now asks again.
+    /// Takes the answer; a reader that cannot write it now asks again later.
     mutating func arrived(_ finding: HistoryChunk<HistoryLines>, canWrite: Bool) {
         self.state = canWrite ? .arrived(finding) : .idle
     }

@@ -1,30 +1,29 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// A look for the states that several waits of one connection wait for, among the next few changes before the
-/// ring.
+/// Checks several waits of one connection against the next few changes older than the ring.
 struct HistorySearch: Sendable {
-    /// A wait, and the last change that it has been held against.
+    /// A wait, and the last change that it has been checked against.
     typealias Wait = (call: WaitCall, passed: UInt64)
 
-    /// What the changes say to a wait.
+    /// What the changes mean for a wait.
     enum Progress: Sendable {
         case decided(PendingWait.Result, ServerLine.Report)
-        /// Nothing, up to that one.
+        /// Nothing, up to that change.
         case examined(UInt64)
     }
 
-    /// Patterns that one look may hold against each change, unless a single wait has more.
+    /// Patterns that one search may check against each change, unless a single wait has more.
     ///
-    /// 64: as many as a request may have, so that a user's turn costs the others no more than the longest
-    /// request does.
+    /// 64: as many as a request may have, so that a user's turn delays the others no more than the
+    /// longest request does.
     static let patterns = RequestLimits.patterns
 
     let waits: [Wait]
     /// The newest change that has been announced; more may be committed.
     let head: UInt64
 
-    /// What the changes say to each wait, in the order of ``waits``.
+    /// Checks each wait against the changes; the results are in the order of ``waits``.
     func progress(on transitions: [RecordedTransition], in epoch: Epoch) -> [Progress] {
         var progress = self.waits.map { Progress.examined($0.passed) }
         for transition in transitions where transition.seq <= self.head {
@@ -41,7 +40,7 @@ struct HistorySearch: Sendable {
         return progress
     }
 
-    /// The progress of each wait; nil of one for which the changes that follow are not available any more.
+    /// The progress of each wait; nil for one whose next changes are no longer available.
     func progress(in finding: HistoryChunk<[Progress]>, after seq: UInt64) -> [Progress?] {
         switch finding {
         case .found(let progress, let first):
@@ -49,7 +48,7 @@ struct HistorySearch: Sendable {
                 wait.passed + 1 < first ? nil : one
             }
         case .nothing: self.waits.map { _ in nil }
-        // Others may find what follows their own place.
+        // The others may still be able to read from their own places.
         case .unreadable: self.waits.map { $0.passed == seq ? nil : .examined($0.passed) }
         }
     }

@@ -1,16 +1,16 @@
 import NIOCore
 
-/// Whose turn it is to read the past: decides, reads nothing.
+/// Decides whose turn it is to read the history; reads nothing itself.
 ///
-/// One read at a time, users one after the other, each user's in the order in which they came. Bounded by
-/// the connections and what each may have.
+/// One read at a time; users take turns, and each user's reads are made in the order in which they
+/// came. The connections and their limits bound the queue.
 struct HistoryTurns<Read> {
     private var isReading = false
     private var waiting: [UInt32: CircularBuffer<Read>] = [:]
     /// The users who have reads waiting, in the order of their turns.
     private var users = CircularBuffer<UInt32>()
 
-    /// A user asks for a read; returned if it is to be made now.
+    /// Queues a user's read, or returns it if it is to be made now.
     mutating func asked(_ read: Read, by uid: UInt32) -> Read? {
         guard self.isReading else {
             self.isReading = true
@@ -21,7 +21,7 @@ struct HistoryTurns<Read> {
         return nil
     }
 
-    /// The read has ended; returns the one that is to be made now.
+    /// Notes that the read has ended; returns the one to make now.
     mutating func ended() -> Read? {
         guard let uid = self.users.popFirst(), let read = self.waiting[uid]?.popFirst() else {
             self.isReading = false
@@ -35,7 +35,7 @@ struct HistoryTurns<Read> {
         return read
     }
 
-    /// Nobody's turn comes any more; returns the reads that will not be made.
+    /// Ends all turns; returns the reads that will not be made.
     mutating func close() -> [Read] {
         defer {
             self.users = []

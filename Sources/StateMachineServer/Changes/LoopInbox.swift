@@ -2,13 +2,15 @@ import NIOConcurrencyHelpers
 import NIOCore
 import StateMachineCore
 
-/// What any thread has for the event loop, in order; also where the machine hands over transitions, so that
-/// those of a group and its answers need one wake-up.
+/// Takes jobs for the event loop from any thread, in order.
 ///
-/// After ``close()`` the loop may have ended, and what still comes is dropped: a set that the program's own
-/// voter decides then is nobody's any more.
+/// The machine delivers transitions here too, so that those of a group and its answers need one
+/// wake-up.
 ///
-/// Guarded state, behind `jobs`: what has gathered. Bounded by the sets that may be undecided.
+/// After ``close()`` the loop may have ended, and further jobs are dropped: nobody waits any more
+/// for a set that the program's own voter decides then.
+///
+/// Guarded state: the gathered jobs, behind `jobs`; the sets that may be undecided bound them.
 /// `@unchecked Sendable`: `isEmptying`, `spare` and `spin` are touched on `loop` only.
 final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     typealias Job = @Sendable () -> Void
@@ -16,20 +18,20 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     private let loop: any EventLoop
     private let jobs = NIOLockedValueBox(Gathered())
     private var isEmptying = false
-    /// Room for what gathers while what has gathered is run.
+    /// Room for new jobs while the gathered ones run.
     private var spare: [Job] = []
 
     private var spin = AdaptiveSpin()
 
     private struct Gathered: Sendable {
         var jobs: [Job] = []
-        /// Whether the loop is on its way.
+        /// Whether the loop has been woken and has yet to come.
         var isAwake = false
-        /// How many are adding more before the loop is to be woken.
+        /// How many callers are still adding jobs before the loop is to be woken.
         var adding = 0
         var isClosed = false
 
-        /// Whether the loop is to be woken now; then it is on its way.
+        /// Whether the loop is to be woken now; if so, notes that it has been.
         mutating func wakes() -> Bool {
             guard !self.isAwake, self.adding == 0, !self.jobs.isEmpty else { return false }
             self.isAwake = true
@@ -47,25 +49,26 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
     /// Whether the calling code runs on the loop's thread.
     var isCurrent: Bool? { self.loop.inEventLoop }
 
-    /// Runs `job` in a later turn of the loop, or while that lingers.
+    /// Runs `job` in a later turn of the loop, or while the loop lingers.
     func enqueue(_ job: @escaping Job) {
         let isClosed = self.jobs.withLockedValue { $0.isClosed }
         guard isClosed || !self.loop.inEventLoop else { return self.loop.execute(job) }
         self.run(job)
     }
 
-    /// Runs nothing any more; on the loop.
+    /// Stops running jobs; called on the loop.
     func close() {
         let dropped = self.jobs.withLockedValue { box in
             box.isClosed = true
             return exchange(&box.jobs, with: [])
         }
-        // What the jobs hold is let go under no lock.
+        // What the jobs hold is released outside the lock.
         withExtendedLifetime(dropped) {}
     }
 
-    /// Runs `job` after all that came before it: on the loop before this returns, unless it is called
-    /// by such a job.
+    /// Runs `job` after all earlier ones.
+    ///
+    /// On the loop it has run when this returns, unless the caller is such a job itself.
     func run(_ job: @escaping Job) {
         let isHere = self.loop.inEventLoop
         let wakes = self.jobs.withLockedValue { box in
@@ -77,7 +80,7 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
         if wakes { self.wake() }
     }
 
-    /// Calls `body`, and wakes the loop once for all that has come meanwhile.
+    /// Calls `body`, then wakes the loop once for all jobs that came meanwhile.
     func together(_ body: () -> Void) {
         self.jobs.withLockedValue { $0.adding += 1 }
         body()
@@ -90,12 +93,12 @@ final class LoopInbox: CompletionPlace, ExecutionContext, @unchecked Sendable {
 
     private func wake() { self.loop.execute { self.empty() } }
 
-    /// Waits for a moment, without sleeping, and runs what comes; on the loop.
+    /// Spins for a moment and runs the jobs that come; called on the loop.
     ///
-    /// - Parameter isWaiting: whether what is expected has yet to come.
+    /// - Parameter isWaiting: whether something expected has yet to come.
     func linger(while isWaiting: () -> Bool) {
         let hasWaited = self.spin.wait {
-            // Who adds a job meanwhile need not wake the loop.
+            // Whoever adds a job meanwhile need not wake the loop.
             let hasCome = self.jobs.withLockedValue { box in
                 box.isAwake = true
                 return !box.jobs.isEmpty

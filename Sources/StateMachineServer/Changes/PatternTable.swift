@@ -1,22 +1,23 @@
 import StateMachineProtocol
 
-/// What belongs to patterns, found by a state in one look for each combination of fields that patterns ask
-/// for, however many patterns there are.
+/// Items by pattern, found for a state without looking at every pattern.
 ///
-/// A pattern is in it by its state's name and the values that it asks for, texts byte for byte as patterns
-/// compare them. One that asks for a number, which has many spellings, or for a part of an object or an array,
-/// and one that means a group have no place here.
+/// Finding them takes one look for each combination of fields that patterns ask for, however many
+/// patterns there are. A pattern is filed under its state's name and the values that it asks for,
+/// texts byte for byte, as patterns compare them. A pattern that asks for a number, which has many
+/// spellings, or for a part of an object or an array, and one that means a group have no place
+/// here.
 struct PatternTable<Item> {
     private struct Place: Hashable {
         let state: String
         let data: [JSONMember]
     }
 
-    /// The names of fields that patterns of a state ask for, in order, and how many patterns do.
+    /// By state, the sorted names of the fields that patterns ask for, and how many patterns do.
     private var fields: [String: [[JSONValue]: Int]] = [:]
     private var items: [Place: Item] = [:]
 
-    /// Changes what belongs to a pattern, which may be nothing; returns whether the pattern has a place.
+    /// Updates a pattern's item, nil if there is none; returns whether the pattern has a place.
     @discardableResult
     mutating func update(_ pattern: Pattern, _ body: (inout Item?) -> Void) -> Bool {
         guard !pattern.isOfGroup, pattern.data.allSatisfy(\.value.isEqualOrNot) else {
@@ -37,7 +38,7 @@ struct PatternTable<Item> {
         return true
     }
 
-    /// What belongs to the patterns that select a state.
+    /// The items of the patterns that match a state.
     func items(for state: EncodedState) -> [Item] {
         guard let combinations = self.fields[state.name]?.keys else { return [] }
         return combinations.compactMap { fields in
@@ -52,7 +53,7 @@ struct PatternTable<Item> {
 }
 
 extension JSONValue {
-    /// Whether it is equal to another or not, as patterns have it: neither has it another spelling, nor parts.
+    /// Whether patterns compare it as a whole: it has no other spelling and no parts.
     fileprivate var isEqualOrNot: Bool {
         switch self {
         case .null, .bool, .string: true

@@ -1,13 +1,13 @@
 import StateMachineProtocol
 
-/// Where a reader that names a cursor goes on.
+/// Where a reader that names a cursor resumes.
 enum ResumePoint: Equatable {
-    /// Every change after that seq is to be had.
+    /// Every change after that seq is available.
     case replay(after: UInt64)
-    /// They are not; it begins anew with the current state. `missed` where it can be counted.
+    /// They are not; it starts over with the current state. `missed` is nil if it is unknown.
     case resync(ServerLine.Resync, missed: UInt64?)
 
-    /// Evaluates a cursor as a client gave it, in a numbering of which `first` to `head` are kept.
+    /// Evaluates a client's cursor in an epoch of which `first` to `head` are kept.
     init(since: String, epoch: Epoch, kept first: UInt64, head: UInt64) {
         guard let cursor = Cursor(since) else {
             self = .resync(.unknown, missed: nil)

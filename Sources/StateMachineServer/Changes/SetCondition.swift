@@ -1,9 +1,9 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// What a `set` asks of the machine before it is done: its seq, its state, its stay.
+/// What a `set` requires of the machine: its seq, its state, its stay.
 extension Move.Condition where State: Hashable {
-    /// All that the request says; a seq alone costs no closure.
+    /// All of the request's conditions; a seq alone costs no closure.
     init(_ call: SetCall?, by coding: StateCoding<State>) {
         guard let call, call.asksForState else {
             self.init(seq: call?.ifSeq)

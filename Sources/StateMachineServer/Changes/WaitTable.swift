@@ -1,17 +1,17 @@
 import StateMachineProtocol
 
-/// The waits of all connections, by what they wait for: a change costs those that it ends, and not the others.
+/// The waits of all connections, by what they wait for: a change costs only the waits that it ends.
 ///
 /// Belongs to the event loop.
 struct WaitTable {
     private var table = PatternTable<[ObjectIdentifier: PendingWait]>()
-    /// Those with a pattern that has no place in the table, or with one that takes states away.
+    /// Waits with a pattern that has no place in the table, or with one that excludes states.
     private var others: [ObjectIdentifier: PendingWait] = [:]
 
     var isEmpty: Bool { self.count == 0 }
     private var count = 0
 
-    /// Has changes held against a wait from now on.
+    /// Checks changes against a wait from now on.
     mutating func add(_ wait: PendingWait) {
         guard !wait.isListed else { return }
         wait.isListed = true
@@ -39,7 +39,7 @@ struct WaitTable {
         self.others[ObjectIdentifier(wait)] = nil
     }
 
-    /// Takes out those that a state ends.
+    /// Removes and returns the waits that a state ends.
     mutating func take(endedBy state: EncodedState) -> [PendingWait] {
         guard !self.isEmpty else { return [] }
         var ended: [ObjectIdentifier: PendingWait] = [:]
@@ -53,7 +53,7 @@ struct WaitTable {
 }
 
 extension WaitCall {
-    /// Whether every change is held against it while it waits.
+    /// Whether every change is checked against it while it waits.
     var hasExceptions: Bool { self.until.hasExceptions || self.fail.hasExceptions }
 
     /// The patterns by which the table finds it.

@@ -23,7 +23,7 @@ extension Connection: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Whatever it is, it concerns one client; the others are served on.
+        // Whatever it is, it concerns one client; the others are still served.
         context.close(promise: nil)
     }
 }

@@ -2,13 +2,13 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// One client: wires what reads its requests to what carries them out, and that to what is sent.
+/// One client: connects reading its requests to carrying them out and to writing the answers.
 ///
 /// Reading and closing go through the channel, writing past it (see ``Outbox``).
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Connection {
-    /// What the last process left of it, and the whole of what that left.
+    /// What the last process recorded of the connection, and that process's whole record.
     typealias Inheritance = (record: HandOverRecord.Connection, handOver: HandOverRecord)
 
     let parts: ConnectionParts
@@ -17,9 +17,9 @@ final class Connection {
     private let farewell: Farewell
 
     @exclusivity(unchecked) private(set) var lifecycle = ConnectionLifecycle()
-    /// What the server and its turns have noted about it.
+    /// Its standing in the server's lists and turns.
     @exclusivity(unchecked) var standing = SchedulingState()
-    /// Until it goes on with that.
+    /// What it resumes from; nil once it has.
     private var inheritance: Inheritance?
 
     init(_ parts: ConnectionParts, inheriting inheritance: Inheritance? = nil) {
@@ -38,9 +38,9 @@ final class Connection {
     private var reader: RequestReader { self.parts.reader }
     private var outbox: Outbox { self.parts.outbox }
 
-    // MARK: - It comes
+    // MARK: - Arrival
 
-    /// The channel is there.
+    /// Takes up the connection, now that its channel is active.
     func arrived() {
         self.server.add(self)
         self.turn.open(for: self)
@@ -62,7 +62,7 @@ final class Connection {
             self.lifecycle.admitted()
             self.open()
         case .admit(let nanoseconds):
-            // It has its place, but its user comes too fast: it is not read until its time.
+            // It has its place, but its user connects too fast: it is not read before its time.
             self.lifecycle.admitted()
             self.reader.read(false)
             self.channel.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(nanoseconds)) {
@@ -83,9 +83,9 @@ final class Connection {
         self.serve()
     }
 
-    // MARK: - What comes from it
+    // MARK: - Input
 
-    /// The client has sent something.
+    /// Takes what the client has sent.
     func received(_ bytes: ByteBuffer) {
         guard !self.isHungUp else { return self.close() }
         guard self.lifecycle.isListening else { return }
@@ -105,8 +105,9 @@ final class Connection {
             && self.outbox.isHungUp
     }
 
-    /// Deals with the requests that have arrived, as far as the client reads the answers, and other
-    /// clients can be told of the changes.
+    /// Carries out the requests that have arrived.
+    ///
+    /// It stops if the client does not read the answers or readers cannot keep up with the changes.
     func serve() {
         guard self.lifecycle.isServing, !self.reader.isPaused else { return }
         repeat {
@@ -137,13 +138,13 @@ final class Connection {
         self.server.pause(self)
     }
 
-    /// Everybody has been written to.
+    /// Goes on after a pause: everybody has been written to.
     func resume() {
         guard self.reader.resume() else { return }
         if self.lifecycle.isGone { self.turn.want() } else { self.serve() }
     }
 
-    // MARK: - Its turns
+    // MARK: - Turns
 
     /// Whether it has something to do in a round of turns.
     var wantsTurn: Bool {
@@ -153,18 +154,17 @@ final class Connection {
     /// Whether there may be something to write.
     var hasOutput: Bool { self.order.hasOutput }
 
-    /// Whether there are whole lines that were not dealt with, for lack of time.
+    /// Whether requests may be left that were not dealt with for lack of time.
     var hasUnserved: Bool { !self.lifecycle.isWaiting && self.reader.hasUnserved }
 
-    /// Does what there is time for, of what it has to write and then of what it was sent; what is left has
-    /// it wait in line again.
+    /// Writes and then serves requests, as long as there is time; waits in line again for the rest.
     func takeTurn() {
         guard !self.lifecycle.isForgotten else { return }
         self.turn.begin()
         if self.lifecycle.isGone { self.carryOutRest() } else { self.flush() }
         let isToGoOn = self.turn.isCutShort && !self.lifecycle.isForgotten
         if isToGoOn { self.server.turns.enqueue(self) }
-        // What it has asked for besides keeps nobody waiting who sets.
+        // Setters wait for its changes to be written, but not for its other requests.
         if !isToGoOn || !self.parts.subscriptions.hasChangesToWrite { self.server.tookTurn(self) }
     }
 
@@ -177,9 +177,9 @@ final class Connection {
     /// Writes all that can be written now.
     func pump(isUrgent: Bool = false) { self.order.write(isUrgent: isUrgent) }
 
-    /// The channel has written what the socket did not take.
+    /// Goes on when the channel has written what the socket did not take.
     func hasRoom() {
-        // Who is about to lose something does not wait in line.
+        // A reader about to lose changes does not wait in line.
         if self.parts.subscriptions.isFarBehind, self.user.urgently({ self.flush(isUrgent: true) })
         {
             return
@@ -192,17 +192,17 @@ final class Connection {
         if self.lifecycle.isGone { self.turn.want() } else { self.server.answered(self) }
     }
 
-    // MARK: - Its end
+    // MARK: - End
 
     /// The client will send no more.
     func clientEnded() {
         self.reader.sawEnd()
         self.serve()
-        // Also if the client, which does not read, has more to be dealt with.
+        // Also if requests are left because the client does not read its answers.
         self.parts.voters.end()
     }
 
-    /// What it has sent was dealt with too.
+    /// Ends the input: everything that the client sent has been dealt with.
     private func inputEnded() {
         switch self.lifecycle.inputEnded() {
         case .endImplicitWatch:
@@ -213,7 +213,7 @@ final class Connection {
         }
     }
 
-    /// Says why, and closes when that has been written.
+    /// Tells the client why, and closes once that has been written.
     private func leave(_ reason: Farewell.Reason) {
         switch self.lifecycle.leave() {
         case .sayBye: self.farewell.say(reason)
@@ -229,7 +229,7 @@ final class Connection {
         self.flush(isUrgent: true)
     }
 
-    /// Closes if that was the last of it.
+    /// Closes if the connection was only waiting for its output to be written.
     private func finish() {
         guard self.outbox.isEmpty else { return }
         let hasPending = self.parts.hasPending
@@ -240,7 +240,7 @@ final class Connection {
         }
     }
 
-    /// The next process goes on with the socket.
+    /// Closes the channel; the next process goes on with the socket.
     func leftBehind() {
         self.lifecycle.leftBehind()
         self.close()
@@ -258,8 +258,9 @@ final class Connection {
         }
     }
 
-    /// Carries out what arrived before the client vanished and changes something; nobody hears the
-    /// answers.
+    /// Carries out what arrived before the client vanished, if it changes something.
+    ///
+    /// Nobody reads the answers.
     private func carryOutRest() {
         guard !self.reader.isPaused else { return }
         switch self.requests.carryOutRest() {
@@ -270,7 +271,7 @@ final class Connection {
         }
     }
 
-    /// Forgets it; sets that are being decided are decided nevertheless.
+    /// Forgets the connection; sets that are being decided are still decided.
     private func end() {
         guard !self.lifecycle.end() else { return }
         self.parts.sets.withdrawWaiting()

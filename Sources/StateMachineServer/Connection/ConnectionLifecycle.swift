@@ -1,5 +1,4 @@
-/// How one connection comes to its end: when the client has said all, when the server wants it to go,
-/// when it is gone.
+/// How a connection ends: the client is done, the server wants it to go, or the client is gone.
 struct ConnectionLifecycle {
     private enum State {
         /// The client may send more.
@@ -8,20 +7,20 @@ struct ConnectionLifecycle {
         case inputEnded
         /// `bye` is on its way out; nothing more is read.
         case leaving
-        /// Our side is shut; the client is given time to read what it has not.
+        /// Our side is shut; the client gets time to read the rest.
         case lingering
-        /// The client's end is closed, and only what changes something is carried out of what it sent before.
+        /// The client's end is closed; earlier requests count only if they change something.
         case gone
         case closed
-        /// The server knows it no more.
+        /// The server no longer knows it.
         case forgotten
     }
 
-    /// What it has of the server's places.
+    /// Whether it has one of the server's places.
     enum Place {
-        /// It was turned away, or is about to come.
+        /// It was turned away, or is not admitted yet.
         case none
-        /// It has its place, and waits for its time: what it sends is kept.
+        /// It has its place and waits for its time; what it sends is kept.
         case waiting
         /// It is served.
         case served
@@ -38,7 +37,7 @@ struct ConnectionLifecycle {
         }
     }
 
-    /// Whether nobody hears the answers, if requests are taken at all.
+    /// Whether requests are still taken although nobody reads the answers.
     var isGone: Bool {
         switch self.state {
         case .gone: true
@@ -61,7 +60,7 @@ struct ConnectionLifecycle {
         }
     }
 
-    /// Whether it is dealt with as a client that hears the answers.
+    /// Whether it is served as a client that reads the answers.
     var isServing: Bool {
         switch self.state {
         case .open, .inputEnded, .leaving, .lingering, .closed: !self.isWaiting
@@ -69,10 +68,10 @@ struct ConnectionLifecycle {
         }
     }
 
-    /// It has a place.
+    /// Gives it a place.
     mutating func admitted() { self.place = .waiting }
 
-    /// Its time has come; returns whether it is to be served.
+    /// Notes that its time has come; returns whether it is to be served.
     mutating func timeCame() -> Bool {
         switch self.state {
         case .open, .inputEnded:
@@ -123,8 +122,8 @@ struct ConnectionLifecycle {
     /// All that was queued has been written.
     enum FlushedAction: Equatable {
         case close
-        /// Shut our side and wait for the client's end, for closing with unread input would take
-        /// from the client what it has not read yet.
+        /// Shut our side and wait for the client's end: closing with unread input would discard
+        /// what the client has not read yet.
         case linger
         case ignore
     }
@@ -163,7 +162,7 @@ struct ConnectionLifecycle {
         }
     }
 
-    /// Nothing of it is left; returns whether that was so before.
+    /// Marks it as forgotten; returns whether it was already.
     mutating func end() -> Bool {
         defer { self.state = .forgotten }
         return self.isForgotten

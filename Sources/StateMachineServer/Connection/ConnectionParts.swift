@@ -2,7 +2,7 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// Whose connection it is, and its parts, each the owner of what is its own.
+/// A connection's client and its parts, each of which owns its own state.
 ///
 /// Belongs to the event loop.
 final class ConnectionParts {
@@ -65,7 +65,7 @@ final class ConnectionParts {
         self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
     }
 
-    /// Whether anything that the client has asked for goes on, or is still to be answered.
+    /// Whether anything that the client has asked for is still going on or unanswered.
     var hasPending: Bool {
         self.subscriptions.count > 0 || self.waits.count > 0 || self.sets.count > 0
             || !self.late.isEmpty

@@ -1,12 +1,13 @@
-/// One connection's turns, as its parts have to do with them: they ask whether there is time for more, and for
-/// another turn if there is not.
+/// One connection's turns, as its parts see them.
+///
+/// The parts ask whether there is time for more, and for another turn if there is not.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class ConnectionTurn {
     private let turns: TurnScheduler
-    /// Whose it is, for as long as the server knows it.
+    /// The connection, for as long as the server knows it.
     @exclusivity(unchecked) private var connection: Connection?
-    /// Whether what is being written does not wait for the turn.
+    /// Whether the current write does not wait for the turn.
     @exclusivity(unchecked) private var isUrgent = false
     /// Whether there was no time for all that the connection has to do.
     @exclusivity(unchecked) private(set) var isCutShort = false
@@ -15,24 +16,24 @@ final class ConnectionTurn {
         self.turns = turns
     }
 
-    /// The server knows the connection from now on, which lives until ``close()``.
+    /// Begins turns for the connection, which lives until ``close()``.
     func open(for connection: Connection) { self.connection = connection }
 
-    /// The connection has no turns any more.
+    /// Ends the connection's turns.
     func close() { self.connection = nil }
 
-    /// Puts the connection in line, unless it is.
+    /// Puts the connection in line, unless it is there already.
     func want() {
         if let connection { self.turns.want(connection) }
     }
 
-    /// The turn has come: the connection has time for all until it is found that it has not.
+    /// Begins a turn, in which there is time for everything until it turns out otherwise.
     func begin() { self.isCutShort = false }
 
-    /// There is no time for the rest.
+    /// Notes that there is no time for the rest.
     func cutShort() { self.isCutShort = true }
 
-    /// Writes; what is not urgent ends when there is no time for more, and goes on in the next turn.
+    /// Calls `body` to write; unless urgent, it stops when time is up and goes on next turn.
     func write(isUrgent: Bool, _ body: () -> Void) {
         self.isUrgent = isUrgent
         let wasCutShort = exchange(&self.isCutShort, with: false)
@@ -45,7 +46,7 @@ final class ConnectionTurn {
     /// Whether there is no time for more.
     var isOver: Bool { !self.isUrgent && self.turns.isOver }
 
-    /// Whether to leave the rest for the next turn, which it is noted for then.
+    /// Whether to leave the rest for the next turn; if so, notes that.
     func mustStop() -> Bool {
         guard self.isOver else { return false }
         self.isCutShort = true
@@ -58,6 +59,6 @@ final class ConnectionTurn {
     /// A set was decided after others had their turn.
     func setWasDecided() { self.connection?.setWasDecided() }
 
-    /// The channel has written what the socket did not take.
+    /// Goes on when the channel has written what the socket did not take.
     func hasRoom() { self.connection?.hasRoom() }
 }

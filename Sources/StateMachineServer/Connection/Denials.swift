@@ -1,22 +1,22 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Those who are known to say no to a state, as a denied set is told of them.
+/// The voters known to deny a state, as a denied set is told about them.
 struct Denials {
     /// How many are named.
     ///
-    /// 16: more than anybody reads, and with reasons as long as they may be some 10 KB. Not tuned.
+    /// 16: more than anybody reads, and some 10 KB with the longest reasons. Not tuned.
     private static let limit = 16
 
     /// The first of them.
     private let named: [Vote.Denial]
-    /// How many there are beside those.
+    /// How many there are besides those.
     private let more: Int
 
-    /// What the required guards among them are known by that are not connected, by their labels.
+    /// The required guards among them that are not connected: name and since when, by label.
     private let missing: [String: (name: String, since: WallTime)]
 
-    /// Those whose votes decided, then those that block it too, by number.
+    /// Lists those whose votes decided, then the others that block the state, by number.
     init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of state: EncodedState) {
         let known = Set(deciding.prefix(Self.limit).map(\.label))
         let others = blocking.filter { voter in
@@ -37,21 +37,21 @@ struct Denials {
         self.more = total - self.named.count
     }
 
-    /// For people.
+    /// The denials in words, for people.
     var message: String {
         let reasons = self.named.map { $0.why.isEmpty ? $0.label : "\($0.label) (\($0.why))" }
         let rest = self.more > 0 ? " and \(self.more) more" : ""
         return "denied by \(reasons.joined(separator: ", "))\(rest)"
     }
 
-    /// As they stand in the refusal.
+    /// Writes the denials into the refusal.
     func write(to writer: inout LineWriter, ownPeer: Peer) {
         writer.json("by", .array(self.named.map { self.json($0, ownPeer: ownPeer) }))
         if self.more > 0 { writer.number("more", self.more) }
     }
 
-    /// As it stands in `denied.by`.
-    private func json(_ denial: Vote.Denial, ownPeer: Peer) -> JSONValue {
+    /// A denial as it stands in `denied.by`.
+    private func json(_ denial: Denial, ownPeer: Peer) -> JSONValue {
         let name: JSONMember =
             switch VoterName(denial) {
             case .hold(let number): JSONMember("hold", .count(number))

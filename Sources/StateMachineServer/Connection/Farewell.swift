@@ -1,16 +1,15 @@
 import NIOCore
 import StateMachineProtocol
 
-/// How the parts of a connection take leave of its client: what ends with the client's side, and what it is told when
-/// it has to go.
+/// Ends a connection: what stops with the client's side, and what a client that has to go is told.
 ///
-/// When that is, its ``ConnectionLifecycle`` knows. Belongs to the event loop.
+/// The ``ConnectionLifecycle`` decides when. Belongs to the event loop.
 struct Farewell {
     /// Why a client has to go.
     enum Reason {
-        /// There is no place for it; which limit that is.
+        /// There is no place for it, because of that limit.
         case noPlace(limit: String, max: Int)
-        /// It has sent a longer line than it may.
+        /// It has sent a line that is too long.
         case tooLong
         /// The daemon is going down.
         case daemonEnds(ServerLine.ByeReason)
@@ -39,7 +38,7 @@ struct Farewell {
         self.parts = parts
     }
 
-    /// Ends what lives as long as the client's side: all that it has sent was dealt with.
+    /// Ends what lives as long as the client's side, once all that it sent has been dealt with.
     func endInput() {
         if self.parts.reader.hasBytes {
             let message = "the last line has no newline and was not carried out"
@@ -49,7 +48,7 @@ struct Farewell {
         self.parts.voters.end()
     }
 
-    /// Queues the line that says why, and has the channel closed if the client takes too long to read it.
+    /// Queues the line that says why; closes the channel if the client is too slow to read it.
     func say(_ reason: Reason) {
         self.parts.reader.clear()
         self.parts.voters.end()

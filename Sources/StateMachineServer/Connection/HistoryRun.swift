@@ -9,30 +9,30 @@ final class HistoryRun {
     let only: PatternList?
     /// The line that asked for it.
     let request: [UInt8]
-    /// What its client cannot have seen: the first such thing.
+    /// The first reason why its client has missed changes.
     ///
-    /// Its cursor could not be used, and it began with the oldest change kept; or changes are missing
-    /// before the first that it has shown, or were removed after the last.
+    /// Its cursor could not be used, and it began with the oldest kept change; or changes are
+    /// missing before the first that it has shown, or were removed after the last.
     private(set) var resync: ServerLine.Resync?
-    /// Why it could not be read on.
+    /// Why reading could not go on.
     private(set) var failure: HistoryFailure?
 
-    /// The last change that was looked at, and the last that it is about.
+    /// The last change that was examined; the answer ends at ``end``.
     private(set) var cursor: UInt64
-    /// The cursor that stands for the oldest change kept, if it began there because it was told no other
+    /// The cursor before the oldest kept change, if it began there because the request named no
     /// place.
     private var oldest: UInt64?
     private(set) var end: UInt64
     private(set) var left: UInt64
     private(set) var count: UInt64 = 0
 
-    /// Whether it ends before its end, with more to be had.
+    /// Whether it stops before ``end``, with more changes available.
     private(set) var isStopped = false
 
     /// Whether nothing is to be shown any more.
     var isDone: Bool { self.isStopped || self.cursor >= self.end }
 
-    /// What it is being sent from before the ring.
+    /// The read of changes older than the ring.
     var past = HistoryReading()
 
     /// What its lines begin with.
@@ -41,18 +41,18 @@ final class HistoryRun {
     /// How it looks for changes, if it does more than show what follows its cursor.
     var search: Search
 
-    /// An order, two times, and who or what made a change.
+    /// Search options: an order, two times, and who or what made a change.
     struct Search {
-        /// Whether there is anything of the kind.
+        /// Whether the request has any of them.
         let isNeeded: Bool
-        /// Whether the newest comes first: what is to be shown ends at `end` then, and that moves.
+        /// Whether the newest comes first; what is to be shown then ends at `end`, which moves.
         let isNewestFirst: Bool
         /// Whether an outline is wanted.
         let isOutline: Bool
         let filter: ChangeFilter
-        /// The times between which it looks, until it is known which changes these are.
+        /// The times to search between, until the changes at those times are known.
         fileprivate var times: (after: WallTime?, before: WallTime?)
-        /// Whether that is being looked up.
+        /// Whether such a change is being looked up.
         var isPlacing = false
 
         init(_ call: HistoryCall) {
@@ -63,7 +63,7 @@ final class HistoryRun {
             self.times = (call.after?.time, call.before?.time)
         }
 
-        /// A time of which it is not known yet which change it is.
+        /// A time whose change is not known yet.
         var unplaced: WallTime? { self.times.after ?? self.times.before }
     }
 
@@ -88,31 +88,32 @@ final class HistoryRun {
         self.search = Search(call)
     }
 
-    /// Has it end here.
+    /// Ends it here.
     func stop() { self.isStopped = true }
 
-    /// Has it end here, with a refusal.
+    /// Ends it here, with a refusal.
     func fail(_ failure: HistoryFailure) {
         self.failure = failure
         self.stop()
     }
 
-    /// The changes between its cursor and `first` are not to be had any more.
+    /// Skips the changes between its cursor and `first`, which are no longer available.
     ///
-    /// If it has shown any, it ends: the next request goes on from the last of them, and is told what
-    /// is missing before its own first. If not it goes on with `first`, for else it would be asked the
-    /// same again.
+    /// If it has shown any, it ends: the next request goes on from the last of them, and is told
+    /// what is missing before its own first. If not, it goes on with `first`, or the next request
+    /// would ask for the same again.
     ///
     /// - Parameters:
     ///   - first: where it may go on, at most one past the newest change.
-    ///   - isPruned: whether they were removed on purpose, before so slow a reader had them.
+    ///   - isPruned: whether they were removed on purpose before this slow reader had them.
     func passOver(to first: UInt64, asPruned isPruned: Bool) {
         guard self.count == 0 else {
             if isPruned { self.resync = self.resync ?? .lagged }
             self.stop()
             return
         }
-        // Who named no place misses nothing as long as there is an oldest one to begin with.
+        // A request that named no place misses nothing as long as there is an oldest change to
+        // begin with.
         let isAtOldest = self.cursor == self.oldest && first <= self.end
         self.cursor = min(first - 1, self.end)
         if isAtOldest {
@@ -122,17 +123,16 @@ final class HistoryRun {
         }
     }
 
-    /// Nothing up to there is to be shown.
+    /// Notes that nothing up to `seq` is to be shown.
     func passed(to seq: UInt64) { self.cursor = seq }
 
-    /// The last process's numbering is gone, and with it what it still had to show.
+    /// Ends it, since the last process's epoch is gone, and with it what was still to be shown.
     func endAnew() {
         self.resync = .restarted
         self.cursor = self.end
     }
 
-    /// So many lines of it have been offered to its client, of the changes up to `examined`; false if they did
-    /// not all go.
+    /// Notes lines offered for changes up to `examined`; false if not all of them were taken.
     func sent(_ sent: ChangeWriter.Sent, upTo examined: UInt64, count: Int) -> Bool {
         switch sent {
         case .all:
@@ -147,12 +147,12 @@ final class HistoryRun {
         }
     }
 
-    /// The same of a piece, of which one line may tell of several changes.
+    /// Notes a piece offered to the client, in which one line may report several changes.
     func sent(_ sent: ChangeWriter.Sent, _ piece: HistoryLines) -> Bool {
         guard self.search.isOutline, case .some = sent else {
             return self.sent(sent, upTo: piece.examined, count: piece.changes)
         }
-        // What the socket did not take of the one line follows by itself.
+        // The rest of the one line, which the socket did not take, follows by itself.
         _ = self.sent(.all, upTo: piece.examined, count: piece.changes)
         return false
     }
@@ -172,7 +172,7 @@ final class HistoryRun {
 
     // MARK: - Looking for changes
 
-    /// What is still to be looked through.
+    /// The query for what is still to be searched.
     var query: TransitionQuery {
         self.search.filter.query(
             after: self.cursor,
@@ -181,7 +181,7 @@ final class HistoryRun {
         )
     }
 
-    /// The time that was unplaced is just before that change.
+    /// Notes that the unplaced time lies just before that change.
     func placed(at seq: UInt64) {
         if self.search.times.after != nil {
             self.search.times.after = nil
@@ -192,7 +192,7 @@ final class HistoryRun {
         }
     }
 
-    /// Nothing is left.
+    /// Notes that no more changes match.
     func foundNothing() {
         if self.search.isNewestFirst {
             self.end = self.cursor
@@ -201,6 +201,6 @@ final class HistoryRun {
         }
     }
 
-    /// Changes are missing between those that it has looked at.
+    /// Notes that changes are missing among those examined.
     func misses(as resync: ServerLine.Resync = .evicted) { self.resync = self.resync ?? resync }
 }

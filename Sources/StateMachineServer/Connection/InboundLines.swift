@@ -2,16 +2,16 @@ import Glibc
 import NIOCore
 import StateMachineProtocol
 
-/// What a client has sent and was not dealt with, taken line by line where it lies.
+/// A client's input that was not dealt with, taken line by line in place.
 struct InboundLines {
     private var buffer = ByteBuffer()
-    /// Bytes in which no newline was found.
+    /// How many bytes were searched without finding a newline.
     private var scanned = 0
 
     enum Next {
-        /// Without its newline; the bytes stay whatever becomes of the rest.
+        /// A line without its newline; its bytes stay valid whatever happens to the rest.
         case line(ByteBuffer)
-        /// None that is whole.
+        /// No line is complete.
         case none
         /// Longer than a line may be.
         case tooLong
@@ -21,8 +21,8 @@ struct InboundLines {
         if self.buffer.readableBytes == 0 {
             self.buffer = bytes
         } else {
-            // What has been taken makes room, or a client whose lines never end where a read does would
-            // have all that it ever sent kept.
+            // Lines that were taken make room; otherwise a client whose lines never end where a
+            // read does would have everything kept that it ever sent.
             if self.buffer.readerIndex > self.buffer.readableBytes {
                 self.buffer.discardReadBytes()
             }
@@ -53,20 +53,20 @@ struct InboundLines {
 
     var hasLine: Bool { self.newline != nil }
 
-    /// Whether there are bytes in which no newline was looked for.
+    /// Whether there are bytes that were not searched for a newline.
     var hasUnseen: Bool { self.buffer.readableBytes > self.scanned }
 
-    /// Bytes that were not dealt with.
+    /// The number of bytes that were not dealt with.
     var count: Int { self.buffer.readableBytes }
 
     var hasBytes: Bool { self.buffer.readableBytes > 0 }
 
-    /// Bytes of memory that it has.
+    /// The bytes of memory that the buffer takes.
     var capacity: Int { self.buffer.storageCapacity }
 
     var bytes: ByteBufferView { self.buffer.readableBytesView }
 
-    /// How many bytes stand before the first newline.
+    /// The number of bytes before the first newline.
     private var newline: Int? {
         self.buffer.withUnsafeReadableBytes { bytes in
             guard self.scanned < bytes.count, let base = bytes.baseAddress else { return nil }

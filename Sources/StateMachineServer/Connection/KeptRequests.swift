@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// The room that a connection's requests take which are kept as long as what they asked for.
+/// Counts the bytes of a connection's requests, which are kept as long as what they asked for.
 ///
 /// Belongs to the event loop.
 final class KeptRequests {
@@ -19,13 +19,13 @@ final class KeptRequests {
         self.user = user
     }
 
-    /// So many bytes more are kept.
+    /// Counts so many more bytes as kept.
     func change(by bytes: Int) { self.bytes += bytes }
 
-    /// So many patterns more have every change held against them.
+    /// Counts so many more patterns that every change is checked against.
     func except(by patterns: Int) { self.exceptingPatterns += patterns }
 
-    /// Refuses a wait against which every change would be held, if the user's have too many patterns then.
+    /// Refuses a wait that every change is checked against, if the user's patterns become too many.
     func checkExceptions(of call: WaitCall) throws(WireError) {
         guard call.hasExceptions, !self.user.mayExcept(call.patterns) else { return }
         throw WireError(
@@ -35,7 +35,7 @@ final class KeptRequests {
         )
     }
 
-    /// Refuses one more of what the connection has as many of as it may.
+    /// Refuses one more thing of a kind if the connection has reached its limit.
     func checkRoom(_ things: String, _ count: Int, of limit: Int) throws(WireError) {
         guard count < limit else {
             throw WireError(.limit, "this connection has \(limit) \(things), as many as it may")

@@ -1,7 +1,8 @@
 import StateMachineProtocol
 
-/// Answers to requests that are kept somewhere first, which takes the disk's time; until they are given no other
-/// request of the connection is read.
+/// Answers to requests that are stored on disk first.
+///
+/// Until they are given, no other request of the connection is read.
 ///
 /// Belongs to the event loop.
 final class LateReplies {
@@ -9,7 +10,7 @@ final class LateReplies {
     private let turn: ConnectionTurn
 
     @exclusivity(unchecked) private var last: UInt64 = 0
-    /// What is said if all goes well, by the place among them.
+    /// The replies on success, each with its place among them.
     @exclusivity(unchecked) private var pending: [(place: UInt64, reply: [UInt8])] = []
 
     init(outbox: Outbox, turn: ConnectionTurn) {
@@ -17,17 +18,17 @@ final class LateReplies {
         self.turn = turn
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     var isEmpty: Bool { self.pending.isEmpty }
 
-    /// That will be said; returns its place among them.
+    /// Queues a reply to be sent later; returns its place among them.
     func begin(_ reply: [UInt8]) -> UInt64 {
         self.last += 1
         self.pending.append((self.last, reply))
         return self.last
     }
 
-    /// Says it, or the refusal if there was a failure.
+    /// Sends the reply at a place, or the refusal if there was a failure.
     func end(_ place: UInt64, _ failure: String?, refusal: (String) -> [UInt8]) {
         guard let index = self.pending.firstIndex(where: { $0.place == place }) else { return }
         let reply = self.pending.remove(at: index).reply
@@ -36,7 +37,7 @@ final class LateReplies {
         self.turn.want()
     }
 
-    /// Says all of them: what they are about is left to the next process, which keeps it.
+    /// Sends all of them: the next process takes over what they are about, and keeps it.
     func endAll() {
         for (_, reply) in self.pending { self.outbox.reply(reply) }
         self.pending = []

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// What the change lines of one id begin with, where a socket can be pointed at it.
+/// The beginning of one id's change lines, in memory that a socket write can point at.
 final class LineHead {
     let bytes: UnsafeRawBufferPointer
 

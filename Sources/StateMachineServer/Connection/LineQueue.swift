@@ -1,4 +1,4 @@
-/// Lines that one client has not been sent, in the order of its requests, and what happens when the turn of each comes.
+/// A client's unsent lines, in the order of its requests, and what happens at the turn of each.
 ///
 /// Owns them until they are taken out to be written; only ``Outbox`` has one. Belongs to the event loop.
 struct LineQueue {
@@ -6,7 +6,7 @@ struct LineQueue {
     struct Segment {
         var bytes: [UInt8] = []
         var replies = 0
-        /// The newest change that they speak of, which goes before them.
+        /// The newest change that they refer to, which goes before them.
         var seq: UInt64 = 0
         var mark: Mark?
     }
@@ -22,7 +22,7 @@ struct LineQueue {
 
     var isEmpty: Bool { self.segments.isEmpty }
 
-    /// The change that the next of them have to come after; nil if there are none.
+    /// The change that has to go before the next of them; nil if there are none.
     var nextSeq: UInt64? { self.segments.first?.seq }
 
     /// What happens before the next of them are written.
@@ -33,7 +33,7 @@ struct LineQueue {
         self.segments.count == 1 && self.segments[0].bytes.count < bytes
     }
 
-    /// Begins a segment in room that was kept for it.
+    /// Begins a segment in a reused buffer.
     mutating func begin(in room: [UInt8]) { self.segments.append(Segment(bytes: room)) }
 
     /// Adds a line that is a reply in flight; changes up to `seq` go before it.
@@ -65,7 +65,7 @@ struct LineQueue {
     /// Drops them all.
     mutating func clear() { self.segments = [] }
 
-    /// What they leave to the next process; `place` is where it finds a watch.
+    /// Their record for the next process; `place` gives a watch's position there.
     func record(place: (Watch) -> Int) -> [HandOverRecord.Segment] {
         self.segments.map { $0.record(place: place) }
     }

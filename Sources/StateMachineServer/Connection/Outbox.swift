@@ -2,8 +2,7 @@ import FoundationEssentials
 import NIOCore
 import StateMachineProtocol
 
-/// What a client has been answered and not been sent: the lines in the order of its requests, and the socket
-/// that they go to.
+/// Answers that a client has not been sent, in the order of its requests, and its socket.
 ///
 /// Writing goes straight to the socket (see ``SocketWriter``), and through the channel only for what the
 /// socket did not take, which is at most one line, the replies in flight or those that were offered together.
@@ -19,12 +18,12 @@ final class Outbox {
 
     @exclusivity(unchecked) private var state = OutboxState.free
     @exclusivity(unchecked) private var queue = LineQueue()
-    /// The answer to `history` that is being written; none of the lines goes before its end.
+    /// The answer to `history` that is being written; no line goes before it has ended.
     @exclusivity(unchecked) private(set) var run: HistoryRun?
-    /// Replies that the client has not been sent, the channel's part included.
+    /// Replies that the client has not been sent, including those in the channel.
     @exclusivity(unchecked) private var repliesInFlight = 0
-    /// Bytes of what the client has not been sent: the lines, the requests that `history` is answered from,
-    /// and the channel's part.
+    /// Bytes that the client has not been sent: the lines, the requests that `history` is answered
+    /// from, and what the channel holds.
     @exclusivity(unchecked) private var bytes = 0 {
         didSet { self.user.replyBytes += self.bytes - oldValue }
     }
@@ -50,7 +49,7 @@ final class Outbox {
     /// Queues a line that answers a request; changes up to `seq` go before it.
     func reply(_ line: [UInt8], after seq: UInt64 = 0) { self.append(line, replies: 1, after: seq) }
 
-    /// The same with the line that the server has put together.
+    /// Replies with the line that the server has put together; changes up to `seq` go before it.
     func replyWithLine(after seq: UInt64) {
         guard !self.isClosed else { return }
         if self.queue.isEmpty { self.queue.begin(in: self.server.scratch.takeReplies()) }
@@ -77,7 +76,7 @@ final class Outbox {
         self.append([], replies: 1, mark: .history(run))
     }
 
-    /// Whether nothing is left for the client, in the channel neither.
+    /// Whether nothing is left for the client, not even in the channel.
     var isEmpty: Bool { !self.isBlocked && !self.hasLines }
 
     /// Whether lines wait for their turn.
@@ -86,7 +85,7 @@ final class Outbox {
     /// Whether something waits to be written.
     var hasLines: Bool { !self.queue.isEmpty || self.run != nil }
 
-    /// The change that the next lines have to come after; nil if there are none.
+    /// The change that has to go before the next lines; nil if there are none.
     var nextSeq: UInt64? { self.queue.nextSeq }
 
     /// What happens before the next lines are written.
@@ -111,15 +110,15 @@ final class Outbox {
 
     // MARK: - How much
 
-    /// Whether the client has few enough answers to read.
+    /// Whether the client has few enough unread answers.
     var mayTakeMore: Bool {
         (self.repliesInFlight < self.server.limits.repliesInFlight || self.mayGather)
             && self.mayOwe
     }
 
-    /// Whether more may be waiting for the client to read it.
+    /// Whether more answers may wait for the client to read them.
     ///
-    /// Who has read all is not kept waiting by the user's other clients.
+    /// A client that has read everything is not kept waiting by the user's other clients.
     private var mayOwe: Bool {
         guard self.bytes > 0 else { return true }
         let limits = self.server.limits
@@ -130,30 +129,30 @@ final class Outbox {
     /// Whether the client has less than so many bytes to read.
     func owesLess(than bytes: Int) -> Bool { self.bytes < bytes }
 
-    /// Whether what has been answered may wait for the answers to come, and be offered to the socket with
-    /// them: each write wakes the client, which costs several sets.
+    /// Whether queued answers may wait to be written together with later ones.
+    ///
+    /// Each write wakes the client, which costs as much as several sets.
     private var mayGather: Bool {
         !self.isBlocked && self.run == nil && self.queue.areOne(within: Self.gatheredBytes)
     }
 
-    /// Answers that are offered to the socket together, in bytes, even if they are more than the replies
-    /// that may be in flight.
+    /// Bytes of answers that are written together, even beyond the replies that may be in flight.
     ///
     /// 16 KiB: a hundred replies. Measured: with 64 KiB, all that one read brings, a set cost a tenth more.
     private static var gatheredBytes: Int { 16 * 1024 }
 
     // MARK: - To the socket
 
-    /// Whether bytes go to the socket.
+    /// Whether bytes can go to the socket.
     var isFree: Bool { self.state.isFree }
 
     /// Whether what the socket did not take is still to be written.
     var isBlocked: Bool { self.state.isBlocked }
 
-    /// Whether the client reads no more.
+    /// Whether the client no longer reads.
     var isClosed: Bool { self.state.isClosed }
 
-    /// Whether the peer has closed its end, and not only said that it sends no more.
+    /// Whether the peer has closed its end, not just its sending side.
     var isHungUp: Bool { self.writer.isHungUp }
 
     /// Writes bytes; what the socket does not take is left to the channel, and then this is false.
@@ -168,11 +167,11 @@ final class Outbox {
         return false
     }
 
-    /// Writes bytes as far as the socket takes them; returns how many it took, nil if the client reads no
+    /// Writes as much as the socket takes; returns how much that is, nil if the client reads no
     /// more.
     func offer(_ bytes: ArraySlice<UInt8>) -> Int? { self.count(self.writer.write(bytes)) }
 
-    /// The same with the vectors that the server has put together.
+    /// Writes the vectors that the server has put together, as ``offer(_:)`` does bytes.
     func offerVectors() -> Int? { self.count(self.writer.write(&self.server.scratch.vectors)) }
 
     private func count(_ outcome: SocketWriter.Outcome) -> Int? {
@@ -211,7 +210,7 @@ final class Outbox {
         self.turn.hasRoom()
     }
 
-    /// Drops all that is for the client, who reads no more.
+    /// Drops everything for the client, which no longer reads.
     func close() {
         self.state = .closed
         self.queue.clear()
@@ -222,12 +221,12 @@ final class Outbox {
 
     // MARK: - From one process to the next
 
-    /// The socket as it goes to the next process, and its inode; nil if it cannot be duplicated.
+    /// Duplicates the socket for the next process; returns its inode too, nil if that fails.
     func duplicateSocket() -> (inode: UInt64, descriptor: CInt)? {
         self.channel.isActive ? self.writer.duplicate() : nil
     }
 
-    /// Leaves what is not written to the next process; `place` is where it finds a watch.
+    /// Records unwritten output for the next process; `place` gives a watch's position there.
     func handOver(to record: inout HandOverRecord.Connection, place: (Watch) -> Int) {
         record.bytes = self.sent
         record.history = self.run?.record
@@ -241,7 +240,7 @@ final class Outbox {
         record.unsentReplies = record.unsent.isEmpty ? 0 : replies
     }
 
-    /// Goes on with the answers of the last process, in their order; `watch` is the one at a place there.
+    /// Takes over the last process's answers in order; `watch` returns the watch at a position.
     func resume(
         with record: HandOverRecord.Connection,
         of schema: StateSchema,

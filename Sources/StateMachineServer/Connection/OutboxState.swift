@@ -1,13 +1,14 @@
 import NIOCore
 
-/// Whether what is for a client goes to its socket.
+/// Whether a client's output goes to its socket.
 enum OutboxState {
     /// It does.
     case free
-    /// It waits: the channel holds bytes that the socket did not take, and so many replies in them. It may have written
-    /// some of it.
+    /// It waits: the channel holds bytes, and replies in them, that the socket did not take.
+    ///
+    /// The channel may have written some of them.
     case blocked(ByteBuffer, replies: Int)
-    /// It goes nowhere any more: the client reads no more, and what is for it is dropped.
+    /// It goes nowhere any more: the client no longer reads, and its output is dropped.
     case closed
 
     var isFree: Bool {

@@ -11,15 +11,15 @@ final class PendingWait {
     let request: [UInt8]
     /// Set if its cursor could not be used; it was evaluated from the current state on.
     var resync: ServerLine.Resync?
-    /// The last change of before it began that it was held against; nil if it is held against what happens.
+    /// The last earlier change it was checked against; nil if only new changes are checked.
     var passed: UInt64?
     private var timeout: Scheduled<Void>?
     private unowned let owner: Waits
-    /// Whether changes are held against it.
+    /// Whether changes are checked against it.
     var isListed = false
-    /// The state that has ended it; its answer is due.
+    /// The state that has ended it; its answer is due then.
     private(set) var entered: EncodedSnapshot?
-    /// When that is.
+    /// When its time is over.
     let deadline: NIODeadline?
 
     init(
@@ -37,23 +37,22 @@ final class PendingWait {
         self.resync = resync
     }
 
-    /// Whether changes of before it began have yet to be looked at.
+    /// Whether changes from before it began have yet to be examined.
     var isSearching: Bool { self.passed != nil }
 
-    /// A state has ended it.
+    /// Notes that a state has ended it.
     func ended(by entered: EncodedSnapshot) {
         self.entered = entered
         self.owner.hasEnded()
     }
 
-    /// The states are declared anew, and with them the groups and fields that patterns name; not while changes are
-    /// held against it.
+    /// Resolves its patterns anew after a redeclaration; not while changes are checked against it.
     func redeclared(by schema: StateSchema) {
         self.call.until = schema.resolvedAgain(self.call.until)
         self.call.fail = schema.resolvedAgain(self.call.fail)
     }
 
-    /// Has the time end it, if it is not to wait for ever.
+    /// Starts its timeout, if it has one.
     func startTimeout(on loop: any EventLoop) {
         guard let timeoutMs = self.call.timeoutMs, timeoutMs > 0 else { return }
         self.timeout = loop.assumeIsolated().scheduleTask(
@@ -64,7 +63,7 @@ final class PendingWait {
         }
     }
 
-    /// The time does not end it from here on.
+    /// Cancels its timeout.
     func cancelTimeout() {
         self.timeout?.cancel()
         self.timeout = nil
@@ -80,7 +79,7 @@ final class PendingWait {
 extension WaitCall {
     var patterns: Int { self.until.count + self.fail.count }
 
-    /// What the wait says to a state; nil if it goes on.
+    /// How a state ends the wait; nil if it goes on.
     func result(_ matches: (Pattern) -> Bool) -> PendingWait.Result? {
         if let pattern = self.fail.first(where: matches) { return .failed(pattern) }
         if let pattern = self.until.first(where: matches) { return .reached(pattern) }

@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Gives back holds and guards, this client's and those of its user's others; root's every one.
+/// Releases holds and guards: those of the client's user, and for root everybody's.
 ///
 /// Belongs to the event loop.
 struct Releases {

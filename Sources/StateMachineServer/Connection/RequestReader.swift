@@ -1,7 +1,7 @@
 import NIOCore
 import StateMachineProtocol
 
-/// What a client has sent and was not dealt with, and whether more is read.
+/// A client's input that was not dealt with, and whether more is read.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class RequestReader {
@@ -24,11 +24,11 @@ final class RequestReader {
 
     /// The next request.
     enum Next {
-        /// Where it lies, without its newline.
+        /// A line in place, without its newline.
         case line(ByteBuffer)
         /// One that was deferred.
         case deferred([UInt8])
-        /// None that is whole.
+        /// No request is complete.
         case none
         /// Longer than a line may be.
         case tooLong
@@ -48,10 +48,10 @@ final class RequestReader {
         }
     }
 
-    /// Has a request come again before all others.
+    /// Puts a request back, to come again before all others.
     func putOff(_ line: [UInt8]) { self.deferred = line }
 
-    /// Nothing that the client sends matters any more.
+    /// Drops all input: nothing that the client sends matters any more.
     func clear() {
         self.inbound.clear()
         self.deferred = nil
@@ -65,27 +65,27 @@ final class RequestReader {
     /// Whether there is a request.
     var hasRequest: Bool { self.hasDeferred || self.inbound.hasLine }
 
-    /// Whether there may be a request that was not looked at.
+    /// Whether there may be a request that was not examined.
     var hasUnseen: Bool { self.hasDeferred || self.inbound.hasUnseen }
 
-    /// Whether the last line has begun, and not ended.
+    /// Whether a line has begun and not ended.
     var hasBytes: Bool { self.inbound.hasBytes }
 
     // MARK: - Back-pressure
 
-    /// Requests wait until everybody has been written to.
+    /// Makes requests wait until everybody has been written to.
     func pause() { self.isPaused = true }
 
-    /// They wait no longer; returns whether they did.
+    /// Ends that wait; returns whether requests were waiting.
     func resume() -> Bool { exchange(&self.isPaused, with: false) }
 
-    /// Whether there may be a request that was not looked at, and that waits for nobody to be written to.
+    /// Whether there may be a request that was not examined and does not wait for readers.
     var hasUnserved: Bool { !self.isPaused && self.hasUnseen }
 
-    /// Whether the client is not read.
+    /// Whether the client is not being read.
     var isStopped: Bool { !self.isReading }
 
-    /// Reads the client, or stops reading it.
+    /// Starts or stops reading the client.
     func read(_ isReading: Bool) {
         guard isReading != self.isReading else { return }
         self.isReading = isReading
@@ -101,20 +101,21 @@ final class RequestReader {
         if self.inbound.count > Self.unservedBytes { self.read(false) }
     }
 
-    /// What a client may send while it waits for its turn, in bytes; past it it is not read.
+    /// What a client may send while it waits for its turn, in bytes; beyond that it is not read.
     ///
-    /// 4 KiB: some tens of requests, so that who sends few is not read off and on. Not tuned.
+    /// 4 KiB: some tens of requests, so that reading does not stop and start for a client that
+    /// sends few. Not tuned.
     private static var unservedBytes: Int { 4096 }
 
     // MARK: - From one process to the next
 
-    /// What was not dealt with.
+    /// Records the input that was not dealt with.
     func handOver(to record: inout HandOverRecord.Connection) {
         let deferred = self.deferred.map { $0 + [UInt8(ascii: "\n")] } ?? []
         record.input.append(contentsOf: deferred + self.inbound.bytes)
     }
 
-    /// Goes on with what the last process did not deal with.
+    /// Takes over the input that the last process did not deal with.
     func resume(with record: HandOverRecord.Connection) {
         self.append(ByteBuffer(bytes: record.input))
     }

@@ -18,18 +18,19 @@ struct Requests {
 
     /// Whether the client has few enough unread answers and undecided sets.
     ///
-    /// Only one request that stores something beside the changes is under way at a time: each is a commit of its own, and
-    /// sets wait for it.
+    /// Only one request that stores something besides changes is under way at a time: each is a
+    /// commit of its own, and sets wait for it.
     var mayGoOn: Bool {
         (!self.parts.reader.hasDeferred || !self.sets.hasOrdered) && self.outbox.mayTakeMore
             && self.sets.mayTakeMore && self.parts.late.isEmpty
     }
 
-    /// Whether what kept the client from being read is over; its answers may have been written already, in
-    /// the middle of a turn.
+    /// Whether what kept the client from being read is over.
+    ///
+    /// Its answers may have been written already, in the middle of a turn.
     var areToGoOn: Bool { self.parts.reader.isStopped && self.mayGoOn }
 
-    /// Whether a set would have readers lose changes that they have had no time for.
+    /// Whether a set would make readers lose changes that they have had no time for.
     var mustWaitForReaders: Bool { self.server.isAheadOfReaders && self.door.takes(.set) }
 
     /// Whether the next request may be answered, if there is one.
@@ -38,16 +39,15 @@ struct Requests {
     /// What became of the next request.
     enum Step {
         case handled
-        /// There is none that is whole.
+        /// There is no complete request.
         case none
         /// It comes again in the connection's turn.
         case outOfTime
-        /// It is longer than it may be.
+        /// It is too long.
         case tooLong
     }
 
-    /// Answers the next request, where it lies; of a client that is gone only what changes something is
-    /// carried out.
+    /// Answers the next request in place; from a client that is gone, only if it changes something.
     func handleNext(isGone: Bool) -> Step {
         let outcome: Outcome
         switch self.parts.reader.next() {
@@ -69,7 +69,7 @@ struct Requests {
         }
     }
 
-    /// Whether anything is left of what a client that is gone has sent that could change something.
+    /// Whether a client that is gone has left anything that could change something.
     var hasRest: Bool {
         self.door.takes(.set) && !self.server.isClosing && self.parts.reader.hasRequest
     }
@@ -81,11 +81,11 @@ struct Requests {
         case waits
         /// There is no time for more.
         case outOfTime
-        /// Everybody has to be written to.
+        /// Everybody has to be written to first.
         case behindReaders
     }
 
-    /// Carries out what a client that is gone has sent and changes something.
+    /// Carries out what a client that is gone has sent, if it changes something.
     func carryOutRest() -> Rest {
         while self.hasRest {
             guard !self.mustWaitForReaders else { return .behindReaders }
@@ -107,11 +107,11 @@ struct Requests {
         case outOfTime([UInt8])
     }
 
-    /// Answers one request line, or defers it: what is answered at once waits for the sets before it
-    /// that are on their way to the disk.
+    /// Answers one request line, or defers it.
     ///
-    /// So does what changes nothing, until there is time. At the door of those who only read that is
-    /// known before the line is read.
+    /// What is answered at once waits for earlier sets that are on their way to the disk. What
+    /// changes nothing also waits until there is time; at the door for readers that is known before
+    /// the line is parsed.
     private func handle(_ line: UnsafeRawBufferPointer, _ isGone: Bool) -> Outcome {
         if self.handleKnownSet(line) { return .handled }
         let line = Array(line)
@@ -143,7 +143,7 @@ struct Requests {
         return .handled
     }
 
-    /// Deals with the line if it is a `set` of a state that was named in the same bytes before.
+    /// Handles the line if it is a `set` of a state that was named in the same bytes before.
     private func handleKnownSet(_ line: UnsafeRawBufferPointer) -> Bool {
         guard let set = SetLine(line), self.door.takes(.set), !self.server.isClosing,
             let state = self.server.decodedStates[set]

@@ -13,9 +13,9 @@ enum VoterName: Equatable {
         }
     }
 
-    /// The name that a denial bears; nil if a delegate of the program said no.
+    /// The name in a denial; nil if a delegate of the program denied.
     init?(_ denial: Vote.Denial) {
-        // Only what votes for a client has a peer, so a delegate's label is never mistaken.
+        // Only a client's voter has a peer, so a delegate's label is never taken for one.
         let words = denial.label.split(separator: " ")
         guard denial.peer != nil, words.count == 2, let number = UInt64(words[1]) else {
             return nil
@@ -40,21 +40,21 @@ final class SocketVoter: @unchecked Sendable {
     /// The line that asked for it.
     let request: [UInt8]
 
-    /// What happens to a proposal of a state before which it stands.
+    /// What it does about a proposal of a state that it covers.
     let terms: VoterTerms
-    /// Since when it has been there.
+    /// When it began.
     let since: WallTime
 
     /// The question that it has not answered, and that question's number.
     ///
-    /// One at a time, since proposals are decided one at a time: a newer one means that the older one
-    /// is closed. Letting go of it is consent.
+    /// There is one at a time, since proposals are decided one at a time: a newer question means
+    /// that the older one is closed. Letting go of the question is consent.
     private(set) var question: (number: UInt64, question: VoteRequest)?
 
-    /// How long the client has to answer `question`, as long as that has not been sent.
+    /// How long the client has to answer `question`; nil once the question has been sent.
     ///
-    /// Only the newest question is ever due, so a client that does not read has none heaped up, and
-    /// one that does is never asked an older one instead.
+    /// Only the newest question is ever due, so none pile up for a client that does not read, and
+    /// one that does read is never asked an older one instead.
     private var dueMs: UInt64?
 
     /// How it has voted in this process.
@@ -70,10 +70,10 @@ final class SocketVoter: @unchecked Sendable {
         }
     }
 
-    /// The states before which it is asked.
+    /// The states whose proposals it votes on.
     let patterns: VoterPatterns
 
-    /// What it is known by if it is a guard that is required.
+    /// Its name if it is a required guard.
     let required: String?
 
     /// What it is called in the machine.
@@ -108,7 +108,7 @@ final class SocketVoter: @unchecked Sendable {
         self.terms.isBlocking && self.patterns.patterns.contains(where: state.matches)
     }
 
-    /// The no of one that blocks a state; nil if it lets it in, or only delays it, or is asked.
+    /// Its denial of a state that it blocks; nil for one that it allows, delays or is asked about.
     func denial(of state: EncodedState) -> Vote.Denial? {
         guard self.blocks(state) else { return nil }
         return Vote.Denial(
@@ -118,7 +118,7 @@ final class SocketVoter: @unchecked Sendable {
         )
     }
 
-    /// What whoever is denied by one that blocks is told.
+    /// The reason that a denial by a blocking voter gives.
     var blockingWhy: String {
         switch self.terms {
         case .block, .delay, .ask: self.why ?? "held"
@@ -130,10 +130,10 @@ final class SocketVoter: @unchecked Sendable {
 
     func begin(_ registration: Registration) { self.registration = registration }
 
-    /// Keeps what it is asked, which waits for its end.
+    /// Keeps a question that waits for the voter's end.
     func keep(_ question: VoteRequest) { self.question = (0, question) }
 
-    /// Keeps what it is asked until its client, which is to be sent that, has answered.
+    /// Keeps a question until the client, which is yet to be sent it, has answered.
     func put(_ question: VoteRequest, number: UInt64, leftMs: UInt64) {
         self.question = (number, question)
         self.dueMs = leftMs
@@ -142,7 +142,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Whether it has a question that has not been sent.
     var hasDue: Bool { self.dueMs != nil }
 
-    /// The question that has not been sent, and is sent now; nil if there is none.
+    /// Takes the unsent question, which is sent now; nil if there is none.
     func takeDue() -> (number: UInt64, question: VoteRequest, leftMs: UInt64)? {
         guard let dueMs = self.dueMs, let (number, question) = self.question else { return nil }
         self.dueMs = nil
@@ -157,7 +157,7 @@ final class SocketVoter: @unchecked Sendable {
         return true
     }
 
-    /// Ends it; what it was asked is decided without it, or denied, if there is a reason.
+    /// Ends it; its open question is decided without it, or denied if there is a reason.
     func end(denying why: String? = nil) {
         if let why { _ = self.question?.question.vote(.no(why)) }
         self.registration?.cancel()

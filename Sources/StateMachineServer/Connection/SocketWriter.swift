@@ -2,9 +2,9 @@ import Glibc
 
 /// Writes straight to a connection's socket.
 ///
-/// Changes are sent from the ring's memory, in one system call however many there are, and without
-/// anything being queued or allotted for a write. The channel that owns the descriptor stays in charge
-/// of all else; it must not have writes of its own under way at the same time.
+/// Changes are sent from the ring's memory, in one system call however many there are, without
+/// queueing or allocating anything for a write. The channel that owns the descriptor stays in
+/// charge of everything else; it must not have writes of its own under way at the same time.
 struct SocketWriter {
     /// Vectors in one call: IOV_MAX of Linux.
     static let vectorLimit = 1024
@@ -15,11 +15,11 @@ struct SocketWriter {
     enum Outcome {
         /// So many bytes were taken; less than offered means that the socket is full.
         case written(Int)
-        /// The peer reads no more.
+        /// The peer no longer reads.
         case gone
     }
 
-    /// Whether the peer has closed its end, and not only said that it sends no more.
+    /// Whether the peer has closed its end, not just its sending side.
     var isHungUp: Bool {
         var poll = pollfd(fd: self.descriptor, events: 0, revents: 0)
         return Glibc.poll(&poll, 1, 0) == 1 && poll.revents & Int16(POLLHUP) != 0
@@ -27,7 +27,7 @@ struct SocketWriter {
 
     func write(_ vectors: inout [iovec]) -> Outcome {
         vectors.withUnsafeMutableBufferPointer { buffer in
-            // The common case, which the kernel has less to copy for.
+            // The common case, for which the kernel has less to copy.
             if buffer.count == 1 {
                 let part = buffer[0]
                 return self.send { Glibc.send(self.descriptor, part.iov_base, part.iov_len, $0) }
@@ -45,11 +45,11 @@ struct SocketWriter {
         }
     }
 
-    /// The socket once more, and its inode; nil if it cannot be duplicated.
+    /// Duplicates the socket; returns its inode too, nil if that fails.
     func duplicate() -> (inode: UInt64, descriptor: CInt)? {
         var status = stat()
         guard fstat(self.descriptor, &status) == 0 else { return nil }
-        // Past the numbers that the next program on this one's place expects to be free.
+        // Above the numbers that the program replacing this one expects to be free.
         let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, 3)
         return copy >= 0 ? (UInt64(status.st_ino), copy) : nil
     }

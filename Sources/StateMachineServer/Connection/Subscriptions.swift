@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// The watches of one connection: how they begin and end, and that all are brought up to the newest change.
+/// A connection's watches: begins and ends them, and brings all up to the newest change.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Subscriptions {
@@ -56,7 +56,7 @@ final class Subscriptions {
         )
     }
 
-    /// Begins the watch that connecting begins, at the newest change.
+    /// Begins the implicit watch of a connection, at the newest change.
     func beginImplicit() {
         self.server.catchUp()
         let head = self.server.report.seq
@@ -88,10 +88,10 @@ final class Subscriptions {
     /// Ends the watch of that id; false if there is none.
     func end(_ id: RequestID?) -> Bool { self.end(where: { $0.id == id }) }
 
-    /// Ends the watch that connecting began.
+    /// Ends the implicit watch.
     func endImplicit() { _ = self.end(where: \.isImplicit) }
 
-    /// Queues the end of a watch: it is still sent what belongs before the lines queued so far.
+    /// Queues the end of a watch: it still gets what belongs before the lines queued so far.
     private func end(where isMeant: (Watch) -> Bool) -> Bool {
         guard let watch = self.watches.first(where: { isMeant($0) && !$0.isEnding }) else {
             return false
@@ -103,7 +103,7 @@ final class Subscriptions {
 
     // MARK: - Writing
 
-    /// The lines before its end have been written.
+    /// Removes a watch once the lines before its end have been written.
     func remove(_ watch: Watch) {
         watch.cancelTimer()
         self.watches.removeAll { $0 === watch }
@@ -117,10 +117,10 @@ final class Subscriptions {
         return true
     }
 
-    /// Whether changes before the ring are being read for one, which come before what is queued.
+    /// Whether a watch is reading changes older than the ring, which go before queued lines.
     var isReadingPast: Bool { self.watches.contains(where: \.past.isUnderWay) }
 
-    /// Whether one may have to be sent something.
+    /// Whether a watch may have something to be sent.
     var isRunning: Bool { self.watches.contains(where: \.isRunning) }
 
     /// Whether there are changes that the socket would take.
@@ -129,7 +129,7 @@ final class Subscriptions {
         return self.outbox.isFree && self.watches.contains { $0.isRunning && $0.cursor < head }
     }
 
-    /// Whether one has a quarter of the ring before it.
+    /// Whether a watch is more than a quarter of the ring behind.
     var isFarBehind: Bool {
         self.watches.contains { watch in
             watch.isRunning
@@ -140,16 +140,17 @@ final class Subscriptions {
 
     var count: Int { self.watches.count }
 
-    /// How many changes the one that is farthest behind has not been sent.
+    /// How many changes the watch that is farthest behind has not been sent.
     func lag(at head: UInt64) -> UInt64 { self.watches.map { head - $0.cursor }.max() ?? 0 }
 
-    /// Lines that told of lost changes.
+    /// How many lines have reported lost changes.
     var resyncs: UInt64 { self.writer.resyncs }
 
     // MARK: - The end
 
-    /// Ends those for which changes before the ring are being read: the client may go on from its last line
-    /// when it comes back.
+    /// Ends the watches that are reading changes older than the ring.
+    ///
+    /// The client may resume from its last line when it comes back.
     func leavePast() {
         for watch in self.watches where watch.past.isUnderWay { watch.cancelTimer() }
         self.watches.removeAll { $0.past.isUnderWay }
@@ -161,19 +162,19 @@ final class Subscriptions {
         self.watches = []
     }
 
-    /// The states are declared anew.
+    /// Adapts the watches to a new declaration of the states.
     func redeclared() {
         for watch in self.watches { watch.redeclared(by: self.server.machine.schema) }
     }
 
     // MARK: - From one process to the next
 
-    /// Where a watch stands in what ``handOver(to:)`` leaves.
+    /// A watch's position in the record that ``handOver(to:)`` makes.
     func place(of watch: Watch) -> Int {
         self.watches.firstIndex { $0 === watch } ?? self.watches.endIndex
     }
 
-    /// Leaves them to the next process.
+    /// Records the watches for the next process.
     func handOver(to record: inout HandOverRecord.Connection) {
         record.watches = self.watches.map { watch in
             watch.record(knowing: self.server.declarations.hash(knownTo: watch))
@@ -182,8 +183,7 @@ final class Subscriptions {
         for watch in self.watches { watch.cancelTimer() }
     }
 
-    /// Goes on with the watches of the last process at their cursors; returns them, nil for one that makes no
-    /// sense.
+    /// Resumes the last process's watches at their cursors; one that makes no sense is nil.
     func resume(with record: HandOverRecord.Connection) -> [Watch?] {
         let watches = record.watches.map { watch in
             Watch(
@@ -197,7 +197,7 @@ final class Subscriptions {
         return watches
     }
 
-    /// Begins a watch of the last process anew: its numbering is gone.
+    /// Starts a watch of the last process over, since that process's epoch is gone.
     func beginAnew(_ watch: HandOverRecord.Watch) {
         guard !watch.isEnding else { return }
         let (call, id) = watch.call(self.server.machine.schema) ?? (WatchCall(), nil)
@@ -214,6 +214,6 @@ final class Subscriptions {
         )
     }
 
-    /// Goes on with the last process's count.
+    /// Continues the last process's count.
     func resume(afterResyncs resyncs: UInt64) { self.writer.resume(after: resyncs) }
 }

@@ -1,7 +1,8 @@
 import StateMachineProtocol
 
-/// The holds and the guards of one connection, each in the order of their requests, and the room that they take of what
-/// the connection and its user may have.
+/// A connection's holds and guards, each in the order of their requests.
+///
+/// Their requests count towards what the connection and its user may keep.
 ///
 /// Owns the lists; only ``HoldsAndGuards`` changes them. Belongs to the event loop.
 struct VoterList {
@@ -46,12 +47,12 @@ struct VoterList {
 
     // MARK: - How they change
 
-    /// Refuses one more hold if there are as many as there may be.
+    /// Refuses one more hold if the limit is reached.
     func checkRoom(forHold limit: Int) throws(WireError) {
         try self.kept.checkRoom("holds", self.holds.count, of: limit)
     }
 
-    /// Refuses one more guard if there are as many as there may be.
+    /// Refuses one more guard if the limit is reached.
     func checkRoom(forGuard limit: Int) throws(WireError) {
         try self.kept.checkRoom("guards", self.guards.count, of: limit)
     }
@@ -63,13 +64,13 @@ struct VoterList {
 
     mutating func append(guard voter: SocketVoter) { self.guards.append(voter) }
 
-    /// Takes out the one of that number.
+    /// Removes the hold or guard of that number.
     mutating func remove(_ number: UInt64) {
         self.holds.removeAll { $0.number == number }
         self.guards.removeAll { $0.number == number }
     }
 
-    /// Takes out all of them.
+    /// Removes all of them.
     mutating func clear() {
         self.holds = []
         self.guards = []

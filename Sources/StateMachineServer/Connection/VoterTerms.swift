@@ -1,15 +1,15 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// What happens to a proposal of a state before which a hold or a guard stands.
+/// What a hold or a guard does about a proposal of a state that it covers.
 enum VoterTerms {
     /// A hold denies it.
     case block
-    /// A hold has it wait.
+    /// A hold makes it wait.
     case delay(maxMs: UInt64)
     /// A guard is asked.
     case ask(timeoutMs: UInt64, allowsOnTimeout: Bool)
-    /// A required guard is not connected, since then, and denies it.
+    /// A required guard, not connected since then, denies it.
     case missing(since: WallTime)
 
     init(_ call: HoldCall) {

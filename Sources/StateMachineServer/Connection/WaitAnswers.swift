@@ -1,9 +1,8 @@
 import StateMachineProtocol
 
-/// Answers the waits of one connection: holds against them what the server has in memory, and says what they have come
-/// to, or why to nothing.
+/// Checks a connection's waits against what the server has in memory, and answers them.
 ///
-/// What was pending and no reply in flight is one from then on.
+/// A pending wait is not a reply in flight; its answer is.
 ///
 /// Belongs to the event loop.
 struct WaitAnswers {
@@ -17,10 +16,10 @@ struct WaitAnswers {
         self.turn = turn
     }
 
-    /// Holds the changes after `seq`, which the ring has to have, and then the current state against a wait;
-    /// returns whether that has answered it.
+    /// Checks a wait against changes after `seq` and the state; returns whether it was answered.
     ///
-    /// If there is no time for all of them it is still searching afterwards.
+    /// The ring has to hold those changes. If there is no time for all of them, the wait is still
+    /// searching afterwards.
     func evaluate(_ wait: PendingWait, after seq: UInt64) -> Bool {
         var passed = seq
         var pause = self.server.endOfPiece(after: passed, patterns: wait.call.patterns)
@@ -86,7 +85,7 @@ struct WaitAnswers {
         self.refuse(wait, WireError(.timeout, message))
     }
 
-    /// Answers a wait with no; without a report, with where the machine is.
+    /// Refuses a wait; without a report, with that of the current state.
     func refuse(
         _ wait: PendingWait,
         _ error: WireError,

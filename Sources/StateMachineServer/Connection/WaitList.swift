@@ -1,7 +1,8 @@
 import StateMachineProtocol
 
-/// The waits of one connection that have not been answered, in the order of their requests, and the room that they take
-/// of what the connection and its user may have.
+/// A connection's unanswered waits, in the order of their requests.
+///
+/// They count towards what the connection and its user may have kept and checked.
 ///
 /// Owns the list; only ``Waits`` changes it. Belongs to the event loop.
 struct WaitList {
@@ -21,14 +22,14 @@ struct WaitList {
     }
     /// Bytes of the requests that asked for them.
     private var requestBytes = 0
-    /// Patterns of those against which every change is held.
+    /// Patterns of the waits that every change is checked against.
     private var exceptingPatterns = 0
 
     init(in kept: KeptRequests) {
         self.kept = kept
     }
 
-    /// Refuses one more if there are as many as there may be.
+    /// Refuses one more if the limit is reached.
     func checkRoom(of limit: Int) throws(WireError) {
         try self.kept.checkRoom("waits", self.waits.count, of: limit)
     }
@@ -43,13 +44,13 @@ struct WaitList {
 
     mutating func append(_ wait: PendingWait) { self.waits.append(wait) }
 
-    /// Takes one out; false if it was not there.
+    /// Removes a wait; false if it was not there.
     mutating func remove(_ wait: PendingWait) -> Bool {
         guard let index = self.waits.firstIndex(where: { $0 === wait }) else { return false }
         self.waits.remove(at: index)
         return true
     }
 
-    /// Keeps those and no others.
+    /// Keeps only those waits.
     mutating func keep(_ waits: [PendingWait]) { self.waits = waits }
 }

@@ -7,10 +7,9 @@ import StateMachineProtocol
 final class Watch {
     /// What the watch is sent.
     enum Phase: String, Codable {
-        /// Nothing: its first line has not been written, lines before it in the connection's order
-        /// are due.
+        /// Nothing: earlier lines of the connection are due before its first line.
         case queued
-        /// Changes of before it began, then `live`.
+        /// Changes from before it began, then `live`.
         case replaying
         /// Changes as they happen.
         case live
@@ -19,14 +18,14 @@ final class Watch {
     let id: RequestID?
     private(set) var only: PatternList?
     let mode: WatchMode
-    /// Whether connecting began it; then the client's end-of-file ends it.
+    /// Whether it began with the connection; then the client's end-of-file ends it.
     let isImplicit: Bool
     /// What its change lines begin with.
     let head: LineHead
 
     @exclusivity(unchecked) private(set) var phase = Phase.queued
 
-    /// Whether its end is queued: it goes on until what was before that has been written.
+    /// Whether its end is queued; it goes on until everything before that has been written.
     var isEnding = false
 
     /// When it may be sent something, and when it has to be.
@@ -37,13 +36,13 @@ final class Watch {
 
     private let since: ResumePoint?
 
-    /// The line that asked for it; empty for the watch that connecting began.
+    /// The line that asked for it; empty for the implicit watch.
     let request: [UInt8]
 
-    /// What it is being sent from before the ring.
+    /// The read of changes older than the ring.
     @exclusivity(unchecked) var past = HistoryReading()
 
-    /// What it has found so far of what it wants, if that is the newest change alone.
+    /// What it has found so far, if it wants the newest change alone.
     var newest = Newest()
 
     /// The last seq that it has been sent or that did not concern it.
@@ -104,7 +103,7 @@ final class Watch {
         self.only?.contains(where: state.matches) ?? true
     }
 
-    /// Its turn has come.
+    /// Starts it, when its turn has come.
     func start() {
         if case .replay = self.since {
             self.phase = .replaying
@@ -113,19 +112,19 @@ final class Watch {
         }
     }
 
-    /// Whether it begins with changes of before.
+    /// Whether it begins with earlier changes.
     var isToReplay: Bool {
         if case .replay = self.since { true } else { false }
     }
 
-    /// Goes on where it was in another process, which had sent it `reported`.
+    /// Resumes where it was in the last process, which had sent it `reported`.
     func resume(in phase: Phase, reported: UInt64, head: UInt64) {
-        // What was not sent there is of before here.
+        // Changes not sent there are earlier changes here.
         self.phase = phase == .live && self.cursor < head ? .replaying : phase
         self.reported = reported
     }
 
-    /// It has been sent a line that makes it current.
+    /// Notes that it was sent a line that makes it current.
     func becomeLive(at seq: UInt64) {
         self.phase = .live
         self.cursor = seq
@@ -150,24 +149,24 @@ final class Watch {
         }
     }
 
-    /// It does not want any change up to there.
+    /// Notes that it wants no change up to `seq`.
     func passed(to seq: UInt64) { self.cursor = seq }
 
-    /// It has been sent a line that names its cursor.
+    /// Notes that it was sent a line that names its cursor.
     func beatWent() { self.reported = self.cursor }
 
-    /// The states are declared anew, and with them the groups and fields that patterns name.
+    /// Resolves its patterns anew after a redeclaration.
     func redeclared(by schema: StateSchema) {
         self.only = self.only.map { schema.resolvedAgain($0) }
     }
 
-    /// It has been told of the next declaration, in a line that names its cursor.
+    /// Notes that it was sent the next declaration, in a line that names its cursor.
     func declaredWent() {
         self.declarations += 1
         self.reported = self.cursor
     }
 
-    /// Has its connection come to its turn then, unless that is set for sooner.
+    /// Requests a turn for its connection at that time, unless one is set for sooner.
     func setTimer(at deadline: NIODeadline, on loop: any EventLoop, for turn: ConnectionTurn) {
         if let timer = self.timer, timer.deadline <= deadline { return }
         self.cancelTimer()
@@ -205,17 +204,17 @@ final class Watch {
         }
     }
 
-    /// The newest of the changes that were looked at and that is wanted.
+    /// The newest wanted change among those examined.
     struct Newest {
-        /// After which change they begin.
+        /// The change before the first of them.
         private var cursor: UInt64 = 0
-        /// The last that was looked at.
+        /// The last of them.
         var seq: UInt64 = 0
         var wanted: UInt64?
         /// How many of them are wanted.
         var count: UInt64 = 0
 
-        /// As it is, unless the watch has gone on since, or is not to go as far for now.
+        /// Itself, or a new search if the watch has gone on since or is not to go as far for now.
         func examined(after cursor: UInt64, through end: UInt64) -> Newest {
             guard cursor != self.cursor || self.seq < cursor || self.seq > end else { return self }
             var new = Newest()

@@ -1,7 +1,6 @@
 import NIOCore
 
-/// When a watch that does not want every line at once may be sent one, and when it is due a beat:
-/// decides, sets no timer.
+/// Decides when a paced watch may be sent a line and when it is due a beat; sets no timer.
 struct WatchPace {
     private let interval: TimeAmount?
     private let beat: TimeAmount?
@@ -32,7 +31,7 @@ struct WatchPace {
         return due > now ? due - now : .zero
     }
 
-    /// A line went; a beat, for one, does not make the next line wait.
+    /// Notes that a line was sent; a beat, for one, does not make the next line wait.
     mutating func wrote(at now: NIODeadline, holdsBackNext: Bool) {
         self.quietSince = now
         if holdsBackNext { self.lastLine = now }
@@ -40,7 +39,7 @@ struct WatchPace {
 }
 
 extension TimeAmount {
-    /// A hundred years at the most, so that the nanoseconds fit.
+    /// At most a hundred years, so that the nanoseconds fit.
     static func bounded(milliseconds: UInt64) -> TimeAmount {
         .milliseconds(Int64(min(milliseconds, 3_155_760_000_000)))
     }

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// What goes out to one client, and in which order.
+/// Writes the output for one client, in order.
 ///
-/// Watches first, replies after them: so a reply that carries a seq comes after every change up to it, as the
-/// watches are brought up to the head of the ring, and the ring up to the reply. Then what nobody has asked for
-/// just now: waits that go on, questions.
+/// Watches come first, then replies: watches are brought up to the head of the ring, and the ring
+/// up to the reply, so that a reply that carries a seq comes after every change up to it. Last
+/// comes what nobody has asked for just now: waits that go on, questions.
 ///
 /// Belongs to the event loop.
 struct WritingOrder {
@@ -21,7 +21,7 @@ struct WritingOrder {
             || self.parts.voters.hasQuestions
     }
 
-    /// Writes all that can be written now, as far as there is time for it unless it is urgent.
+    /// Writes what can be written now; unless it is urgent, only as long as there is time.
     func write(isUrgent: Bool) {
         self.parts.turn.write(isUrgent: isUrgent) { self.write() }
         if self.outbox.isClosed { self.drop() }
@@ -48,7 +48,7 @@ struct WritingOrder {
             let head = self.parts.server.ring.head
             if seq > head {
                 self.parts.server.catchUp()
-                // If they are coming in right now, whoever brings them has this written afterwards.
+                // If they are arriving right now, whoever delivers them writes this afterwards.
                 guard self.parts.server.ring.head > head else { return }
                 continue
             }
@@ -62,10 +62,10 @@ struct WritingOrder {
         }
     }
 
-    /// Forgets all that is for the client, who reads no more.
+    /// Drops everything for the client, which no longer reads.
     ///
-    /// The connection is not closed here: what the client has sent is still to be dealt with, and its
-    /// end is still to be seen.
+    /// The connection is not closed here: the client's input has yet to be dealt with, and its end
+    /// has yet to be seen.
     func drop() {
         self.outbox.close()
         self.parts.subscriptions.drop()

@@ -9,12 +9,12 @@ public struct DaemonConfiguration: Sendable {
     /// What clients are allowed.
     public var limits: ServerLimits
 
-    /// Called on SIGHUP: reads the limits anew, which then apply as far as they can at once.
+    /// Reads the limits anew on SIGHUP; they then apply at once, as far as they can.
     ///
-    /// What it throws is logged, and what was in force stays. Runs on no particular thread.
+    /// An error is logged, and the limits in force stay. Runs on no particular thread.
     public var reload: (@Sendable () throws -> ServerLimits)?
 
-    /// Everything as usual, but for what is given.
+    /// A configuration with the defaults for what is not given.
     public init(
         runtimeDirectory: String? = nil,
         limits: ServerLimits = ServerLimits(),

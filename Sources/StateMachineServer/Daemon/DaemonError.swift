@@ -3,7 +3,7 @@ package import Logging
 import ServiceLog
 import Systemd
 
-/// Why the daemon does not start, in one sentence which says what to do.
+/// Why the daemon does not start, in one sentence that says what to do.
 public struct DaemonError: Error, Hashable, CustomStringConvertible {
     /// The sentence.
     public let description: String
@@ -17,32 +17,33 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
     /// The error number of the system call that failed, if one did.
     let errno: CInt?
 
-    /// That sentence, for a program that is to end with that status.
+    /// An error with that sentence, for a program that exits with that status.
     public init(_ description: String, exitStatus: Int32 = EXIT_FAILURE) {
         self.init(description, exitStatus: exitStatus, errno: nil)
     }
 
-    /// That sentence; `errno` if a system call failed, which the sentence says itself.
+    /// An error with that sentence, which already includes `errno` if a system call failed.
     package init(_ description: String, exitStatus: CInt = EXIT_FAILURE, errno: CInt?) {
         self.description = description
         self.exitStatus = exitStatus
         self.errno = errno
     }
 
-    /// What was set up cannot work.
+    /// A configuration that cannot work.
     init(configuration description: String) {
         self.init(description, exitStatus: EX_CONFIG)
     }
 
-    /// A system call that failed, with what `errno` says of it.
+    /// A system call that failed, with the words for its error number.
     init(cannot action: String, errno code: CInt) {
         self.init("cannot \(action): \(SystemError.text(of: code))", errno: code)
     }
 
-    /// Tells the service manager, so that `systemctl status` shows the sentence; waits for it to take
-    /// that, but not for ever.
+    /// Tells the service manager, so that `systemctl status` shows the sentence.
     ///
-    /// - Parameter logger: told if the manager cannot be.
+    /// Waits for the manager to take it, but not for ever.
+    ///
+    /// - Parameter logger: gets a warning if the manager cannot be told.
     package func tell(
         _ logger: Logger = .service(label: "statemachine", threshold: LogThreshold(.info))
     ) async {

@@ -9,7 +9,7 @@ import StateMachineProtocol
 import Systemd
 import UnixSignals
 
-/// One life of a daemon, from its doors' opening to their closing.
+/// One run of a daemon, from opening its doors to closing them.
 struct DaemonRun<State: MachineState & Hashable>: Sendable {
     let machine: StateMachine<State>
     let coding: StateCoding<State>
@@ -44,7 +44,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         case stop
         /// Another daemon is about to take this one's place.
         case restart
-        /// The same, and nobody knows yet.
+        /// The same, but nobody has been told yet: ``SuccessionNeeded`` is thrown.
         case succession
     }
 
@@ -134,7 +134,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         let notifier = self.manager.notifier
         let loop = server.loop
         try await loop.submit { server.log(to: TransitionLogger(self.logger)) }.get()
-        // Nobody is here yet: what a new start of the machine does nobody has a say in.
+        // No client is here yet, so nobody has a say in the move that a new boot makes.
         try await self.boot(server)
         try await self.resume(with: taken, at: server)
         try await self.take(taken, to: server, on: group)
@@ -158,7 +158,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
                 status.suspended(suspension)
             }
         }.get()
-        // Not by way of `self`, which has the machine, and that the history: none of them would ever go.
+        // Not through `self`: it holds the machine, and that the history; none would ever be freed.
         self.machine.history?.onTrouble { [logger] work, why in
             logger.log(why, of: work)
             if work == .commits { status.troubled(by: why) }
@@ -190,7 +190,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         try await server.loop.flatSubmit {
             let promise = server.loop.makePromise(of: Void.self)
             server.machine.boot {
-                // Whoever reads the log sees it before the daemon is ready.
+                // The log shows it before the daemon is ready.
                 server.tellLog()
                 promise.succeed()
             }
@@ -198,8 +198,9 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         }.get()
     }
 
-    /// Goes on where the last process was in what is not of a connection: the numbers that it gave, and the guards
-    /// that are required, whose states are denied until they are here.
+    /// Takes over what belongs to no connection: the last process's numbers and required guards.
+    ///
+    /// The states of those guards are denied until the guards are here.
     private func resume(with taken: InheritedConnections, at server: StateServer) async throws {
         let history = self.machine.history as? any RequirementHistory
         try await server.loop.submit {
@@ -223,7 +224,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         }
     }
 
-    /// Leaves the history as it should be found.
+    /// Settles the history for the next start.
     private func settleHistory() async {
         guard let history = self.machine.history else { return }
         let failure = await withCheckedContinuation { continuation in
@@ -237,7 +238,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         }
     }
 
-    /// Waits for the end, and does meanwhile what signals ask for.
+    /// Waits for the end, and meanwhile does what signals ask for.
     private func untilEnd(
         heeding signals: UnixSignalsSequence?,
         reload: () async -> Bool
@@ -246,8 +247,8 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
             try await gracefulShutdown()
             return .stop
         }
-        // By hand, not by `cancelOnGracefulShutdown`, which makes a task of its own that runs on
-        // Dispatch's global queues: see `QueueExecutor`.
+        // By hand, not by `cancelOnGracefulShutdown`, which makes a task of its own on Dispatch's
+        // global queues: see `QueueExecutor`.
         return await withTaskGroup { group in
             let (heard, hearing) = AsyncStream.makeStream(of: UnixSignal.self)
             group.addTask { for await signal in signals { hearing.yield(signal) } }

@@ -1,15 +1,15 @@
 public import NIOCore
 public import StateMachineCore
 
-/// An event loop as a place where delegates and receptionists run: one that the program has for
-/// itself, since nobody is given the daemon's own.
+/// A program's own event loop as an execution context for delegates and receptionists.
 ///
-/// It has to live until the machine is set no more, or until what was registered on it is cancelled: a
-/// loop that has ended runs nothing, and ``StateMachine/flush()`` waits for it for ever.
+/// The daemon does not give out its own loop. This one has to live until the machine is no longer
+/// set, or until what was registered on it is cancelled: a loop that has ended runs nothing, and
+/// ``StateMachine/flush()`` waits for it for ever.
 public final class EventLoopContext: ExecutionContext {
     private let loop: any EventLoop
 
-    /// The context that is that loop.
+    /// A context that runs its jobs on that loop.
     public init(_ loop: any EventLoop) {
         self.loop = loop
     }

@@ -2,9 +2,9 @@ import Logging
 import StateMachineCore
 import StateMachineProtocol
 
-/// What an administrator should know of a machine's troubles.
+/// Logs what an administrator should know about a machine's troubles.
 extension Logger {
-    /// The machine makes no moves of its own; with nil that it does again.
+    /// Logs that the machine makes no moves of its own; with nil, that it does again.
     func log(_ suspension: Suspension?) {
         if let suspension {
             self.warning(
@@ -16,7 +16,7 @@ extension Logger {
         }
     }
 
-    /// A hold or a guard concerns no state any more.
+    /// Logs that a hold or a guard matches no state any more.
     func log(void voter: SocketVoter) {
         self.warning(
             "a hold or guard matches no state of the file, and denies nothing any more",
@@ -28,7 +28,7 @@ extension Logger {
         )
     }
 
-    /// What has become of a guard that is required.
+    /// Logs what has become of a required guard.
     func log(_ news: Requirements.News, of requirement: Requirement) {
         let facts: Logger.Metadata = [
             "required": "\(requirement.name)",
@@ -50,7 +50,7 @@ extension Logger {
         }
     }
 
-    /// A kind of the history's work fails, and why; with nil that it succeeds again.
+    /// Logs why a kind of the history's work fails; with nil, that it succeeds again.
     func log(_ trouble: String?, of work: HistoryWork) {
         switch (work, trouble) {
         case (.commits, let why?):

@@ -1,10 +1,10 @@
 package import StateMachineCore
 package import StateMachineProtocol
 
-/// What a machine is declared by at a reload.
+/// A machine's new declaration, read at a reload.
 package struct Redeclaration<State: MachineState & Hashable>: Sendable {
     package let coding: StateCoding<State>
-    /// What may not do what was meant, a line each.
+    /// What may not do what was meant, one line each.
     package let warnings: [String]
 
     package init(_ coding: StateCoding<State>, warnings: [String]) {
@@ -15,7 +15,7 @@ package struct Redeclaration<State: MachineState & Hashable>: Sendable {
 
 /// Why a reload is refused: everything stays as it was.
 package struct ReloadRefusal: Error, Sendable {
-    /// A line for each thing that is wrong.
+    /// One line for each thing that is wrong.
     package let problems: [String]
 
     package init(_ problems: [String]) {
@@ -23,10 +23,10 @@ package struct ReloadRefusal: Error, Sendable {
     }
 }
 
-/// What declares the machine has states of another kind from now on, which a process of its own serves.
+/// The new declaration has states of another kind, which only a new process can serve.
 ///
-/// Thrown by what reads the declaration, and then by the daemon when it has ended for that: whoever runs it
-/// exits with ``exitStatus``, and starts it again.
+/// Thrown by the code that reads the declaration, and then by the daemon once it has ended because
+/// of it: whoever runs the daemon exits with ``exitStatus``, and starts it again.
 package struct SuccessionNeeded: Error, Sendable {
     /// `EX_TEMPFAIL` of sysexits.h; the units say `RestartForceExitStatus=75`.
     package static var exitStatus: Int32 { 75 }

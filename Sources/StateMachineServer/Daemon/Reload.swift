@@ -5,7 +5,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Systemd
 
-/// What SIGHUP asks for: the limits, and what declares the machine, read anew; all of it or nothing.
+/// Handles SIGHUP: reads the limits and the machine's declaration anew, all or nothing.
 struct Reload<State: MachineState & Hashable>: Sendable {
     private let run: DaemonRun<State>
     private let served: TypedMachine<State>
@@ -27,7 +27,7 @@ struct Reload<State: MachineState & Hashable>: Sendable {
 
     /// Reloads, and tells the service manager when that begins and when it is done, however it went.
     ///
-    /// - Returns: whether another process has to go on.
+    /// - Returns: whether another process has to take over.
     func perform() async -> Bool {
         await self.run.manager.tell("reloading") { try $0.reloading() }
         var needsSuccessor = false
@@ -49,7 +49,7 @@ struct Reload<State: MachineState & Hashable>: Sendable {
         return needsSuccessor
     }
 
-    /// Whether the next process would start, and anybody starts it.
+    /// Checks that the next process would start, and that something starts it.
     private func checkSuccession() throws(ReloadRefusal) {
         if self.run.machine.history != nil, self.run.machine.snapshot.seq > 0 {
             throw ReloadRefusal([

@@ -2,15 +2,15 @@ import Glibc
 
 /// What the kernel lets the process have.
 enum ResourceLimits {
-    /// Descriptors that are kept from clients.
+    /// Descriptors that clients do not get.
     ///
-    /// 16: the daemon itself needs a few for a moment, to tell the service manager its state, to open a
-    /// database anew, to read of its own threads. Not tuned.
+    /// 16: the daemon itself briefly needs a few, to tell the service manager its state, to reopen
+    /// a database, to read about its own threads. Not tuned.
     private static let reserve: CInt = 16
 
-    /// Whether no more than the reserve are left.
+    /// Whether no more than the reserve is left.
     ///
-    /// The kernel gives out the lowest one that is free.
+    /// The kernel gives out the lowest free number.
     static var areDescriptorsScarce: Bool {
         guard let limit = Self.descriptors else { return false }
         let lowest = dup(STDERR_FILENO)

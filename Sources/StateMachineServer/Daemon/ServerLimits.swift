@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// What the server allows its clients beside `RequestLimits`; as it stands, the protocol's defaults.
+/// What the server allows its clients besides `RequestLimits`, by default as in the protocol.
 public struct ServerLimits: Hashable, Sendable {
     /// Changes kept for readers that fall behind.
     ///
@@ -10,23 +10,25 @@ public struct ServerLimits: Hashable, Sendable {
     /// Bytes of encoded changes kept for them.
     public var ringBytes = 4 << 20
 
-    /// Connections at a time, of both doors.
+    /// Connections at a time, of both doors together.
     public var connections = 512
 
     /// How many of them only root and the daemon's own user may take.
     public var connectionsInReserve = 16
 
-    /// How many of them only clients at the control door may take, but not more than half of them: readers
-    /// do not keep those out who change something.
+    /// How many of them only clients at the control door may take, but at most half of them.
     ///
-    /// 16: as many as are in reserve for root, for the same reason. Not tuned.
+    /// So readers do not keep out those who change something. 16: as many as are in reserve for
+    /// root, for the same reason. Not tuned.
     public var connectionsForControl = 16
 
     /// Connections at a time of any other user.
     public var connectionsPerUid = 64
 
-    /// Connections a second of any other user; past it one waits for its time, and is turned away if that
-    /// is more than two seconds off.
+    /// Connections a second of any other user.
+    ///
+    /// Beyond that a connection waits for its time, and is turned away if that is more than two
+    /// seconds off.
     public var acceptsPerSecond = 200
 
     /// How many of them may come at once.
@@ -38,7 +40,7 @@ public struct ServerLimits: Hashable, Sendable {
     /// Waits that one connection may have.
     public var waitsPerConnection = 32
 
-    /// Patterns of one user's waits of which one takes states away: every change is held against each of them.
+    /// Patterns of one user's waits with exceptions; every change is checked against each of them.
     ///
     /// 128: some two microseconds, less than half of what a set takes. Not tuned.
     static let exceptingPatternsPerUid = 128
@@ -49,57 +51,57 @@ public struct ServerLimits: Hashable, Sendable {
     /// Guards that one connection may have.
     public var guardsPerConnection = 8
 
-    /// Bytes of the requests that a connection's watches, waits, holds and guards are kept with, for the
-    /// next process.
+    /// Bytes of one connection's requests that are kept for the next process.
     ///
-    /// 128 KiB: two of the longest, or 2 KiB for each that it may have. Not tuned.
+    /// These are the requests for its watches, waits, holds and guards. 128 KiB: two of the
+    /// longest, or 2 KiB for each that it may have. Not tuned.
     public var requestBytesPerConnection = 128 << 10
 
-    /// The same of all connections of any user but root and the daemon's own.
+    /// The same for all connections of any user except root and the daemon's own.
     ///
     /// 1 MiB: 16 KiB for each connection. Not tuned.
     public var requestBytesPerUid = 1 << 20
 
-    /// Replies that may be waiting for a client to read them; past it the client is not read.
+    /// Replies that may be waiting for a client to read them; beyond that the client is not read.
     public var repliesInFlight = 32
 
-    /// Bytes that may be waiting for it to read them, beside what its socket holds; past it the client is
-    /// not read, so one reply may go beyond.
+    /// Bytes that may be waiting for a client to read them, besides what its socket holds.
     ///
-    /// 64 KiB: the longest state. Not tuned.
+    /// Beyond that the client is not read, so one reply may go over. 64 KiB: the longest state. Not
+    /// tuned.
     public var replyBytesPerConnection = 64 << 10
 
-    /// The same for all clients of any user but root and the daemon's own; past it those that have any
-    /// are not read.
+    /// The same for all clients of any user except root and the daemon's own.
     ///
-    /// 1 MiB: 16 KiB for each connection. Not tuned.
+    /// Beyond that, clients with unread bytes are not read. 1 MiB: 16 KiB for each connection. Not
+    /// tuned.
     public var replyBytesPerUid = 1 << 20
 
-    /// Sets of one connection that may be undecided; past it the client is not read.
+    /// Sets of one connection that may be undecided; beyond that the client is not read.
     ///
-    /// 256: so many can share one commit with nobody else about. Not tuned.
+    /// 256: as many as can share one commit if no other client sets. Not tuned.
     public var setsPerConnection = 256
 
-    /// Undecided sets of all connections; past it no client that has one is read.
+    /// Undecided sets of all connections; beyond that no client that has one is read.
     ///
     /// 2048: twice what is committed at a time, and with one more for each of the other connections
     /// well below what a machine lets wait. Not tuned.
     public var undecidedSets = 2048
 
-    /// Holds, and as many guards, that `stats` names.
+    /// Holds, and as many guards, that `stats` lists.
     ///
-    /// 64: more than people read; the rest is counted.
+    /// 64: more than people read; the rest are counted.
     static let votersShown = 64
 
-    /// Bytes of patterns that it shows of one of them.
+    /// Bytes of patterns that `stats` shows of each of them.
     ///
-    /// 1024: some twenty; so an answer has 128 KiB of them at most.
+    /// 1024: some twenty patterns, so an answer has at most 128 KiB of them.
     static let patternBytesShown = 1024
 
-    /// Guards that are required at a time, and those of any user but root and the daemon's own.
+    /// Required guards at a time, and those of any user except root and the daemon's own.
     ///
-    /// 64 and 16: a guard stands for a part of the system that has a say, of which there are few; and each is
-    /// asked about every change.
+    /// 64 and 16: a guard stands for a part of the system that has a say, and there are few of
+    /// those; and each is asked about every change.
     static let requiredGuards = 64
     static let requiredGuardsPerUid = 16
 
@@ -108,13 +110,13 @@ public struct ServerLimits: Hashable, Sendable {
     /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
     static let retryMs = 200
 
-    /// Transitions of a second that are logged one by one; what is more is one line.
+    /// Transitions a second that are logged one by one; the rest share one line.
     ///
-    /// 20: more than anybody reads, and a twentieth of what the journal takes of a service before it leaves
-    /// out the rest (`RateLimitBurst=` in journald.conf(5)). Not tuned.
+    /// 20: more than anybody reads, and a twentieth of what the journal accepts from a service
+    /// before it drops the rest (`RateLimitBurst=` in journald.conf(5)). Not tuned.
     public var transitionsLoggedPerSecond = 20
 
-    /// How long a client that is told to go may take to read that, in milliseconds.
+    /// How long a client that is told to go may take to read that line, in milliseconds.
     ///
     /// A second: any reader that is awake has read it by then. Picked, not tuned.
     var farewellMs: Int64 = 1000
@@ -122,7 +124,7 @@ public struct ServerLimits: Hashable, Sendable {
     /// The protocol's defaults.
     public init() {}
 
-    /// The limits as `describe` shows them, those that are not to be set included.
+    /// The limits as `describe` shows them, including those that cannot be set.
     var all: [(name: String, value: Int)] {
         [
             ("lineBytes", RequestLimits.lineBytes),

@@ -2,12 +2,12 @@ import Dispatch
 import Logging
 import Systemd
 
-/// The service manager, as far as the daemon waits for it to take what it is told.
+/// Talks to the service manager, and waits for a limited time until it takes what it is told.
 struct ServiceManager: Sendable {
     let notifier = ServiceNotifier()
     let logger: Logger
 
-    /// How long it is waited for.
+    /// How long to wait for it.
     ///
     /// 1 s: a manager that does not read must not keep the daemon from starting or stopping. Picked.
     private static let timeout = Duration.seconds(1)
@@ -20,13 +20,13 @@ struct ServiceManager: Sendable {
         _ = await self.ask(what, for: Self.timeout, body)
     }
 
-    /// Has it do something, off all threads that others need.
+    /// Talks to it on a thread that nobody else needs, and waits for the answer.
     ///
     /// - Parameters:
     ///   - what: for the log.
-    ///   - timeout: how long it is waited for.
-    ///   - body: talks to it; may block, and go on when nobody waits for it any more.
-    /// - Returns: what `body` returned; nil if it threw, which is logged, or has not ended in time.
+    ///   - timeout: how long to wait for it.
+    ///   - body: talks to it; may block, and go on when nobody waits any more.
+    /// - Returns: what `body` returned; nil if it threw, which is logged, or did not end in time.
     func ask<Answer: Sendable>(
         _ what: String,
         for timeout: Duration,

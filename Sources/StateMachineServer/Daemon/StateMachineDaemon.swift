@@ -22,11 +22,11 @@ public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
     /// A daemon for that machine.
     ///
     /// - Parameters:
-    ///   - machine: what clients see; the program may go on to set and observe it. If its write-ahead
-    ///     log is a `TransitionHistory`, readers are given what is kept there.
-    ///   - configuration: where and how.
-    ///   - logger: told of each transition at info, and of what an administrator should know; unless
-    ///     given, that is the journal if stderr leads there, else stderr.
+    ///   - machine: what clients see; the program may go on to set and observe it. If its
+    ///     write-ahead log is a `TransitionHistory`, readers can read what is kept there.
+    ///   - configuration: where and how it serves.
+    ///   - logger: gets each transition at info, and what an administrator should know; by default
+    ///     it writes to the journal if stderr leads there, else to stderr.
     ///   - onReady: called once, when both doors listen.
     public init(
         machine: StateMachine<State> = StateMachine(),
@@ -43,13 +43,13 @@ public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
         )
     }
 
-    /// A daemon for a machine whose states have that form.
+    /// A daemon for a machine whose states `coding` encodes.
     ///
-    /// `clock` measures the stays of a machine without a history; the others' history has one.
+    /// `clock` measures the stays of a machine without a history; a history has a clock of its own.
     ///
-    /// `redeclare` is called on SIGHUP, before the limits are read: it reads what declares the machine, which
-    /// is put in force if it is another. What it throws is logged, line by line if it is a ``ReloadRefusal``, and
-    /// everything stays as it was. Runs on no particular thread.
+    /// `redeclare` is called on SIGHUP, before the limits are read: it reads the machine's
+    /// declaration, which is put in force if it has changed. An error is logged, line by line if it
+    /// is a ``ReloadRefusal``, and everything stays as it was. Runs on no particular thread.
     package init(
         machine: StateMachine<State>,
         coding: StateCoding<State>,
@@ -70,10 +70,10 @@ public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
 
     /// Runs until SIGTERM or SIGINT, then ends gracefully.
     ///
-    /// SIGHUP has it take in its limits anew, if the configuration says how. SIGUSR2 ends it as well,
-    /// and says that another is about to take its place: connections are left with the service manager
-    /// for that one to go on with. A unit that says `RestartKillSignal=SIGUSR2` has the service manager
-    /// tell a restart from a stop that way.
+    /// SIGHUP makes it reload its limits, if the configuration says how. SIGUSR2 ends it too, for
+    /// another daemon to take its place: connections are left with the service manager for that one
+    /// to go on with. With `RestartKillSignal=SIGUSR2` in its unit, the service manager sends that
+    /// for a restart, but not for a stop.
     ///
     /// Called from the main actor, as in a `main.swift`, it leaves a daemon at rest without any timer:
     /// see ``QueueExecutor``.

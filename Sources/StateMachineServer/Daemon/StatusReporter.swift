@@ -9,9 +9,9 @@ import Systemd
 /// Keeps the service manager's one line about the service current: `authentication(phase: active),
 /// seq 42, 3 watches`.
 ///
-/// It writes and sends from a queue of its own, because the manager may be slow to take it; one line is
-/// under way at a time, and of what changes meanwhile the last is reported. Nothing of it runs on an
-/// event loop, which may have ended before the manager has taken the last line.
+/// It writes and sends from a queue of its own, because the manager may be slow to take a line; one
+/// line is under way at a time, and of the changes meanwhile the last is reported. None of this
+/// runs on an event loop, which may have ended before the manager has taken the last line.
 final class StatusReporter: Sendable {
     /// The least time between two lines, in microseconds.
     ///
@@ -36,13 +36,13 @@ final class StatusReporter: Sendable {
         var reported: String?
         /// Whether a line is under way, or was a moment ago.
         var isBusy = false
-        /// Whether something has changed since a line was made of it.
+        /// Whether something has changed since the last line was made.
         var hasChanged = false
 
-        /// Characters of each that are shown.
+        /// How many characters of each are shown.
         ///
-        /// 128, as `describe` and `stats` have it, and 512, for the path that a trouble may be about:
-        /// the manager shows one line, and passes over a message longer than a page.
+        /// 128, as in `describe` and `stats`, and 512, for the path that a trouble may be about:
+        /// the manager shows one line, and ignores a message longer than a page.
         private static let lengths = (state: 128, trouble: 512)
 
         var text: String? {
@@ -69,7 +69,7 @@ final class StatusReporter: Sendable {
         self.logger = logger
     }
 
-    /// Reports the state, at once or when the last line is a while ago.
+    /// Reports the state, at once or after a pause since the last line.
     func changed(to snapshot: EncodedSnapshot) { self.change { $0.newest = snapshot } }
 
     /// Reports how many watches there are.
@@ -94,7 +94,7 @@ final class StatusReporter: Sendable {
         if isToReport { self.queue.async { self.report() } }
     }
 
-    /// Reports until nothing has changed any more, and a pause has passed since.
+    /// Reports until a pause has passed without a change.
     ///
     /// The queue's thread sleeps meanwhile: Dispatch's timers take a descriptor when the first one is
     /// set, and where there is none left they end the process.
@@ -125,7 +125,7 @@ final class StatusReporter: Sendable {
 }
 
 extension String {
-    /// Its beginning as people may be shown it.
+    /// Its beginning, made printable for people.
     fileprivate func cut(to count: Int) -> String {
         self.excerpt(count).printable.excerpt(count)
     }

@@ -6,15 +6,14 @@ import ServiceLog
 import StateMachineCore
 package import StateMachineProtocol
 
-/// Writes transitions into the log, the daemon's story: one line each while they are few, and one line for
-/// the rest of a second in which they are many.
+/// Logs transitions: one line each while they are few, one line for the rest of a busy second.
 ///
-/// It is told of them when everybody has been written to, and a set costs nothing for it. What is to be
-/// logged is taken as the bytes that clients are sent, and made into words on a queue of its own, since
-/// whoever reads the log may be slow. The queue's thread waits for the end of a second that has a rest, and
-/// nothing waits otherwise: a daemon at rest has no timer.
+/// It gets them once everybody has been written to, so it costs a set nothing. It takes the bytes
+/// that clients are sent, and makes them into words on a queue of its own, since whoever reads the
+/// log may be slow. The queue's thread waits for the end of a second that has a rest, and nothing
+/// waits otherwise: a daemon at rest has no timer.
 final class TransitionLogger: Sendable {
-    /// How long the end waits for the log to take what there is.
+    /// How long the daemon's end waits for the log to take what there is.
     ///
     /// 1 s: as long as for the service manager, for the same reason. Picked.
     private static let timeout = DispatchTimeInterval.seconds(1)
@@ -29,13 +28,13 @@ final class TransitionLogger: Sendable {
         self.logger = logger
     }
 
-    /// Has the transitions after `seq` logged.
+    /// Logs the transitions after `seq`.
     ///
     /// - Parameters:
-    ///   - ring: has them, unless they were too long.
-    ///   - seq: the newest that has been.
+    ///   - ring: holds them, unless they were too long.
+    ///   - seq: the newest one that has been logged.
     ///   - last: the newest of them.
-    ///   - perSecond: how many of a second are logged one by one.
+    ///   - perSecond: how many a second are logged one by one.
     func log(
         _ ring: borrowing ChangeRing,
         after seq: UInt64,
@@ -61,7 +60,7 @@ final class TransitionLogger: Sendable {
         }
     }
 
-    /// Returns when all that has happened is in the log, or the log has not taken it for a while.
+    /// Waits until everything is in the log, or the log has not taken it for a while.
     func finish() async {
         self.ending.signal()
         let (written, isWritten) = AsyncStream.makeStream(of: Never.self)
@@ -82,12 +81,12 @@ final class TransitionLogger: Sendable {
         }
     }
 
-    /// Writes the rest when its second has ended, or nobody is to wait any more.
+    /// Logs the rest when its second has ended, or at once when the daemon ends.
     private func sumUp() {
         guard let dueAt = self.pace.withLockedValue({ $0.dueAt }) else { return }
         let wait = max(0, (dueAt - .now()).nanoseconds)
         if self.ending.wait(timeout: .now() + .nanoseconds(Int(wait))) == .success {
-            // For the next one.
+            // Pass the signal on to the next one.
             self.ending.signal()
         }
         guard let rest = self.pace.withLockedValue({ $0.takeRest() }) else { return }
@@ -103,7 +102,7 @@ final class TransitionLogger: Sendable {
         )
     }
 
-    /// What a change line says.
+    /// What a change line says, as metadata.
     fileprivate static func metadata(of line: [UInt8]) -> Logger.Metadata {
         let text = String(decoding: line, as: UTF8.self)
         guard let change = JSONValue(parsing: text) else { return ["line": "\(text)"] }
@@ -129,9 +128,9 @@ final class TransitionLogger: Sendable {
 }
 
 extension Logger {
-    /// A transition that was made before anybody could be told of it.
+    /// Logs a transition that was made before anybody could be told about it.
     package func log(_ transition: RecordedTransition) {
-        // What the log says names no numbering.
+        // The log does not name the epoch.
         self.log(change: transition.line(in: .random()))
     }
 

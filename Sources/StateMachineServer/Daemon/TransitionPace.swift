@@ -1,9 +1,9 @@
 import NIOCore
 
-/// Which transitions are logged one by one, and which are summed up: decides, logs nothing.
+/// Decides which transitions are logged one by one and which are summed up; logs nothing itself.
 ///
-/// So many of a second are logged one by one; what comes after those waits for the second's end, and is one
-/// line. Nothing is left out, and what waits is a number and a state.
+/// A limited number a second are logged one by one; the rest wait for the second's end and share
+/// one line. Nothing is left out, and what waits is a number and a state.
 struct TransitionPace {
     /// What is summed up.
     struct Rest {
@@ -14,30 +14,30 @@ struct TransitionPace {
         let at: NIODeadline
     }
 
-    /// What is to be done with transitions that have come.
+    /// What to do with transitions that have come.
     enum Action: Equatable {
         /// Log so many of them, one by one.
         case log(Int)
-        /// Log so many of them, and what follows when the second has ended.
+        /// Log so many of them, and the rest when the second has ended.
         case logAndSumUp(Int)
         /// Nothing: they are summed up with others.
         case wait
     }
 
-    /// How many more may be logged one by one, of the second that ends then.
+    /// How many more may be logged one by one in the second that ends at `end`.
     private var left = 0
     private var end = NIODeadline.uptimeNanoseconds(0)
-    /// Those that were to be logged one by one, and are not written yet.
+    /// How many are to be logged one by one and are not written yet.
     private var unwritten = 0
     private var rest: Rest?
 
-    /// Transitions have come.
+    /// Decides what to do with transitions that have come.
     ///
     /// - Parameters:
     ///   - seqs: which; at least one.
     ///   - last: the newest of them.
     ///   - isToBeHad: whether they can be logged one by one.
-    ///   - perSecond: how many of a second may be.
+    ///   - perSecond: how many a second may be logged one by one.
     ///   - now: the time.
     /// - Returns: what is to be done with them.
     mutating func entered(
@@ -54,7 +54,7 @@ struct TransitionPace {
         }
         if now >= self.end {
             self.end = now + .seconds(1)
-            // A log that is slow has its own share first.
+            // A slow log first has to write what it already has.
             self.left = perSecond - self.unwritten
         }
         let count = isToBeHad ? min(max(0, self.left), seqs.count) : 0
@@ -70,13 +70,13 @@ struct TransitionPace {
         return .logAndSumUp(count)
     }
 
-    /// That many of them are written.
+    /// Notes that so many of them are written.
     mutating func wrote(_ count: Int) { self.unwritten -= count }
 
     /// When the rest is to be written; nil if there is none.
     var dueAt: NIODeadline? { self.rest?.at }
 
-    /// The rest, which is about to be written: another second begins.
+    /// Takes the rest, which is about to be written, and begins another second.
     mutating func takeRest() -> Rest? {
         // Those that come now are logged after it.
         self.end = .uptimeNanoseconds(0)

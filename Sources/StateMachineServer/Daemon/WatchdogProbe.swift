@@ -3,16 +3,16 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Tells the service manager that the daemon is alive, for as long as a turn of the event loop gets
-/// through the machine and back, and the log answers.
+/// Tells the service manager that the daemon is alive, while loop, machine and log respond.
 ///
-/// A loop that hangs does not come round to it, a machine that hangs does not let it by, and while the log
-/// has had the same group for as long as the manager waits, nobody's set is answered; each way the manager
-/// hears nothing, and acts. A log that answers is alive, however late, and whatever it says.
+/// A hung loop does not get round to it, a hung machine does not let it through, and while the log
+/// has had the same group for as long as the manager waits, nobody's set is answered; in each case
+/// the manager hears nothing, and acts. A log that answers is alive, however late, and whatever it
+/// says.
 final class WatchdogProbe: Sendable {
     private let task: RepeatedTask
 
-    /// Probes twice in `interval`, which is what the manager waits for (`WatchdogSec=`).
+    /// Probes twice in `interval`, which is how long the manager waits (`WatchdogSec=`).
     ///
     /// `ping` tells the manager; it may block, and is called on a queue of its own.
     init(
@@ -38,7 +38,7 @@ final class WatchdogProbe: Sendable {
     private struct LogWait {
         enum Finding {
             case answers
-            /// It has had the group for as long as the manager waits: from now on, and still.
+            /// It has now had the group for as long as the manager waits; after that it `isSilent`.
             case fellSilent
             case isSilent
         }
@@ -46,11 +46,11 @@ final class WatchdogProbe: Sendable {
         private var group: UInt64?
         private var probes = 0
 
-        /// The group that it has at this probe.
+        /// Notes the group that the log has at this probe.
         mutating func probed(_ group: UInt64?) -> Finding {
             self.probes = group == nil || group != self.group ? 0 : self.probes + 1
             self.group = group
-            // Two probes after the one that saw it first the manager's time has passed.
+            // Two probes after the first that saw the group, the manager's time is up.
             if self.probes < 2 { return .answers }
             return self.probes == 2 ? .fellSilent : .isSilent
         }

@@ -1,13 +1,13 @@
 import NIOCore
 
-/// Lets a listener rest: clients wait in its backlog, nothing is polled in vain, and the listener stays.
+/// Pauses a listener: clients wait in its backlog, nothing is polled in vain, and it stays open.
 ///
-/// When descriptors are scarce, or it cannot accept for lack of them or of memory; and when accepting takes
-/// more than its share of the time while others set.
+/// It pauses when descriptors are scarce, when accepting fails for lack of them or of memory, and
+/// when accepting takes more than its share of the time while others set.
 final class AcceptPause: ChannelInboundHandler {
     typealias InboundIn = Channel
 
-    /// How long if there are no descriptors.
+    /// How long it pauses if there are no descriptors.
     ///
     /// 100 ms: short enough that a client whose turn it is hardly notices, and ten tries a second cost
     /// nothing. Not tuned.

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// Who may connect, and when: decides, does nothing.
+/// Decides who may connect, and when; does nothing itself.
 ///
 /// Every connection is charged to its user. Root and the daemon's own user have places in reserve and
 /// are not counted otherwise.
@@ -9,27 +9,28 @@ struct Admission {
     enum Decision: Equatable {
         /// It is served, after so many nanoseconds.
         case admit(afterNanoseconds: Int64)
-        /// There is no place for it; which limit that is.
+        /// There is no place for it, because of that limit.
         case turnAway(limit: String, max: Int)
     }
 
-    /// May change; who is there stays.
+    /// May change; those who are connected stay.
     var limits: ServerLimits
     private let ownUid: UInt32
     private(set) var total = 0
     private var users: [UInt32: User] = [:]
 
-    /// What one user has taken, kept for as long as it says anything.
+    /// What one user has taken, kept for as long as it matters.
     private struct User {
         var connections = 0
-        /// When the next accept is due if they come as fast as they may, less the burst: GCRA, the
-        /// token bucket without a timer.
+        /// When the next accept is due at the highest steady rate, not counting the burst: GCRA,
+        /// the token bucket without a timer.
         var nextAt: Int64 = .min
     }
 
-    /// How long a connection waits for its time, in nanoseconds; if that is further off it is turned away.
+    /// The longest that a connection waits for its time, in nanoseconds; beyond that it is turned
+    /// away.
     ///
-    /// 2 s: until then a client that waits is served sooner than one that comes again. Picked.
+    /// 2 s: up to that, a client that waits is served sooner than one that reconnects. Picked.
     private static let longestWait: Int64 = 2_000_000_000
 
     init(limits: ServerLimits, ownUid: UInt32) {
@@ -64,29 +65,30 @@ struct Admission {
         return .admit(afterNanoseconds: wait)
     }
 
-    /// The least time between two accepts of a user, in nanoseconds, but for a burst.
+    /// The least time between two accepts of a user, in nanoseconds, apart from a burst.
     private var interval: Int64 { 1_000_000_000 / Int64(max(self.limits.acceptsPerSecond, 1)) }
 
-    /// The connections among which one has to find a place.
+    /// How many places there are for such a connection, taken ones included.
     private func places(at door: Door, isExempt: Bool) -> Int {
         let all = self.limits.connections
         let others = isExempt ? 0 : self.limits.connectionsInReserve
         switch door {
         case .control: return max(0, all - others)
-        // Where there are few places, the door for everybody has half of them at least.
+        // Where there are few places, the door for everybody has at least half of them.
         case .events:
             return max(0, all - others - min(self.limits.connectionsForControl, all / 2))
         }
     }
 
-    /// It had its place in the last process; whatever the limits are, it has one here.
+    /// Admits a connection of the last process again, whatever the limits are.
     mutating func returned(_ uid: UInt32) {
         self.users[uid, default: User()].connections += 1
         self.total += 1
     }
 
-    /// A connection has ended; one whose time had not come is not served, and its user's next one need
-    /// not wait for it.
+    /// Notes that a connection has ended.
+    ///
+    /// If its time had not come it was not served, and its user's next one need not wait for it.
     mutating func left(_ uid: UInt32, wasServed: Bool, now: Int64) {
         guard var user = self.users[uid] else { return }
         self.total -= 1

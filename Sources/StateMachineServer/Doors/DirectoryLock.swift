@@ -3,16 +3,17 @@ import StateMachineProtocol
 
 /// Keeps other daemons out of the directory that holds the doors, for as long as this value lives.
 ///
-/// A file in the directory is locked (`flock`), so that of two daemons started at once one gets it. Only its owner can
-/// open that: the directory itself, which clients may open, anybody could lock.
+/// It locks a file in the directory (`flock`), so that of two daemons started at once one gets it.
+/// Only its owner can open that file; the directory itself, which clients may open, anybody could
+/// lock.
 final class DirectoryLock: Sendable {
     let directory: RuntimeDirectory
     private let descriptor: CInt
 
-    /// The file that is locked; one that is left from before is as good.
+    /// The name of the file that is locked; one left over from before will do.
     private static let lockName = "statemachine.lock"
 
-    /// Makes the directory if it is not there, with those that it is in, and takes the lock in it.
+    /// Makes the directory and its parents if they are missing, and takes the lock in it.
     init(_ runtimeDirectory: RuntimeDirectory) throws(DaemonError) {
         let path = runtimeDirectory.path
         if let errno = Self.make(path) {
@@ -28,7 +29,7 @@ final class DirectoryLock: Sendable {
         self.descriptor = try Self.lock(in: directory, of: path)
     }
 
-    /// Why there is no directory of that path, and none could be made; nil if there is one.
+    /// Makes the directory and its parents; returns the error number, nil if it is there.
     private static func make(_ path: String) -> CInt? {
         if mkdir(path, 0o755) == 0 || errno == EEXIST { return nil }
         let code = errno
@@ -38,7 +39,7 @@ final class DirectoryLock: Sendable {
         return mkdir(path, 0o755) == 0 || errno == EEXIST ? nil : errno
     }
 
-    /// Takes the lock, and again if the daemon that had it has removed it meanwhile.
+    /// Takes the lock; tries again if the daemon that had it has removed the file meanwhile.
     private static func lock(in directory: CInt, of path: String) throws(DaemonError) -> CInt {
         while true {
             let descriptor = try self.openLock(in: directory, at: "\(path)/\(self.lockName)")
@@ -87,7 +88,8 @@ final class DirectoryLock: Sendable {
             guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG else {
                 throw DaemonError("\(path) is in the way: it is not this user's lock; remove it")
             }
-            // Whoever has it open already could hold it still; nobody else opens it from here on.
+            // Whoever has it open already could still hold it; nobody else can open it from here
+            // on.
             guard status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o600) == 0 else {
                 throw DaemonError(cannot: "set the mode of \(path)", errno: errno)
             }
@@ -107,7 +109,7 @@ final class DirectoryLock: Sendable {
     }
 
     deinit {
-        // Still locked: whoever has opened it meanwhile finds that it has no name any more.
+        // Still locked: whoever has opened it meanwhile finds that it no longer has a name.
         unlink("\(self.directory.path)/\(Self.lockName)")
         close(self.descriptor)
     }

@@ -3,19 +3,19 @@ import StateMachineProtocol
 
 /// A door's socket in the file system.
 ///
-/// `descriptor` belongs to whoever listens on it. One that is made here is bound, has its mode and does
-/// not listen yet; its file is removed by ``remove()``, and only if it is still the one that was made.
-/// One that was handed over is used as it is, and its file is never touched.
+/// `descriptor` belongs to whoever listens on it. A socket that is made here is bound, has its mode
+/// and does not listen yet; ``remove()`` removes its file, but only if it is still the one that was
+/// made. A socket that was handed over is used as it is, and its file is never touched.
 struct DoorSocket: Sendable {
     let path: String
     let descriptor: CInt
-    /// Of the file that was made here.
+    /// The inode of the file that was made here; nil for a socket that was handed over.
     private let inode: ino_t?
 
-    /// Connections that may wait to be accepted; the kernel's own limit (`net.core.somaxconn`) applies
-    /// beneath it.
+    /// Connections that may wait to be accepted, within the kernel's own limit
+    /// (`net.core.somaxconn`).
     ///
-    /// 1024 unless the manager made the socket, whose number (`Backlog=`) cannot be asked for, and is
+    /// 1024 unless the manager made the socket; its number (`Backlog=`) cannot be asked for, and is
     /// usually as many as the kernel allows.
     var backlog: CInt { self.inode == nil ? .max : 1024 }
 
@@ -54,7 +54,7 @@ struct DoorSocket: Sendable {
         unlink(self.path)
     }
 
-    /// Removes a socket that nobody listens on any more; refuses anything else that is in the way.
+    /// Removes a socket that nobody listens on any more; refuses if anything else is in the way.
     private static func makeRoom(at path: String, _ address: sockaddr_un) throws(DaemonError) {
         guard let status = self.status(of: path) else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {

@@ -2,9 +2,9 @@ import Glibc
 import StateMachineProtocol
 import Systemd
 
-/// What the service manager handed over, told apart: doors, what the last process stored, and the rest.
+/// Sorts what the service manager handed over: doors, what the last process stored, and the rest.
 ///
-/// Decides; touches no descriptor.
+/// Decides only; touches no descriptor.
 struct HandedSockets: Equatable {
     /// A door's listening socket.
     struct DoorHandle: Equatable {
@@ -12,17 +12,17 @@ struct HandedSockets: Equatable {
         let path: String
     }
 
-    /// What the store calls a client's connection, and the memory that says what belongs to each.
+    /// The store's names of a client's connection and of the memory with what belongs to each.
     static let connectionName = "connection"
     static let recordName = "handover"
 
     private(set) var doors: [Door: DoorHandle] = [:]
 
-    /// Out of the store, unchecked.
+    /// From the store, unchecked.
     private(set) var connections: [CInt] = []
     private(set) var records: [CInt] = []
 
-    /// What nobody knows, and no socket unit can have meant: garbage in the store.
+    /// Unknown descriptors that no socket unit can have meant: garbage in the store.
     private(set) var garbage: [HandedDescriptor] = []
 
     /// - Throws: `DaemonError` if a socket unit hands over something that cannot be a door.

@@ -18,7 +18,7 @@ struct Listener: Sendable {
     ) async throws {
         self.socket = socket
         self.channel = try await ServerBootstrap(group: group)
-            // So that after each it is seen whether there is room for one more.
+            // To see after each whether there is room for one more.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -33,13 +33,13 @@ struct Listener: Sendable {
             }
             .withBoundSocket(socket.descriptor)
             .get()
-        // NIO listens before it looks at its options, with 128, and so lowers what the manager said too.
+        // NIO listens with 128 before it looks at its options, which lowers the manager's backlog.
         guard listen(socket.descriptor, socket.backlog) == 0 else {
             throw DaemonError(cannot: "listen at \(socket.path)", errno: errno)
         }
     }
 
-    /// Accepts nobody any more, and removes the socket.
+    /// Stops accepting, and removes the socket.
     func close() async throws {
         self.socket.remove()
         try await self.channel.close()
@@ -47,7 +47,7 @@ struct Listener: Sendable {
 }
 
 extension Channel {
-    /// Has a client served, from the beginning or from where the last process was.
+    /// Starts serving a client, from the beginning or from where the last process stopped.
     func addConnection(
         at door: Door,
         of server: StateServer,

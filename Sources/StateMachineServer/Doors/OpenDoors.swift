@@ -8,8 +8,8 @@ struct OpenDoors: Sendable {
     /// Where they are, for the log.
     let directory: String
 
-    /// Held for as long as sockets of our own are in it; handed over they are ours alone already, and
-    /// the directory is whoever's.
+    /// Held while the directory has sockets of our own; sockets that were handed over are ours
+    /// alone already, and the directory may be anybody's.
     private let lock: DirectoryLock?
 
     /// - Throws: `DaemonError`; then no socket is left behind.
@@ -49,7 +49,7 @@ struct OpenDoors: Sendable {
 }
 
 extension RuntimeDirectory {
-    /// Where a daemon has it that is not told.
+    /// The runtime directory of a daemon that is not told one.
     package static func ofDaemon(
         environment: (String) -> String?,
         isRoot: Bool

@@ -3,12 +3,13 @@ import StateMachineCore
 import StateMachineProtocol
 
 extension Peer {
-    /// Who is at the other end of a connected Unix socket, as the kernel noted it at connect time, and what runs
-    /// there.
+    /// Who is at the other end of a connected Unix socket, and what runs there.
+    ///
+    /// The kernel noted the credentials at connect time.
     ///
     /// - Parameters:
     ///   - descriptor: the socket.
-    ///   - program: what is known to run there; nil: it is looked up.
+    ///   - program: what is known to run there; nil to look it up.
     /// - Throws: `DaemonError` if the kernel does not say.
     init(credentialsOf descriptor: CInt, knownAs program: Program? = nil) throws(DaemonError) {
         // `struct ucred` of unix(7), which Swift's Glibc leaves out.

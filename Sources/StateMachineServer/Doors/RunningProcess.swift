@@ -6,28 +6,28 @@ struct RunningProcess {
     let pid: Int32
     let uid: UInt32
 
-    /// `SO_PEERPIDFD`, which Glibc's headers have not got: Linux 6.5.
+    /// `SO_PEERPIDFD` of Linux 6.5, which Glibc's headers lack.
     private static let peerPidfd: CInt = 77
 
-    /// Bytes that a name has here at most.
+    /// The most bytes that a name has here.
     ///
-    /// 48: fifteen for the kernel, each of which may be shown as the three of U+FFFD.
+    /// 48: the kernel's fifteen, each of which may be shown as the three of U+FFFD.
     static let nameBytes = 48
 
-    /// Bytes that are read of a file: a name has sixteen, a control group's path rarely a hundred.
+    /// Bytes to read of a file: a name has sixteen, a control group's path rarely a hundred.
     private static let fileBytes = 4096
 
-    /// What runs at the other end of a socket; nil if that is not to be seen.
+    /// The program at the other end of a socket; nil if it cannot be seen.
     ///
-    /// Numbers of processes are used again, so what is read counts only if the process that connected had its
-    /// number still, afterwards.
+    /// Process ids are reused, so what is read counts only if the process that connected still has
+    /// its id afterwards.
     func program(at socket: CInt) -> Program? {
-        // 0 stands for a process of another container.
+        // 0 stands for a process in another container.
         guard self.pid > 0 else { return nil }
         var process: CInt = -1
         var length = socklen_t(MemoryLayout.size(ofValue: process))
         let isSure = getsockopt(socket, SOL_SOCKET, Self.peerPidfd, &process, &length) == 0
-        // Older kernels do not have it; where the process has gone there is nothing to be read.
+        // Older kernels lack it; if the process has gone there is nothing to read.
         guard isSure || errno == ENOPROTOOPT else { return nil }
         defer { if isSure { close(process) } }
         let directory = open("/proc/\(self.pid)", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -40,7 +40,7 @@ struct RunningProcess {
         return Program(comm: comm, unit: unit)
     }
 
-    /// Whether a process has its number still: it runs, or nobody has asked how it ended.
+    /// Whether a process still has its id: it runs, or nobody has waited for it.
     private static func hasNumber(_ process: CInt) -> Bool {
         var ended = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
         guard poll(&ended, 1, 0) != 0 else { return true }
@@ -50,13 +50,13 @@ struct RunningProcess {
         }
     }
 
-    /// Whether what has the number is of the user: all that can be told where the kernel does not say more.
+    /// Whether what has the id belongs to the user, which is all that an older kernel can tell.
     private func isOfUser(_ directory: CInt) -> Bool {
         var status = stat()
         return fstat(directory, &status) == 0 && status.st_uid == self.uid
     }
 
-    /// A name without the end of its line, which it may have others of.
+    /// A name without its final newline; it may contain others.
     private static func name(_ text: String) -> String? {
         let name = text.hasSuffix("\n") ? String(text.dropLast()) : text
         return name.isEmpty ? nil : name

@@ -5,10 +5,12 @@ import StateMachineProtocol
 
 /// Leaving a connection to the next process.
 extension Connection {
-    /// Takes the connection off its channel: nothing is read or written any more, and the client
-    /// notices nothing, for a duplicate of the socket stays open.
+    /// Takes the connection off its channel, to leave it to the next process.
     ///
-    /// - Returns: what belongs to it, and the duplicate; nil if it is on its way out, or the descriptor
+    /// Nothing is read or written any more; the client notices nothing, since a duplicate of the
+    /// socket stays open.
+    ///
+    /// - Returns: its record and the duplicate; nil if it is on its way out, or the descriptor
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
         let parts = self.parts
@@ -38,11 +40,11 @@ extension Connection {
 
 /// Going on where the last process left off.
 extension ConnectionParts {
-    /// Takes over what that process knew of the connection.
+    /// Takes over what that process knew about the connection.
     ///
     /// - Parameters:
-    ///   - record: what it left.
-    ///   - handOver: the whole of what it left.
+    ///   - record: what it recorded about the connection.
+    ///   - handOver: its whole record.
     func resume(with record: HandOverRecord.Connection, of handOver: HandOverRecord) {
         self.reader.resume(with: record)
         self.subscriptions.resume(afterResyncs: record.resyncs)
@@ -52,7 +54,7 @@ extension ConnectionParts {
             }
         }
         if self.server.isContinuing(handOver) {
-            // The same numbering: watches go on at their cursors, and answers in their order.
+            // The same epoch: watches resume at their cursors, and answers in their order.
             let watches = self.subscriptions.resume(with: record)
             self.outbox.resume(with: record, of: self.server.machine.schema) {
                 $0 < watches.count ? watches[$0] : nil
@@ -71,7 +73,7 @@ extension ConnectionParts {
         self.outbox.goOnWithLine(of: record)
     }
 
-    /// Another numbering: answers that were ready go out, and watches are told.
+    /// Starts over in a new epoch: answers that were ready go out, and watches are told.
     private func beginAnew(after record: HandOverRecord.Connection) {
         if let run = record.history { self.history.end(run) }
         for segment in record.outbox {
@@ -81,10 +83,10 @@ extension ConnectionParts {
         for watch in record.watches { self.subscriptions.beginAnew(watch) }
     }
 
-    /// Carries out again, without an answer, what a client asked the last process for.
+    /// Carries out again, without an answer, a request that the last process carried out.
     ///
-    /// It was found good there. If it is not here, for the limits or the states are others, the client
-    /// is told as if it had asked now.
+    /// It was valid there. If it is not here, since the limits or the states have changed, the
+    /// client is refused as if it had asked now.
     private func again(_ line: Data, _ body: (Request) throws(WireError) -> Void) {
         do {
             guard let request = try Request.parse(Array(line)) else { return }

@@ -7,7 +7,7 @@ import Systemd
 
 /// From one process to the next.
 extension DaemonRun {
-    /// Goes on with what the last process left with the service manager.
+    /// Resumes what the last process left with the service manager.
     func take(
         _ taken: InheritedConnections,
         to server: StateServer,
@@ -24,11 +24,10 @@ extension DaemonRun {
         )
     }
 
-    /// Leaves the connections with the service manager; if that does not work, their clients are told
-    /// to come back.
+    /// Leaves the connections with the service manager; if that fails, tells clients to come back.
     func leaveConnections(of server: StateServer) async throws {
         let left = try await server.loop.flatSubmit { server.leaveConnections() }.get()
-        // A history keeps what nobody's connection does.
+        // A history keeps the required guards, which belong to no connection.
         let isOfUse =
             !left.descriptors.isEmpty
             || self.machine.history == nil && left.record.required?.isEmpty == false

@@ -1,8 +1,8 @@
 import StateMachineCore
 import StateMachineProtocol
 
-// Whether what a record says can be: anything may lie in the store under its name, and who goes on with it
-// counts with its numbers.
+// Whether what a record says is possible: anything may lie in the store under its name, and whoever
+// resumes from it calculates with its numbers.
 
 extension HandOverRecord {
     var isPossible: Bool {
@@ -13,7 +13,7 @@ extension HandOverRecord {
 
 extension HandOverRecord.Connection {
     fileprivate var isPossible: Bool {
-        // The numbers of all of them are added up.
+        // All reply counts are added up.
         self.unsentReplies.isCount && self.outbox.allSatisfy { $0.isPossible(self.watches.count) }
             && self.history?.isPossible ?? true
             && self.watches.allSatisfy { $0.cursor.isPossible && $0.reported.isPossible }
@@ -25,7 +25,7 @@ extension HandOverRecord.Connection {
 }
 
 extension Program {
-    /// Whether the kernel and systemd have such names; it is on every line that is caused by it.
+    /// Whether the kernel and systemd allow such names, which are on every line that it causes.
     fileprivate var isPossible: Bool {
         (self.comm?.utf8.count ?? 0) <= RunningProcess.nameBytes
             && (self.unit?.utf8.count ?? 0) <= ControlGroup.unitBytes
@@ -36,7 +36,7 @@ extension HandOverRecord.Segment {
     fileprivate func isPossible(_ watches: Int) -> Bool {
         let isMarkPossible =
             switch self.mark {
-            // The one past the last is a watch that was gone.
+            // The index past the last stands for a watch that was gone.
             case .start(let index), .end(let index): index >= 0 && index <= watches
             case .history(let history): history.isPossible
             case nil: true
@@ -57,9 +57,9 @@ extension UInt64 {
 }
 
 extension Int {
-    /// Whether there can be so many replies that were not sent.
+    /// Whether there can be so many unsent replies.
     ///
-    /// 2^32: more than fit into any memory; and as many of them as a record can name stay below what an
-    /// integer holds.
+    /// 2^32: more than fit into any memory; and the sum of as many as a record can name still fits
+    /// into an integer.
     fileprivate var isCount: Bool { self >= 0 && self < 1 << 32 }
 }

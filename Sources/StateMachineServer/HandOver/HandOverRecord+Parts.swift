@@ -2,10 +2,10 @@ import FoundationEssentials
 import NIOCore
 import StateMachineProtocol
 
-// What each thing of a connection leaves, and how it is made of that again.
+// How each part of a connection is recorded, and restored from its record.
 
 extension Watch {
-    /// What is left of it, of which the client knows that declaration.
+    /// Its record, with the declaration that the client knows.
     func record(knowing declaration: String?) -> HandOverRecord.Watch {
         HandOverRecord.Watch(
             request: self.isImplicit ? nil : Data(self.request),
@@ -18,7 +18,7 @@ extension Watch {
         )
     }
 
-    /// The watch again, where it was; nil if the record makes no sense.
+    /// Restores the watch where it was; nil if the record makes no sense.
     convenience init?(
         _ record: HandOverRecord.Watch,
         of schema: StateSchema,
@@ -45,7 +45,7 @@ extension Watch {
 }
 
 extension HandOverRecord.Watch {
-    /// What was asked for.
+    /// The request for the watch; nil if it cannot be read.
     func call(_ schema: StateSchema) -> (WatchCall, RequestID?)? {
         guard let line = self.request, let request = Request(again: line),
             case .watch(let call) = schema.resolvedAgain(request.call)
@@ -77,7 +77,7 @@ extension SocketVoter {
 }
 
 extension LineQueue.Segment {
-    /// What is left of it; `place` is where the next process finds a watch.
+    /// Its record; `place` gives a watch's position there.
     func record(place: (Watch) -> Int) -> HandOverRecord.Segment {
         let mark: HandOverRecord.Segment.Mark? =
             switch self.mark {
@@ -95,7 +95,7 @@ extension LineQueue.Segment {
 }
 
 extension LineQueue.Mark {
-    /// The mark again, where `watch` is the one at a place in the record; nil if what it is about makes no sense.
+    /// Restores the mark, nil if its record makes no sense; `watch` gives the watch at a position.
     init?(
         _ record: HandOverRecord.Segment.Mark,
         of schema: StateSchema,
@@ -123,7 +123,7 @@ extension HistoryRun {
         )
     }
 
-    /// The answer again, where it was; nil if the record makes no sense.
+    /// Restores the answer where it was; nil if the record makes no sense.
     convenience init?(_ record: HandOverRecord.History, of schema: StateSchema) {
         guard let request = Request(again: record.request),
             case .history(let call) = schema.resolvedAgain(request.call),
@@ -142,7 +142,7 @@ extension HistoryRun {
 }
 
 extension Request {
-    /// A request that was found good before; nil if it is not.
+    /// A request that was valid before; nil if it no longer is.
     init?(again line: some Sequence<UInt8>) {
         do {
             guard let request = try Request.parse(Array(line)) else { return nil }

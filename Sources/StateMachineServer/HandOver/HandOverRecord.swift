@@ -2,22 +2,22 @@ import FoundationEssentials
 import StateMachineCore
 import StateMachineProtocol
 
-/// What a process leaves to the next about the connections that it leaves with the service manager.
+/// What a process tells the next about the connections that it leaves with the service manager.
 ///
-/// It is read by the same build in most cases, by another after an upgrade: what is of another version
-/// is not read, and its clients connect anew.
+/// Mostly the same build reads it, after an upgrade another: a record of another version is not
+/// read, and its clients connect anew.
 struct HandOverRecord: Codable, Equatable {
-    /// Raised with every change of the shape.
+    /// Raised whenever the format changes.
     static let currentVersion = 1
 
-    /// Where a reader is, and what is not yet on its way to it.
+    /// A client's progress, and what is not yet on its way to it.
     struct Connection: Codable, Equatable {
-        /// The socket's inode: by this the descriptor is found again.
+        /// The socket's inode, by which the descriptor is found again.
         var socket: UInt64
         var door: Door
-        /// Whether it was served; before, it waited to be.
+        /// Whether it was served; if not, it was waiting to be.
         var isOpen: Bool
-        /// What the client has sent and was not dealt with.
+        /// The client's input that was not dealt with.
         var input = Data()
         /// What is left of the line that the socket did not take whole, and the replies in it.
         var unsent = Data()
@@ -28,7 +28,7 @@ struct HandOverRecord: Codable, Equatable {
         var waits: [Wait] = []
         var holds: [Voter] = []
         var guards: [Voter] = []
-        /// What runs on its other end, which may have gone since; nil from a process that did not say.
+        /// The program at its other end, which may have gone since; nil if the process did not say.
         var program: Program?
         var resyncs: UInt64 = 0
         var bytes: UInt64 = 0
@@ -60,7 +60,7 @@ struct HandOverRecord: Codable, Equatable {
         /// The line that asked for it; nil for the watch of the events door.
         var request: Data?
         var phase: StateMachineServer.Watch.Phase
-        /// Whether it is to begin with changes of before.
+        /// Whether it is to begin with earlier changes.
         var isToReplay: Bool
         var isEnding: Bool
         var cursor: UInt64
@@ -71,7 +71,7 @@ struct HandOverRecord: Codable, Equatable {
 
     struct Wait: Codable, Equatable {
         var request: Data
-        /// Whether all up to the record's seq has been evaluated.
+        /// Whether all changes up to the record's seq have been evaluated.
         var isJudged: Bool
         var leftMs: UInt64?
     }
@@ -80,7 +80,7 @@ struct HandOverRecord: Codable, Equatable {
     struct Voter: Codable, Equatable {
         var number: UInt64
         var request: Data
-        /// Since when it has been there; nil from a process that did not say.
+        /// When it began; nil if the process did not say.
         var since: WallTime?
     }
 
@@ -91,7 +91,7 @@ struct HandOverRecord: Codable, Equatable {
     /// No number up to this is given to a hold, a guard or a question again.
     var lastNumber: UInt64
     var connections: [Connection]
-    /// The guards that are required, where no history keeps them; nil from a process that knew of none.
+    /// The required guards, if no history keeps them; nil from a process that knew no such thing.
     var required: [Requirement]?
 
     /// As bytes.

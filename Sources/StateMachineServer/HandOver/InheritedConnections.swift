@@ -5,23 +5,24 @@ import NIOPosix
 import StateMachineCore
 import Systemd
 
-/// What the last process left with the service manager, as far as anything can be made of it.
+/// What the last process left with the service manager, as far as it is usable.
 struct InheritedConnections: Sendable {
     private let connections: [(descriptor: CInt, inheritance: Connection.Inheritance)]
 
     /// No number up to this is given out again.
     let lastNumber: UInt64
 
-    /// The guards that were required, where no history kept them.
+    /// The guards that were required, if no history kept them.
     let required: [Requirement]
 
-    /// The names under which all that was handed over lies in the manager's store.
+    /// The names in the manager's store of everything that was handed over.
     ///
-    /// It is taken out of there before anything is done with it: what the store has too does not end
-    /// for the client when it ends here, and is not to be gone on with a second time.
+    /// It is removed from the store before anything is done with it: a connection that the store
+    /// still holds does not end for the client when it ends here, and must not be resumed a second
+    /// time.
     let names: [String]
 
-    /// Sorts what came out of the store; what is of no use is closed, and that is logged.
+    /// Sorts what came out of the store; what is useless is closed, and that is logged.
     init(_ handed: HandedSockets, logger: Logger) {
         let handOvers = Self.read(handed.records, logger)
         var known: [UInt64: Connection.Inheritance] = [:]
@@ -49,7 +50,7 @@ struct InheritedConnections: Sendable {
                 ]
             )
         }
-        // Not before it was said what they are.
+        // Not before the log has said what they are.
         for item in handed.garbage { close(item.descriptor) }
         self.connections = connections
         self.required = handOvers.last?.required ?? []
@@ -61,11 +62,11 @@ struct InheritedConnections: Sendable {
 
     /// Reads the records, and closes them all.
     ///
-    /// There should be one. A second is what a process left whose successor could not take it out of the
-    /// store; and anything may lie there under that name, in any order.
+    /// There should be one. A second was left by a process whose successor could not take it out of
+    /// the store; and anything may lie there under that name, in any order.
     ///
-    /// - Returns: those that can be read, the oldest first: the newest is right about a connection that
-    ///   several know.
+    /// - Returns: the readable ones, oldest first: the newest is right about a connection that
+    ///   several name.
     private static func read(_ records: [CInt], _ logger: Logger) -> [HandOverRecord] {
         var found: [(made: Duration, handOver: HandOverRecord)] = []
         for descriptor in records {
@@ -85,7 +86,7 @@ struct InheritedConnections: Sendable {
 
     var count: Int { self.connections.count }
 
-    /// Goes on with the connections; those that cannot be used are closed.
+    /// Resumes the connections; closes those that cannot be used.
     func resume(at server: StateServer, on group: any EventLoopGroup) async throws {
         try await server.loop.submit {
             server.arrivals.begin()
@@ -105,7 +106,7 @@ struct InheritedConnections: Sendable {
             do {
                 _ = try await bootstrap.withConnectedSocket(descriptor).get()
             } catch {
-                // One client's trouble, who has gone meanwhile; the channel has closed the socket.
+                // That client has gone meanwhile; the channel has closed the socket.
                 continue
             }
         }

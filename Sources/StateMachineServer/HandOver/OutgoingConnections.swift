@@ -13,17 +13,17 @@ struct OutgoingConnections: Sendable {
 
     /// How long the manager may take to deal with them.
     ///
-    /// 5 s: many times what 512 descriptors take, a fraction of what a unit has to stop in. Not tuned.
+    /// 5 s: many times what 512 descriptors take, a fraction of a unit's time to stop. Not tuned.
     static let timeout = Duration.seconds(5)
 
-    /// What goes into the store last, and tells by its being kept that there was room for all.
+    /// Goes into the store last; if it is kept, there was room for all.
     private static let probeName = "probe"
 
-    /// Puts all of them into the manager's store; waits for it.
+    /// Puts all of them into the manager's store, and waits until it has dealt with them.
     ///
     /// - Returns: whether they are there.
-    /// - Throws: `NotifyError`, `SealedMemoryError` or an encoding error; then too nothing of them is to
-    ///   be left there: ``withdraw(_:)``.
+    /// - Throws: `NotifyError`, `SealedMemoryError` or an encoding error; then too, nothing of them
+    ///   may be left there: ``withdraw(_:)``.
     func store(_ notifier: ServiceNotifier) throws -> Bool {
         guard notifier.isHeard else { return false }
         let memory = try SealedMemory.make(self.record.encoded(), name: HandedSockets.recordName)
@@ -32,8 +32,8 @@ struct OutgoingConnections: Sendable {
         for descriptor in self.descriptors {
             try notifier.store(descriptor, as: HandedSockets.connectionName)
         }
-        // The manager is silent about what it does not keep, and closes it. So it is asked to keep one
-        // end of a pipe, and the other end shows whether it does.
+        // The manager silently closes what it does not keep. So it is asked to keep one end of a
+        // pipe, and the other end shows whether it does.
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { return false }
         defer { Glibc.close(ends[0]) }
@@ -48,7 +48,7 @@ struct OutgoingConnections: Sendable {
         return isKept
     }
 
-    /// Takes what is there of them out of the manager's store.
+    /// Removes whatever is there of them from the manager's store.
     static func withdraw(_ notifier: ServiceNotifier) throws {
         for name in [HandedSockets.recordName, HandedSockets.connectionName, Self.probeName] {
             try notifier.removeFromStore(name)
@@ -67,8 +67,8 @@ struct OutgoingConnections: Sendable {
             let rest = Array(connection.unsent)
             var isWhole = rest.isEmpty
             if !isWhole, case .written(rest.count) = writer.write(rest[...]) { isWhole = true }
-            // A client that does not read sees the end; the line in which it comes is incomplete, and
-            // to be thrown away.
+            // A client that does not read sees the end in an incomplete line, which it has to throw
+            // away.
             if isWhole { _ = writer.write(bye[...]) }
             shutdown(descriptor, CInt(SHUT_RDWR))
         }

@@ -5,12 +5,12 @@ import StateMachineProtocol
 import Systemd
 
 extension StateServer {
-    /// Takes all connections off their channels, to be left with the service manager; those that are
-    /// on their way out already are told to go.
+    /// Takes all connections off their channels, to be left with the service manager.
     ///
-    /// Sets that are not decided are refused, as at any end; nothing is decided any more.
+    /// Those that are on their way out already are told to go. Undecided sets are refused, as at
+    /// any end; nothing is decided any more.
     ///
-    /// - Returns: what is to be left, once all others are gone.
+    /// - Returns: the connections to be left, once all others are gone.
     func leaveConnections() -> EventLoopFuture<OutgoingConnections> {
         self.loop.preconditionInEventLoop()
         let promise = self.loop.makePromise(of: OutgoingConnections.self)
@@ -38,7 +38,7 @@ extension StateServer {
         return promise.futureResult
     }
 
-    /// Whether this process goes on with the numbering of the one that left that.
+    /// Whether this process continues the epoch of the one that left the record.
     func isContinuing(_ handOver: HandOverRecord) -> Bool {
         handOver.epoch == self.epoch.description && handOver.seq <= self.ring.head
     }

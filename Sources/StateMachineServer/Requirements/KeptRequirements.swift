@@ -1,18 +1,18 @@
 import NIOCore
 import StateMachineCore
 
-/// What the history has of the guards that are required, so that only what it does not have is written.
+/// Keeps required guards in the history, and writes only what the history does not have.
 ///
-/// Owns what was written. Belongs to the event loop, to which what the history answers is brought.
+/// Owns what was written. Belongs to the event loop, where the history's answers are delivered.
 final class KeptRequirements {
-    /// One that it has been given.
+    /// A requirement that the history was given.
     private struct Entry {
         /// As the history has it; nil if it does not yet.
         var written: Requirement?
     }
 
     private let loop: any EventLoop
-    /// Where they are kept; nil: nowhere but in what is left to the next process.
+    /// Where they are kept; nil if only in the record for the next process.
     private var history: (any RequirementHistory)?
     private var entries: [String: Entry] = [:]
 
@@ -20,7 +20,9 @@ final class KeptRequirements {
         self.loop = loop
     }
 
-    /// Keeps them in a history from now on, which has those that were left; nil: they came from the last process.
+    /// Keeps them in `history` from now on, which already has `left`.
+    ///
+    /// Without a history, `left` came from the last process.
     func begin(in history: (any RequirementHistory)?, having left: [Requirement]) {
         self.history = history
         guard history != nil else { return }
@@ -29,11 +31,11 @@ final class KeptRequirements {
         }
     }
 
-    /// Has one kept as it is now, unless it is.
+    /// Keeps a requirement as it is now, unless it is kept so already.
     ///
     /// - Parameters:
-    ///   - requirement: as it is.
-    ///   - done: called when that is kept; nil, or why it could not be.
+    ///   - requirement: the requirement.
+    ///   - done: called when it is kept, with nil, or with why it could not be.
     func keep(_ requirement: Requirement, done: @escaping (_ failure: String?) -> Void = { _ in }) {
         let name = requirement.name
         guard let history, self.entries[name]?.written != requirement else { return done(nil) }
@@ -41,18 +43,18 @@ final class KeptRequirements {
         history.keep(
             requirement,
             done: self.onLoop { failure in
-                // Of one that was forgotten meanwhile nothing is noted.
+                // Nothing is noted about one that was forgotten meanwhile.
                 if failure == nil { self.entries[name]?.written = requirement }
                 done(failure)
             }
         )
     }
 
-    /// Has nothing kept of the one of that name.
+    /// Removes the requirement of that name from the history.
     ///
     /// - Parameters:
-    ///   - name: what it is known by.
-    ///   - done: called when nothing is; nil, or why something still is.
+    ///   - name: the requirement's name.
+    ///   - done: called when it is removed, with nil, or with why it could not be.
     func forget(_ name: String, done: @escaping (_ failure: String?) -> Void) {
         self.entries[name] = nil
         guard let history else { return done(nil) }

@@ -1,27 +1,28 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// What denies in the place of required guards that are not connected: voters that are made of the guards' requests, as
-/// the states are declared now.
+/// Makes voters that deny in place of required guards that are not connected.
 ///
-/// Owns what declares the states next. Belongs to the event loop.
+/// They are made from the guards' requests, as the states are declared now.
+///
+/// Owns the next declaration. Belongs to the event loop.
 struct MissingGuards {
     private let machine: any ServedMachine
-    /// What declares the states next, perhaps.
+    /// The declaration that may come into force next.
     private var next: StateSchema?
 
-    /// - Parameter machine: where they are voters.
+    /// - Parameter machine: where they vote.
     init(in machine: any ServedMachine) {
         self.machine = machine
     }
 
-    /// The states are about to be declared anew; with nil they are, or are not after all.
+    /// Notes a declaration that is about to come into force; nil once it has, or will not.
     mutating func expect(_ next: StateSchema?) { self.next = next }
 
     /// Whether a guard's request can still be read; if not, all states are denied in its place.
     func isReadable(_ request: [UInt8]) -> Bool { self.calls(in: request) != nil }
 
-    /// A request under the names of the declaration that is in force: the next may not know those of before.
+    /// A request under the names of the declaration in force: the next may not know the old ones.
     func followed(_ request: [UInt8]) -> [UInt8] {
         guard let (asked, now) = self.calls(in: request) else { return request }
         var present = now
@@ -33,8 +34,9 @@ struct MissingGuards {
         return Array(Request(.guard(present)).line.dropLast())
     }
 
-    /// Puts what denies in a guard's place among the voters; before all states that there are, if its request cannot be
-    /// read any more.
+    /// Registers a voter that denies in a guard's place.
+    ///
+    /// It denies all states if the guard's request can no longer be read.
     func begin(
         _ requirement: Requirement,
         since: WallTime,
@@ -67,7 +69,7 @@ struct MissingGuards {
         return voter
     }
 
-    /// What a request asked for, and what that is as the states are declared now; nil if it cannot be read any more.
+    /// A request as it was made, and as it is resolved now; nil if it can no longer be read.
     private func calls(in request: [UInt8]) -> (asked: GuardCall, present: GuardCall)? {
         guard let read = Request(again: request), case .guard(let asked) = read.call,
             case .guard(let present) = self.machine.schema.resolvedAgain(read.call)

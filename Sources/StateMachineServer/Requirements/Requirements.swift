@@ -2,26 +2,26 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// The guards that are required: while none of its name is connected, what a guard guards is denied.
+/// The required guards: while none of a name is connected, the states that it guards are denied.
 ///
-/// Several of one user may be connected under one name, and all of them are asked; what is denied when the last of
-/// them has gone is what the newest was to be asked about.
+/// Several of one user may be connected under one name, and all of them are asked; when the last of
+/// them has gone, the states that the newest was to be asked about are denied.
 ///
 /// Belongs to the event loop.
 final class Requirements {
-    /// What has become of one.
+    /// What has become of a requirement.
     enum News {
         /// None of its name is connected any more.
         case missing
         /// One is again.
         case connected
-        /// It is required no more.
+        /// It is no longer required.
         case released
-        /// What is kept of it cannot be read, so that all states are denied.
+        /// Its kept request cannot be read, so all states are denied.
         case unreadable
     }
 
-    /// One of them.
+    /// A requirement, and whether its guard is connected.
     private struct Standing {
         var requirement: Requirement
         var presence: Presence
@@ -30,7 +30,7 @@ final class Requirements {
     private enum Presence {
         /// Guards of these numbers are connected.
         case connected([UInt64])
-        /// None is, and this denies in its place.
+        /// None is, and this voter denies in its place.
         case missing(SocketVoter)
     }
 
@@ -39,15 +39,15 @@ final class Requirements {
     private let kept: KeptRequirements
     private var absences: MissingGuards
     private var all: [String: Standing] = [:]
-    /// What was left of them cannot be read.
+    /// Those whose kept requests cannot be read.
     private var unreadable: [Requirement] = []
-    /// Told what becomes of one.
+    /// Called with what has become of a requirement.
     private var tell: (News, Requirement) -> Void = { _, _ in }
 
     /// - Parameters:
-    ///   - machine: where they are voters.
+    ///   - machine: where they vote.
     ///   - loop: where everything happens.
-    ///   - ownUid: the daemon's own user, who like root is held to no limit of a user's.
+    ///   - ownUid: the daemon's own user, who like root is exempt from per-user limits.
     init(_ machine: any ServedMachine, on loop: any EventLoop, of ownUid: UInt32) {
         self.machine = machine
         self.ownUid = ownUid
@@ -57,12 +57,12 @@ final class Requirements {
 
     // MARK: - The last run's
 
-    /// Goes on with those of the last run, all of which are missing until their guards are here.
+    /// Takes over those of the last run, all of which are missing until their guards are here.
     ///
     /// - Parameters:
     ///   - left: as they were left.
-    ///   - history: where they came from and are kept; nil: they came from the last process.
-    ///   - number: gives a number to what denies in a guard's place.
+    ///   - history: where they came from and are kept; nil if they came from the last process.
+    ///   - number: gives a number to a voter that denies in a guard's place.
     func resume(
         with left: [Requirement],
         keptIn history: (any RequirementHistory)?,
@@ -83,7 +83,9 @@ final class Requirements {
         }
     }
 
-    /// Has it told what becomes of them, and first how it is, once the guards of the last process are here.
+    /// Reports to `tell` which are missing or unreadable, and from now on what becomes of them.
+    ///
+    /// Called once the guards of the last process are here.
     func announce(to tell: @escaping (News, Requirement) -> Void) {
         self.tell = tell
         for requirement in self.unreadable { tell(.unreadable, requirement) }
@@ -98,7 +100,7 @@ final class Requirements {
 
     // MARK: - What happens to them
 
-    /// Refuses a guard of that name if it is another user's, or there are as many as may be.
+    /// Refuses a guard of that name if it is another user's, or the limit is reached.
     func check(_ name: String, by peer: Peer) throws(WireError) {
         if let standing = self.all[name] {
             guard peer.uid == 0 || peer.uid == standing.requirement.peer.uid else {
@@ -121,18 +123,18 @@ final class Requirements {
         }
     }
 
-    /// A guard that is required is asked from now on.
+    /// Notes that a required guard is connected, and asked from now on.
     ///
     /// - Parameters:
     ///   - voter: the guard.
-    ///   - done: called when that is kept; nil, or why it could not be.
+    ///   - done: called when that is kept, with nil, or with why it could not be.
     func connected(_ voter: SocketVoter, done: @escaping (_ failure: String?) -> Void = { _ in }) {
         guard let name = voter.required else { return done(nil) }
         var numbers = [voter.number]
         let before = self.all[name]
         switch before?.presence {
         case .connected(let others): numbers = others + numbers
-        // It is asked already, so that nothing slips through between the one and the other.
+        // The new guard is asked already, so nothing slips through in between.
         case .missing(let absence): absence.end()
         case nil: break
         }
@@ -148,7 +150,7 @@ final class Requirements {
             self.machine.voterWent()
         }
         self.kept.keep(requirement) { failure in
-            // What nobody was promised does not stay, unless a newer one has taken its place.
+            // What was promised to nobody does not stay, unless a newer one has taken its place.
             if failure != nil, self.all[name]?.requirement == requirement {
                 if let before {
                     self.all[name]?.requirement = before.requirement
@@ -160,13 +162,14 @@ final class Requirements {
         }
     }
 
-    /// A guard is about to end with its connection: if it was the last of its name, its states are denied from
-    /// here on.
+    /// Notes that a guard is about to end with its connection.
+    ///
+    /// If it was the last of its name, its states are denied from here on.
     ///
     /// - Parameters:
     ///   - voter: the guard, which may be any.
-    ///   - isClosing: whether nothing is decided any more in any case.
-    /// - Returns: why what it was asked about is denied; nil if it is not for its sake.
+    ///   - isClosing: whether nothing is decided any more anyway.
+    /// - Returns: why what it was asked about is denied; nil if it is not denied because of it.
     func willEnd(_ voter: SocketVoter, isClosing: Bool) -> String? {
         guard let name = voter.required, var standing = self.all[name],
             case .connected(var numbers) = standing.presence, numbers.contains(voter.number)
@@ -177,7 +180,7 @@ final class Requirements {
         guard numbers.isEmpty else { return nil }
         let now = WallTime.now
         standing.requirement.missing = now
-        // Since when is for people to know; it denies in any case.
+        // The time is for people to know; it denies in any case.
         defer { self.kept.keep(standing.requirement) }
         guard !isClosing else { return nil }
         let absence = self.absences.begin(standing.requirement, since: now, voter.number)
@@ -186,11 +189,11 @@ final class Requirements {
         return absence.blockingWhy
     }
 
-    /// Has one required no more.
+    /// Ends a requirement.
     ///
     /// - Parameters:
-    ///   - name: what it is known by.
-    ///   - done: called when nothing is kept of it; nil, or why something still is.
+    ///   - name: the requirement's name.
+    ///   - done: called when it is no longer kept, with nil, or with why it still is.
     /// - Returns: the numbers of the guards of that name that are connected.
     func release(_ name: String, done: @escaping (_ failure: String?) -> Void) -> [UInt64] {
         guard let standing = self.all.removeValue(forKey: name) else {
@@ -207,7 +210,7 @@ final class Requirements {
         }
     }
 
-    /// What denies in the place of guards that are not connected.
+    /// The voters that deny in place of guards that are not connected.
     var missing: [SocketVoter] {
         self.all.values.compactMap { standing in
             switch standing.presence {
@@ -219,10 +222,10 @@ final class Requirements {
 
     // MARK: - For others
 
-    /// The one of that name.
+    /// The requirement of that name.
     subscript(_ name: String) -> Requirement? { self.all[name]?.requirement }
 
-    /// What the guard of that number is known by, if it is required, connected or not.
+    /// The name of the required guard of that number, connected or not.
     func name(of number: UInt64) -> String? {
         self.all.first { _, standing in
             switch standing.presence {
@@ -232,7 +235,7 @@ final class Requirements {
         }?.key
     }
 
-    /// The states are about to be declared anew; with nil they are, or are not after all.
+    /// Notes a declaration that is about to come into force; nil once it has, or will not.
     func expect(_ next: StateSchema?) {
         self.absences.expect(next)
         if next == nil { self.follow() }
@@ -245,7 +248,7 @@ final class Requirements {
         }
     }
 
-    /// Those that name a state that has another name by now are kept under that.
+    /// Keeps those that name a state by an old name under its new one.
     private func follow() {
         for (name, standing) in self.all {
             var requirement = standing.requirement
@@ -256,7 +259,7 @@ final class Requirements {
         }
     }
 
-    /// Those that are missing and that no state can concern any more.
+    /// The missing guards that no longer match any state.
     var void: [SocketVoter] {
         let schema = self.machine.schema
         return self.missing.filter { $0.patterns.areVoid(in: schema) }

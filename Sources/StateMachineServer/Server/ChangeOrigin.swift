@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Who brought a machine where it is, and why, as far as that is known.
+/// Who brought a machine to its state, and why, as far as that is known.
 struct ChangeOrigin {
     private(set) var by: Peer?
     private(set) var cause: String?
@@ -13,7 +13,7 @@ struct ChangeOrigin {
         self.setter = by.map { CompactPeer($0) }
     }
 
-    /// Notes the newest change; one setter's many changes are one look-up.
+    /// Notes the newest change; consecutive changes by one setter take one look-up.
     mutating func note(_ setter: CompactPeer?, cause: String?) {
         if setter != self.setter {
             self.setter = setter
@@ -24,12 +24,12 @@ struct ChangeOrigin {
 }
 
 extension HistoryReader {
-    /// Reads who brought the machine to a place, and why.
+    /// Reads from the history who made a change, and why.
     ///
     /// - Parameters:
-    ///   - seq: the change that led there.
-    ///   - uid: whose turn it takes.
-    ///   - done: called on the event loop, if that change is to be had.
+    ///   - seq: the change.
+    ///   - uid: the user whose turn the read takes.
+    ///   - done: called on the event loop, if the change is available.
     func readOrigin(
         of seq: UInt64,
         for uid: UInt32,

@@ -2,10 +2,10 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Has something done when the event loop has looked for what has arrived.
+/// Calls back once the event loop has polled for input.
 ///
-/// What a loop is given to execute it does first, and again what that gives it, before it looks. What is
-/// to be done after it has looked has to arrive itself: as a byte, through a pipe.
+/// A loop first runs the jobs it was given, and those that they add, and only then polls. What is
+/// to run after the poll has to arrive as input itself: as a byte, through a pipe.
 ///
 /// Belongs to the event loop.
 final class LoopBell {
@@ -18,7 +18,7 @@ final class LoopBell {
         self.descriptor = descriptor
     }
 
-    /// A bell of the one loop of `group`.
+    /// Makes a bell on the one loop of `group`.
     static func make(on group: any EventLoopGroup) async throws -> NIOLoopBound<LoopBell> {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else {
@@ -53,7 +53,7 @@ final class LoopBell {
         guard !self.isRung, !self.isClosed else { return }
         self.isRung = true
         var byte: UInt8 = 0
-        // The pipe is empty, so it takes one.
+        // The pipe is empty, so it has room for one byte.
         _ = write(self.descriptor, &byte, 1)
     }
 

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// Replies that are the same for everybody who asks at one door, made once.
+/// Replies that are the same for everybody at one door, made once.
 ///
 /// Belongs to the event loop.
 struct PreparedReplies {
@@ -29,6 +29,6 @@ struct PreparedReplies {
         return Array(reply.prefix(Self.head) + named + reply.dropFirst(Self.head))
     }
 
-    /// What they say may be another.
+    /// Drops all replies: what they say may have changed.
     mutating func forget() { self.replies = [:] }
 }

@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Where the machine is, as far as the ring knows, who brought it there, and why, as far as that is known.
+/// The machine's state at the ring's head, and, as far as known, who brought it there and why.
 ///
 /// Belongs to the event loop.
 struct PresentState {
@@ -15,7 +15,7 @@ struct PresentState {
     /// Who brought it there.
     var by: Peer? { self.origin.by }
 
-    /// A state was entered; returns what was left.
+    /// Enters a state; returns what was left.
     mutating func enter(
         _ entered: EncodedSnapshot,
         by: CompactPeer?,
@@ -26,25 +26,25 @@ struct PresentState {
         return left
     }
 
-    /// The deadline of the present stay has begun anew.
+    /// Notes that the present stay's deadline has begun anew.
     mutating func renewed(_ stay: ServerLine.Stay) {
         guard self.snapshot.stay?.seq == stay.seq else { return }
         self.snapshot.stay = stay
     }
 
-    /// The machine looks as it did, and what is known of it is another, unless it has moved on.
+    /// Replaces the snapshot after a redeclaration, unless the machine has moved on.
     mutating func showAgain(_ snapshot: EncodedSnapshot) {
         guard self.snapshot.seq == snapshot.seq else { return }
         self.snapshot = snapshot
     }
 
-    /// It is known now who brought the machine to that place, and why; too late if it has moved on.
+    /// Notes who made the change `seq`, and why, unless the machine has moved on.
     mutating func learned(_ by: Peer?, _ cause: String?, of seq: UInt64) {
         guard self.snapshot.seq == seq else { return }
         self.origin = ChangeOrigin(by: by, cause: cause)
     }
 
-    /// Writes who brought the machine to that place, and why, if it is where it is now.
+    /// Writes who made the change `seq`, and why, if that is the current one.
     func writeOrigin(of seq: UInt64, to writer: inout LineWriter) {
         guard seq == self.snapshot.seq else { return }
         if let by = self.origin.by { writer.peer(.by, by) }
@@ -53,7 +53,7 @@ struct PresentState {
 }
 
 extension EncodedSnapshot {
-    /// How the machine looked at that place in the order.
+    /// The report of the snapshot as lines show it.
     func report(in epoch: Epoch) -> ServerLine.Report {
         ServerLine.Report(
             seq: self.seq,

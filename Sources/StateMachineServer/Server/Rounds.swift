@@ -1,22 +1,24 @@
 import NIOCore
 
-/// Who is connected, and how far everybody has been written to: in rounds, in which all who have something to write are
-/// given one turn each; the next begins when the last of them has had it.
+/// Tracks who is connected and how far everybody has been written to, in rounds.
+///
+/// In a round everybody who has something to write gets one turn; the next round begins when the
+/// last of them has had it.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Rounds {
     private let loop: any EventLoop
     private let turns: TurnScheduler
 
-    /// All that there are, each at its own ``SchedulingState/place``.
+    /// All connections, each at its own ``SchedulingState/place``.
     private(set) var connections: [Connection] = []
     /// Kept when nobody is connected any more; nil if nobody waits for that.
     private var empty: EventLoopPromise<Void>?
     /// The newest seq when everybody was last written to.
     @exclusivity(unchecked) private(set) var flushed: UInt64
-    /// The newest seq when everybody was last given a turn to be written to, and how many have not had it.
+    /// The newest seq when the current round began, and how many have not had their turn.
     private var round: (head: UInt64, left: Int) = (0, 0)
-    /// Whether there is more to be written than the round is about.
+    /// Whether more has to be written than the current round covers.
     private var isDue = false
     /// The connections whose sets were answered, which are written to first.
     @exclusivity(unchecked) private var answered: [Connection] = []
@@ -25,8 +27,8 @@ final class Rounds {
 
     /// - Parameters:
     ///   - loop: where everything happens.
-    ///   - turns: where those who have something to write wait.
-    ///   - seq: the newest change, which nobody is to be told of.
+    ///   - turns: where connections with something to write wait.
+    ///   - seq: the newest change, which nobody needs to be told about.
     init(on loop: any EventLoop, by turns: TurnScheduler, after seq: UInt64) {
         self.loop = loop
         self.turns = turns
@@ -40,7 +42,7 @@ final class Rounds {
         self.connections.append(connection)
     }
 
-    /// Takes a connection out; the round that is under way still counts on its turn.
+    /// Removes a connection; a round that is under way still expects its turn.
     func remove(_ connection: Connection) {
         // The last one takes its place.
         let last = self.connections.removeLast()
@@ -63,7 +65,7 @@ final class Rounds {
 
     // MARK: - Rounds
 
-    /// Gives everybody who has something to write a turn, unless that is being done; then it is done again.
+    /// Begins a round; if one is under way, another follows it.
     func begin(of server: StateServer) {
         guard self.round.left == 0 else {
             self.isDue = true
@@ -79,7 +81,7 @@ final class Rounds {
         if self.round.left == 0 { self.end(of: server) } else { self.turns.slice() }
     }
 
-    /// The connection has been written to.
+    /// Notes that the connection has been written to.
     func tookTurn(_ connection: Connection, of server: StateServer) {
         guard connection.standing.isInRound else { return }
         connection.standing.isInRound = false
@@ -87,8 +89,9 @@ final class Rounds {
         if self.round.left == 0 { self.end(of: server) }
     }
 
-    /// Has those who set wait no longer for readers of other users who are held to limits: what the ring loses
-    /// before they have been written to, they are told of in a `resync` line.
+    /// Makes setters wait no longer for other users' readers who are held to limits.
+    ///
+    /// A `resync` line tells those readers what the ring has lost before they were written to.
     func leaveBehind(of server: StateServer) {
         let setters = self.paused.map(\.user)
         for connection in self.connections where connection.standing.isInRound {
@@ -110,7 +113,7 @@ final class Rounds {
         self.loop.assumeIsolated().execute { for connection in paused { connection.resume() } }
     }
 
-    /// Has the connection go on with its requests once everybody has been written to.
+    /// Pauses the connection's requests until everybody has been written to.
     func pause(_ connection: Connection) {
         self.paused.append(connection)
         self.turns.hurry()
@@ -118,7 +121,7 @@ final class Rounds {
 
     // MARK: - Out of turn
 
-    /// A set of the connection was answered after others had their turn.
+    /// Notes that a set of the connection was answered after others had their turn.
     func answered(_ connection: Connection) {
         guard !connection.standing.isAnswered else { return }
         connection.standing.isAnswered = true
@@ -133,8 +136,7 @@ final class Rounds {
         }
     }
 
-    /// Writes to everybody in the middle of a turn; who is held to limits may have to wait, and lose
-    /// something.
+    /// Writes to everybody in mid-turn; users held to limits may have to wait, and lose changes.
     func writeToReaders(upTo head: UInt64) {
         self.flushed = head
         for connection in self.connections where connection.hasOutput {

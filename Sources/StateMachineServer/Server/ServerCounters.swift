@@ -6,7 +6,7 @@ import StateMachineProtocol
 ///
 /// Belongs to the event loop.
 struct ServerCounters {
-    /// One number, kept here and now and then reported there.
+    /// One count, kept here and reported to the metrics system now and then.
     struct Counted {
         private(set) var value: UInt64 = 0
         private var reported: UInt64 = 0

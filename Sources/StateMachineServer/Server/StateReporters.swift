@@ -1,31 +1,31 @@
-/// Who is told of changes beside the clients, when everybody has been written to: the log, and who shows the state.
+/// Tells the log and the status reporter about changes, once everybody has been written to.
 ///
 /// Belongs to the event loop.
 struct StateReporters {
-    /// Told of all changes.
+    /// Gets all changes.
     private(set) var log: TransitionLogger?
-    /// Told of the newest.
+    /// Gets the newest change.
     private var status: StatusReporter?
-    /// The newest seq that the log was told of.
+    /// The newest seq that the log has been told about.
     private var logged: UInt64
 
-    /// - Parameter seq: the newest change, which nobody is to be told of.
+    /// - Parameter seq: the newest change, which nobody needs to be told about.
     init(after seq: UInt64) {
         self.logged = seq
     }
 
-    /// Has everything logged that follows a change.
+    /// Logs everything after `seq` from now on.
     mutating func log(to log: TransitionLogger, after seq: UInt64) {
         self.logged = seq
         self.log = log
     }
 
-    /// Has the log told of what it has not been told of.
+    /// Tells the log about transitions it has not seen yet.
     ///
     /// - Parameters:
-    ///   - ring: has it, unless it was too long.
-    ///   - last: the newest of it.
-    ///   - perSecond: how many changes of a second are logged one by one.
+    ///   - ring: holds them, unless they were too long.
+    ///   - last: the newest of them.
+    ///   - perSecond: how many changes a second are logged one by one.
     mutating func tellLog(
         of ring: borrowing ChangeRing,
         through last: EncodedSnapshot,
@@ -36,7 +36,7 @@ struct StateReporters {
         self.logged = ring.head
     }
 
-    /// Has the reporter told of the state, now and when it changes.
+    /// Shows the state on the reporter, now and whenever it changes.
     mutating func show(_ snapshot: EncodedSnapshot, watches: Int, to status: StatusReporter) {
         self.status = status
         status.changed(watches: watches)

@@ -1,49 +1,48 @@
 import NIOCore
 
-/// Whose turn it is: what changes nothing is done in slices, between which the event loop looks for
-/// what has arrived.
+/// Decides whose turn it is: what changes nothing is done in slices, between polls for input.
 ///
-/// A request that changes the state is carried out when it is read. All else, be it requests of readers
-/// or the lines that they are sent, waits in line if there is much of it: by user, the one first who has
-/// taken the least time, and one connection of a user after the other. So neither many readers nor many
-/// requests keep a set from being read, and no user keeps another from being answered.
+/// A request that changes the state is carried out when it is read. Everything else, be it readers'
+/// requests or the lines that they are sent, waits in line if there is much of it: the user who has
+/// taken the least time goes first, and a user's connections one after the other. So neither many
+/// readers nor many requests keep a set from being read, and no user keeps another from being
+/// answered.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class TurnScheduler {
     /// How long a slice takes while other users set or wait for their turn.
     ///
-    /// 25 µs: a third of the way of a set from its client and back, and ten times what it takes to look for
-    /// what has arrived.
+    /// 25 µs: a third of a set's round trip, and ten times what a poll for input takes.
     private static let slice = TimeAmount.microseconds(25)
 
-    /// After a slice for others the loop only looks for what has arrived, for this many times the slice's length, if
-    /// somebody has set since the slice before.
+    /// How long the loop rests after a slice, as a multiple of the time that others had in it.
     ///
-    /// 4: so that those who set have four fifths of the time, of which reading what the others send takes
-    /// some.
+    /// It rests if somebody has set since the slice before, and then only polls for input. 4: so
+    /// that those who set have four fifths of the time, some of which goes into reading what the
+    /// others send.
     private static let restFactor: Int64 = 4
 
-    /// How many connections of a user have their turns before it is seen how long they took, if no other user
-    /// is in line and they have nothing to do but to tell of changes.
+    /// How many connections of a user have their turns between two looks at the clock.
     ///
-    /// 8: looking takes a tenth of what telling a reader of a change takes. A turn that takes long ends by
-    /// itself.
+    /// That is if no other user is in line and the connections only have changes to write. 8: a
+    /// look takes a tenth of what writing a change to a reader takes. A turn that takes long ends
+    /// by itself.
     private static let unwatchedTurns = 8
 
-    /// Setters wait for readers for at most this part of the time since they last waited.
+    /// Setters wait for readers for at most this fraction of the time since they last waited.
     ///
     /// A quarter, and 20 ms at most.
     private static let deadlineDivisor: Int64 = 4
     private static let longestDeadline = TimeAmount.milliseconds(20)
 
-    /// How long a slice takes while nobody else sets or waits for a turn than the user whose it is.
+    /// How long a slice takes while no user but its own sets or waits for a turn.
     ///
-    /// A millisecond: the loop's own work does not show, and nobody notices who comes then.
+    /// A millisecond: the loop's own work does not show, and a newcomer does not notice the delay.
     private static let longSlice = TimeAmount.milliseconds(1)
 
-    /// How long somebody is remembered who has set, or another user who has waited.
+    /// How long it is remembered that somebody has set, or that another user has waited.
     ///
-    /// 20 ms: who does either more often than fifty times a second is there all the time.
+    /// 20 ms: whoever does either more than fifty times a second counts as always there.
     private static let memory = TimeAmount.milliseconds(20)
 
     private let loop: any EventLoop
@@ -53,19 +52,19 @@ final class TurnScheduler {
 
     /// The users who have connections in line.
     @exclusivity(unchecked) private var users: [User] = []
-    /// Whose turn it is, and whether it has been served anything in it.
+    /// The connection whose turn it is, and whether a request was served in that turn.
     @exclusivity(unchecked) private var current: (connection: Connection, isServed: Bool)?
     /// When the slice is over.
     @exclusivity(unchecked) private var end = NIODeadline.uptimeNanoseconds(0)
-    /// Whether requests are being carried out as they are read, for as long as the slice is not over.
+    /// Whether requests are carried out as they are read, until the slice is over.
     @exclusivity(unchecked) private var isOpen = false
-    /// Whether there was a slice since the loop last looked for what has arrived.
+    /// Whether a slice has run since the loop last polled for input.
     @exclusivity(unchecked) private var hasSliced = false
-    /// Whether the loop's time belongs to those who set, after a slice that they may have waited for.
+    /// Whether the loop's time belongs to those who set, after a slice that may have delayed them.
     @exclusivity(unchecked) private var isResting = false
 
-    /// Whether somebody has set since that was last looked at, whether several users have, and for how long
-    /// in this turn of the loop.
+    /// Whether somebody has set since a slice was last measured out, whether several users have,
+    /// and how long their sets took.
     @exclusivity(unchecked) private var sets = Sets()
     private struct Sets {
         var came = false
@@ -74,16 +73,16 @@ final class TurnScheduler {
     }
     /// Whether setters wait until everybody has been written to.
     @exclusivity(unchecked) private var isHurried = false
-    /// When limited users stop delaying them.
+    /// When limited users stop delaying the setters.
     @exclusivity(unchecked) private var deadline: NIODeadline?
-    /// When they last stopped waiting.
+    /// When setters last stopped waiting.
     private var hurriedLast = NIODeadline.now()
 
-    /// How long accepting has taken since it last rested.
+    /// How long accepting has taken since its last pause.
     private var accepts = TimeAmount.zero
 
     @exclusivity(unchecked) private var lastSet: NIODeadline?
-    /// Who has set last.
+    /// The user who set last.
     @exclusivity(unchecked) private var setter: User?
     @exclusivity(unchecked) private var lastUser: User?
     @exclusivity(unchecked) private var lastChange: NIODeadline?
@@ -104,7 +103,7 @@ final class TurnScheduler {
 
     // MARK: - What is told
 
-    /// Those who set wait until everybody has been written to.
+    /// Makes those who set wait until everybody has been written to.
     func hurry() {
         guard !self.isHurried else { return }
         self.isHurried = true
@@ -115,17 +114,17 @@ final class TurnScheduler {
         self.deadline = now + max(min(part, Self.longestDeadline), Self.longSlice)
     }
 
-    /// They wait no longer.
+    /// Ends that wait.
     func calm() {
         self.isHurried = false
         self.deadline = nil
         self.hurriedLast = .now()
     }
 
-    /// Something has arrived, so the loop has looked for it.
+    /// Notes that something has arrived, so the loop has polled.
     func arrived() { self.hasSliced = false }
 
-    /// A user has set.
+    /// Notes that a user has set.
     func setCame(from user: User) {
         self.sets.came = true
         guard self.setter !== user else { return }
@@ -133,14 +132,15 @@ final class TurnScheduler {
         self.setter = user
     }
 
-    /// Carrying out sets has taken so long.
+    /// Notes how long carrying out sets has taken.
     func setsTook(_ time: TimeAmount) { self.sets.time = self.sets.time + time }
 
-    /// A connection has been accepted; returns how long nobody is to be accepted now, if somebody sets: so
-    /// that those who come and go have a fifth of the time too.
+    /// Notes an accepted connection; returns how long to accept nobody, if somebody sets.
+    ///
+    /// So those who come and go have a fifth of the time too.
     func accepted(since start: NIODeadline) -> TimeAmount? {
         let now = NIODeadline.now()
-        // Its beginning and its end take three times as long again (measured).
+        // A connection's beginning and end take three times as long again (measured).
         self.accepts = self.accepts + 4 * (now - start)
         guard self.sets.came || self.hasSetters(at: now) else {
             self.accepts = .zero
@@ -152,8 +152,9 @@ final class TurnScheduler {
 
     // MARK: - Who may
 
-    /// Whether a request of the connection that changes nothing may be carried out now: in its turn, and
-    /// when it is read if nobody is in line.
+    /// Whether a request of the connection that changes nothing may be carried out now.
+    ///
+    /// It may in the connection's turn, and as soon as it is read if nobody is in line.
     func mayServe(_ connection: Connection) -> Bool {
         if let current = self.current, current.connection === connection {
             self.current?.isServed = true
@@ -175,20 +176,20 @@ final class TurnScheduler {
 
     // MARK: - The line
 
-    /// Puts the connection in line, unless it is.
+    /// Puts the connection in line, unless it is there already.
     func want(_ connection: Connection) {
         guard self.enqueue(connection), self.current == nil else { return }
         self.loop.assumeIsolated().execute { self.slice() }
     }
 
-    /// The same, for who has a slice done afterwards.
+    /// Puts the connection in line for a caller that runs a slice afterwards.
     @discardableResult
     func enqueue(_ connection: Connection) -> Bool {
         guard !connection.standing.isInLine else { return false }
         connection.standing.isInLine = true
         let user = connection.user
         if user.waiting.isEmpty {
-            // Who was away has not saved up.
+            // A user who was away has not saved up any time.
             let least = self.users.lazy.map(\.used).min() ?? user.used
             user.used = max(user.used, least)
             self.users.append(user)
@@ -197,7 +198,7 @@ final class TurnScheduler {
         return true
     }
 
-    /// Does what there is time for.
+    /// Gives turns for the length of a slice.
     func slice() {
         guard !self.users.isEmpty, !self.isResting || self.isHurried, self.current == nil else {
             return
@@ -232,7 +233,7 @@ final class TurnScheduler {
             now = then
         }
         guard !self.users.isEmpty else { return }
-        // However long the slice was: who would have set waits for its end.
+        // However long the slice was, anybody who wanted to set has waited for its end.
         guard !self.isHurried, setCame || self.hasSetters(at: start) else {
             return self.bell.ring()
         }
@@ -250,7 +251,7 @@ final class TurnScheduler {
         }
     }
 
-    /// The user who has taken the least time.
+    /// The user in line who has taken the least time.
     private func next(at now: NIODeadline) -> User? {
         guard var least = self.users.first else { return nil }
         for user in self.users where user.used < least.used { least = user }
@@ -263,7 +264,7 @@ final class TurnScheduler {
 
     // MARK: - How long
 
-    /// How long a slice is: for the users in line, or for one who is not.
+    /// The length of a slice for the users in line, or for a user who is not.
     private func length(at now: NIODeadline, for user: User? = nil) -> TimeAmount {
         let sets = exchange(&self.sets, with: Sets())
         if sets.came { self.lastSet = now }

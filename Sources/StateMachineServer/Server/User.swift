@@ -1,36 +1,36 @@
 import NIOCore
 
-/// What the connections of one user take together.
+/// One user, and what its connections use together.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class User {
     let uid: UInt32
-    /// Whether it is held to what a user may take: root and the daemon's own user are not.
+    /// Whether per-user limits apply to it: to root and the daemon's own user they do not.
     let isLimited: Bool
 
     var connections = 0
 
-    /// Those of its connections that wait for their turn.
+    /// Its connections that wait for their turn.
     @exclusivity(unchecked) var waiting = CircularBuffer<Connection>()
-    /// What time its turns have taken, in nanoseconds.
+    /// The time that its turns have taken, in nanoseconds.
     @exclusivity(unchecked) var used: Int64 = 0
 
-    /// For how long its readers may be written to out of turn, in nanoseconds, as it was then.
+    /// How long its readers may be written to out of turn, in nanoseconds, as of that time.
     private var urgency: (left: Int64, at: NIODeadline) = (0, .now())
 
-    /// What part of the time a user's readers may be written to out of turn, those that would lose changes
-    /// otherwise, and how much of that is kept.
+    /// The part of the time for writing to a user's readers out of turn, and how much is saved up.
     ///
-    /// A sixteenth: one reader of a million changes a second takes that, and eight users half of the time.
-    /// 2 ms: half of the ring for ten readers.
+    /// It is for readers that would otherwise lose changes. A sixteenth: one reader of a million
+    /// changes a second takes that, and eight users half of the time. 2 ms: half of the ring for
+    /// ten readers.
     private static let urgentPart: Int64 = 16
     private static let urgentMost: Int64 = 2_000_000
 
     /// Bytes of the requests that are kept for its connections.
     var requestBytes = 0
-    /// Patterns of its waits against which every change is held.
+    /// Patterns of its waits that every change is checked against.
     var exceptingPatterns = 0
-    /// Bytes that its clients have been answered and not been sent.
+    /// Bytes of answers that its clients have not been sent yet.
     @exclusivity(unchecked) var replyBytes = 0
 
     init(_ uid: UInt32, isLimited: Bool) {
@@ -38,7 +38,7 @@ final class User {
         self.isLimited = isLimited
     }
 
-    /// Has something written to the user's readers out of turn, if there is time for that.
+    /// Writes to the user's readers out of turn, if there is time for that; returns whether it did.
     @discardableResult
     func urgently(_ body: () -> Void) -> Bool {
         guard self.isLimited else {
@@ -54,17 +54,17 @@ final class User {
         return true
     }
 
-    /// Whether a request of so many bytes may be kept beside the others.
+    /// Whether a request of so many bytes may be kept in addition to the others.
     func mayKeep(_ bytes: Int, within limits: ServerLimits) -> Bool {
         !self.isLimited || self.requestBytes + bytes <= limits.requestBytesPerUid
     }
 
-    /// Whether every change may be held against so many patterns more.
+    /// Whether every change may be checked against so many more patterns.
     func mayExcept(_ patterns: Int) -> Bool {
         !self.isLimited || self.exceptingPatterns + patterns <= ServerLimits.exceptingPatternsPerUid
     }
 
-    /// Whether a client may be answered before it has read what it was answered.
+    /// Whether a client may be answered before it has read its earlier answers.
     func mayOwe(within limits: ServerLimits) -> Bool {
         !self.isLimited || self.replyBytes < limits.replyBytesPerUid
     }

@@ -1,10 +1,9 @@
 import NIOCore
 import StateMachineCore
 
-/// Whether a machine may make one more move of its own: so many in so much time, while nobody asks for
-/// anything.
+/// Limits the moves per time that a machine makes by itself while nobody asks for anything.
 struct MoveBreaker {
-    /// When the last ones were made, by the uptime in microseconds; since somebody has asked for something.
+    /// When the moves since the last request were made, by the uptime in microseconds.
     private var moves = CircularBuffer<Int64>()
     /// Whether one was withheld; then all are, until somebody asks for something.
     private(set) var isOpen = false
@@ -17,10 +16,10 @@ struct MoveBreaker {
         return !self.isOpen
     }
 
-    /// One was made.
+    /// Notes that a move was made.
     mutating func moved(at now: StayMoment) { self.moves.append(now.uptime) }
 
-    /// Somebody asks for something.
+    /// Starts counting anew: somebody asks for something.
     ///
     /// - Returns: whether moves were withheld.
     mutating func lift() -> Bool {

@@ -13,19 +13,19 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     private let loop: any EventLoop
     private let place: any CompletionPlace
 
-    /// Where the machine was when it was last handed over.
+    /// The newest snapshot that was handed over.
     private(set) var snapshot: Snapshot<State>
-    /// The stay that the new start of the machine is to end; nil if none.
+    /// The stay that the new boot of the computer is to end; nil if none.
     private var interrupted: UInt64?
     private var pending: Pending?
-    /// Of the last that was pending.
+    /// The number of the last that was pending.
     private var number: UInt64 = 0
     private var timer: (any StayTimer)?
     private var isMoving = false
     @exclusivity(unchecked) private var breaker = MoveBreaker()
-    /// Told when moves are withheld, and with nil when they are not any more.
+    /// Called when moves are withheld, and with nil when they no longer are.
     private var tell: (Suspension?) -> Void = { _ in }
-    /// Called when the move of a new start of the machine was made, or could not be.
+    /// Called when the boot move was made, or could not be.
     private var onBoot: (() -> Void)?
 
     private enum Reason {
@@ -33,7 +33,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         case deadline
     }
 
-    /// A move that is waited for, or has come and was not allowed.
+    /// A move that is waited for, or is due and was not allowed.
     private struct Pending {
         let number: UInt64
         let reason: Reason
@@ -42,7 +42,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         var at: Int64
         /// How long to wait before it is tried once more.
         var pause = GrowingPause()
-        /// Whether it has come, and is to be tried again.
+        /// Whether it is overdue, and is to be tried again.
         var isOverdue = false
         /// Whether it is being tried, or was made.
         var isTried = false
@@ -67,14 +67,14 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
             isFirstInBoot && behaviour.boot(of: snapshot.state) != nil ? snapshot.stay : nil
     }
 
-    /// Whether that stay is one of the last start of the machine, and is to end for that.
+    /// Whether that stay is from before the new boot, and is to end because of it.
     func isInterrupted(_ stay: UInt64) -> Bool { self.interrupted == stay }
 
     // MARK: - What happens
 
-    /// Makes the move of a new start of the machine, if there is one, before anybody is there.
+    /// Makes the boot move, if there is one, before anybody is there.
     ///
-    /// - Parameter done: called when it was made, or could not be; it is tried again then.
+    /// - Parameter done: called when it was made, or could not be, and then is tried again.
     func boot(_ done: @escaping () -> Void) {
         guard let stay = self.interrupted, let start = self.starts.newest(of: stay) else {
             return done()
@@ -84,9 +84,9 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         self.tryIt()
     }
 
-    /// Whoever may have a say is here.
+    /// Begins to make moves: whoever may have a say is here.
     ///
-    /// - Parameter tell: told when moves are withheld, and with nil when they are not any more.
+    /// - Parameter tell: called when moves are withheld, and with nil when they no longer are.
     func begin(telling tell: @escaping (Suspension?) -> Void) {
         self.tell = tell
         self.isMoving = true
@@ -102,16 +102,16 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         self.tell = { _ in }
     }
 
-    /// The machine has been handed over so far.
+    /// Notes how far the machine has been handed over.
     func passed(_ snapshot: Snapshot<State>) { self.snapshot = snapshot }
 
-    /// A hold or a guard has gone: what was denied may be allowed now.
+    /// Tries again after a hold or a guard has gone: what was denied may be allowed now.
     func voterWent() {
         self.pending?.pause.reset()
         self.tryAgain()
     }
 
-    /// Somebody asks for something: moves are not withheld any more.
+    /// Stops withholding moves: somebody asks for something.
     func lift() {
         guard self.breaker.lift() else { return }
         self.tell(nil)
@@ -121,13 +121,13 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     private func tryAgain() {
         guard self.pending?.isOverdue == true else { return }
         self.pending?.at = self.now.uptime
-        // Not before all that goes with it has happened.
+        // Not before everything that goes with it has happened.
         self.loop.assumeIsolated().execute { self.rang() }
     }
 
     // MARK: - Moves that somebody else knows of
 
-    /// Why none may be made now, so that whoever knows of one has to come again; nil if one may be.
+    /// Why no move may be made now, so that the caller has to come again; nil if one may be.
     func suspension() -> Suspension? {
         let wasWithheld = self.breaker.isOpen
         let (most, time) = self.behaviour.allowance(of: self.snapshot.state)
@@ -137,14 +137,14 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         return suspension
     }
 
-    /// One was made.
+    /// Notes that a move was made.
     func moved() { self.breaker.moved(at: self.now) }
 
     // MARK: - Waiting
 
     private var now: StayMoment { self.starts.clock.moment }
 
-    /// Forgets what is pending, and waits for what the present stay has by now.
+    /// Forgets what is pending, and waits for what the present stay now has.
     func armAnew() {
         if self.pending.take() != nil { self.timer?.stop() }
         self.arm()
@@ -188,7 +188,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         if let timer {
             timer.set(after: left)
         } else {
-            // Without one of the kernel's: late by what the machine sleeps.
+            // Without a kernel timer: late by the time that the computer sleeps.
             self.loop.assumeIsolated().scheduleTask(in: TimeAmount(left)) { self.rang() }
         }
     }
@@ -214,7 +214,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         self.pending?.isTried = true
         self.machine.propose(
             madeBy: { made($0.state)?.next },
-            // What declares the state may be another at the move's turn, and time have something else in store.
+            // At the move's turn the declaration, and with it what is due, may have changed.
             if: {
                 $0.stay == start.stay && starts.newest(of: start.stay) == start
                     && behaviour.deadline(of: $0.state)?.delay == delay
@@ -230,7 +230,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         )
     }
 
-    /// What is to be entered from a state; pure.
+    /// The move to make from a state; pure.
     private func move(for reason: Reason) -> @Sendable (State) -> MachineMove<State>? {
         let behaviour = self.behaviour
         return switch reason {
@@ -247,7 +247,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         switch error.reason {
         case .illegal: break
         case .conflict:
-            // Left, or to begin anew.
+            // The stay has ended, or begun anew.
             self.pending?.isTried = false
             self.arm()
         case .denied, .stale, .notCommitted, .overloaded, .wouldWait, .withdrawn: self.retry()
@@ -264,8 +264,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     }
 }
 
-/// Why a machine makes no moves of its own: so many were made in so much time, and nobody has asked for
-/// anything meanwhile.
+/// Why a machine makes no moves of its own: it made so many while nobody asked for anything.
 struct Suspension: Hashable, Sendable, CustomStringConvertible {
     let moves: Int
     let time: Duration

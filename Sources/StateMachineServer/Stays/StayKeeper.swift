@@ -1,13 +1,15 @@
 import NIOCore
 import StateMachineCore
 
-/// Has it noted in the history when a deadline begins anew, within a second and once for however many times.
+/// Notes in the history, within a second, that a deadline has begun anew.
+///
+/// However often it begins anew in that time, that is noted once.
 ///
 /// `@unchecked Sendable`: its variables are touched on the event loop only.
 final class StayKeeper: @unchecked Sendable {
-    /// How long the first waits for others.
+    /// How long the first change waits for others.
     ///
-    /// 500 ms: what the disk takes is left of a second. Picked.
+    /// 500 ms: the rest of a second is for the disk. Picked.
     private static var pause: Duration { .milliseconds(500) }
 
     /// The longest pause between two tries while the disk refuses.
@@ -17,7 +19,7 @@ final class StayKeeper: @unchecked Sendable {
     private let starts: StayStarts
     private let place: any CompletionPlace
     private var timer: (any StayTimer)?
-    /// The stay to be noted; nil: what there is to be noted is.
+    /// The stay to be noted; nil if there is none.
     private var stay: UInt64?
     private var pause = StayKeeper.pause
 
@@ -27,14 +29,14 @@ final class StayKeeper: @unchecked Sendable {
         self.place = place
     }
 
-    /// The stay counts from another moment now.
+    /// Notes that the stay counts from another moment now.
     func changed(_ stay: UInt64) {
         let isWaiting = self.stay != nil
         self.stay = stay
         if !isWaiting { self.wait() }
     }
 
-    /// Notes at once what is to be noted, and nothing any more.
+    /// Keeps at once what is still to be noted, and nothing after that.
     func stop() {
         self.timer?.stop()
         self.timer = nil
@@ -45,7 +47,7 @@ final class StayKeeper: @unchecked Sendable {
         if self.timer == nil {
             self.timer = self.starts.clock.timer { [place] in place.run { self.rang() } }
         }
-        // Where there is no timer left it is noted each time.
+        // Without a timer it is noted each time.
         if let timer { timer.set(after: self.pause) } else { self.rang() }
     }
 
@@ -64,7 +66,7 @@ final class StayKeeper: @unchecked Sendable {
             self.pause = Self.pause
             return
         }
-        // The next one is tried, if it has not come yet.
+        // A newer one that waits already is tried instead.
         guard self.stay == nil else { return }
         self.pause = min(self.pause * 2, Self.longestPause)
         self.changed(stay)

@@ -2,11 +2,11 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// The stays of a machine: since when each counts, and what lines show of it.
+/// The stays of a machine: since when each counts, and what lines show about it.
 ///
 /// `@unchecked Sendable`: its variables are touched on the event loop only.
 final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
-    /// Since when they count; asked from anywhere.
+    /// Since when they count; may be asked on any thread.
     let starts: StayStarts
     /// What the machine does by itself.
     let moves: OwnMoves<State>
@@ -15,10 +15,10 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     private let deadline: (State) -> EncodedDeadline?
     private let keeper: StayKeeper?
 
-    /// What tells that the wall's clock was set.
+    /// The subscription that reports when the wall clock is set.
     private var setting: (any Sendable)?
     private var catchUp: () -> Void = {}
-    /// Given what lines show of the present stay when that is not what it was.
+    /// Called with what lines show about the present stay when that has changed.
     private var correct: (ServerLine.Stay) -> Void = { _ in }
 
     /// - Parameters:
@@ -61,17 +61,17 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
 
     // MARK: - What lines show
 
-    /// What the line of a change shows of the stay; the same that is written down with it.
+    /// What the line of a change shows about the stay; the same is recorded with the change.
     ///
     /// - Parameters:
     ///   - transition: the change.
-    ///   - deadline: what time does to the state that it led to.
+    ///   - deadline: the deadline of the state that it led to.
     /// - Returns: its number, and what is due.
     func stay(
         after transition: TransitionMark,
         _ deadline: EncodedDeadline?
     ) -> ServerLine.Stay {
-        // Since when a stay counts that time does not end, nobody asks of every change.
+        // Without a deadline the start of the stay is not looked up for every change.
         let due = deadline.map { deadline in
             deadline.due(
                 since: self.starts.start(of: transition.stay, at: transition.seq, transition.at)
@@ -80,11 +80,11 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
         return ServerLine.Stay(seq: transition.stay, due: due)
     }
 
-    /// What lines show now of the stay that the machine was in there.
+    /// What lines show now about the stay that a snapshot is in.
     ///
     /// - Parameters:
     ///   - snapshot: where it was.
-    ///   - deadline: what time does to its state.
+    ///   - deadline: the deadline of its state.
     /// - Returns: its number, and what is due.
     func stay(at snapshot: Snapshot<State>, _ deadline: EncodedDeadline?) -> ServerLine.Stay {
         let due = deadline.map { deadline in
@@ -111,10 +111,10 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     /// Begins to make moves; all who may have a say are here.
     ///
     /// - Parameters:
-    ///   - catchUp: has the machine handed over up to the present stay.
-    ///   - correct: given what lines show of the present stay when that is not what it was, for the wall's
-    ///     clock was set.
-    ///   - tell: told when moves are withheld, and with nil when they are not any more.
+    ///   - catchUp: makes the machine hand over everything up to the present stay.
+    ///   - correct: called with what lines show about the present stay when that has changed
+    ///     because the wall clock was set.
+    ///   - tell: called when moves are withheld, and with nil when they no longer are.
     func begin(
         catchingUp catchUp: @escaping () -> Void,
         correcting correct: @escaping (ServerLine.Stay) -> Void,
@@ -136,17 +136,16 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
         self.keeper?.stop()
     }
 
-    /// The machine has been handed over so far.
+    /// Notes how far the machine has been handed over.
     func passed(_ snapshot: Snapshot<State>) { self.moves.passed(snapshot) }
 
-    /// What declares the machine is another, and it is there: what is due is as that says, from the stay's
-    /// start.
+    /// Adapts to a new declaration: what is due follows from it, counted from the stay's start.
     func redeclared(_ snapshot: Snapshot<State>) {
         if snapshot.seq == self.snapshot.seq { self.passed(snapshot) }
         self.moves.armAnew()
     }
 
-    /// What an end of a stay's run does; nil if nothing, or if the machine is in another stay.
+    /// The move for an end of a stay's run; nil if none, or if the machine is in another stay.
     ///
     /// - Throws: `bad-data`, whatever the stay.
     func move(
@@ -157,14 +156,14 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
         return self.snapshot.stay == stay ? move : nil
     }
 
-    /// The deadline of a stay has begun anew, at an event's turn.
+    /// Notes that a stay's deadline has begun anew, at an event's turn.
     func renewed(_ stay: UInt64) {
         self.keep(stay)
         self.moves.arm()
     }
 
     private func clockWasSet() {
-        // A stay that began before that, and is not here yet, counts from the clock as it was.
+        // A stay that began before that and is not handed over yet counts from the clock as it was.
         self.catchUp()
         guard let start = self.starts.newest(of: self.snapshot.stay) else { return }
         let adjusted = start.adjusted(to: self.starts.clock.moment)
@@ -177,7 +176,7 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     }
 
     private func keep(_ stay: UInt64) {
-        // What it counts from would be of this start of the machine, and the next run would not know any more.
+        // If it counted from this boot, the next run could not tell that it was interrupted.
         guard !self.moves.isInterrupted(stay) else { return }
         self.keeper?.changed(stay)
     }
