@@ -2,7 +2,7 @@ import GRDB
 import Glibc
 
 extension DatabaseError {
-    /// What SQLite says, and its number for it.
+    /// SQLite's message and its error code.
     var sentence: String {
         let message = self.message ?? "no message"
         let code = self.extendedResultCode.rawValue
@@ -24,12 +24,12 @@ extension DatabaseError {
         }
     }
 
-    /// Whether the file is no database, or a broken one.
+    /// Whether the file is not a database, or is corrupt.
     var isCorruption: Bool {
         self.resultCode == .SQLITE_CORRUPT || self.resultCode == .SQLITE_NOTADB
     }
 
-    /// Whether the disk is full, or fails.
+    /// Whether the disk is full or failing.
     var isOfTheDisk: Bool {
         self.resultCode == .SQLITE_FULL || self.resultCode == .SQLITE_IOERR
     }

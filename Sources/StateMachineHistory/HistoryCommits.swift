@@ -3,16 +3,16 @@ import StateMachineCore
 import StateMachineProtocol
 import Synchronization
 
-/// What a history does on the thread where groups are committed: it commits them one after the other, and
-/// removes old rows in small steps between them.
+/// The work of a history on the thread where groups are committed: it commits them one after the
+/// other, and removes old rows in small steps in between.
 ///
-/// `@unchecked Sendable`. `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on `thread` only;
-/// `oldestKept` is atomic; the rest does not change.
+/// `@unchecked Sendable`: `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on
+/// `thread` only; `oldestKept` is atomic; the rest does not change.
 final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable {
     private let database: HistoryDatabase
     private let epoch: String
     private let longLog: Int
-    /// A thread and not a queue: it is woken in half the time, and a lone set waits for that.
+    /// A thread and not a queue: it wakes in half the time, and a lone set waits for that.
     private let thread = NotificationThread(name: "sm-history")
     private let oldestKept: Atomic<UInt64>
 
@@ -22,7 +22,7 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
     private var isPruning = false
     private var spin = AdaptiveSpin()
 
-    /// `longLog` is the bytes that the write-ahead log may have before that is told.
+    /// `longLog`: how many bytes the write-ahead log may have before that is reported.
     init(
         _ opening: HistoryOpening<State>,
         _ coding: StateCoding<State>,
@@ -42,13 +42,13 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
         self.thread.stop()
     }
 
-    /// Whether the calling code runs there.
+    /// Whether the calling code runs on that thread.
     var isCurrent: Bool { self.thread.isCurrent ?? false }
 
-    /// The oldest transition that is kept; one past the newest if none is.
+    /// The oldest transition that is kept; one past the newest if there is none.
     var oldest: UInt64 { self.oldestKept.load(ordering: .acquiring) }
 
-    /// Commits the group in one transaction; then `done` is told why it could not, or nil.
+    /// Commits the group in one transaction, then calls `done` with nil or why it failed.
     func commit(
         _ group: [Transition<State>],
         done: @escaping @Sendable (_ failure: String?) -> Void
@@ -59,12 +59,12 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
             self.troubles.note(self.database.growth(beyond: self.longLog), of: .tidying)
             done(failure)
             self.pruneNext()
-            // Who sets and waits for the answer often has the next one.
+            // A client that waits for the answer to a single set often sends the next one.
             if group.count == 1 { self.thread.linger(&self.spin) }
         }
     }
 
-    /// Writes what declares the states from `seq` on.
+    /// Writes the declaration of the states from `seq` on.
     func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
@@ -73,7 +73,7 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
         self.thread.enqueue { done(self.writer.note(declaration, from: seq)) }
     }
 
-    /// Has everything on the disk.
+    /// Gets everything onto the disk.
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.perform(done) {
             try $0.settle(at: .init(epoch: self.epoch, seq: self.writer.newest))
@@ -95,17 +95,17 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
         }
     }
 
-    /// Has `handler` told, on the thread, when work begins to fail and when it succeeds again.
+    /// Calls `handler`, on the thread, when work begins to fail and when it succeeds again.
     func onTrouble(_ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void) {
         self.thread.enqueue { self.troubles.tell(handler) }
     }
 
     // MARK: - Pruning
 
-    /// Removes the oldest rows that are too many or too old, a step at a time; the newest one stays.
+    /// Removes the oldest rows that exceed the limits, a step at a time; the newest one stays.
     func prune() { self.thread.enqueue { self.pruneNext() } }
 
-    /// Looks for old rows on a day without commits too.
+    /// Looks for old rows even on a day without commits.
     func pruneToday() {
         self.thread.enqueue {
             self.pruning.look()

@@ -1,18 +1,17 @@
 import GRDB
 import GRDBSQLite
 
-/// How long the write-ahead log is, by what SQLite says after each commit, and its way back into the
-/// database's own file.
+/// The length of the write-ahead log, as SQLite reports it after each commit, and its checkpoints.
 ///
-/// `@unchecked Sendable`: SQLite calls where the commit is made, and it is asked there.
+/// `@unchecked Sendable`: SQLite calls it where the commit is made, and it is read there.
 final class LogLength: @unchecked Sendable {
-    /// Pages after which what is in the log is moved to the database's own file: SQLite's own number, which
-    /// goes with the hook that this takes the place of.
+    /// Pages after which a checkpoint is made: SQLite's own number, which this sets since its hook
+    /// replaces SQLite's.
     private static let checkpoint: CInt = 1000
 
     private(set) var pages: CInt = 0
 
-    /// Has the writer's connection tell it; it has to outlive that.
+    /// Installs it on the writer's connection; it has to outlive that.
     func watch(_ db: Database) {
         sqlite3_wal_hook(
             db.sqliteConnection,
@@ -20,7 +19,7 @@ final class LogLength: @unchecked Sendable {
                 guard let context else { return SQLITE_OK }
                 let length = Unmanaged<LogLength>.fromOpaque(context).takeUnretainedValue()
                 length.pages = pages
-                // As far as others do not read: what it says is not the commit's outcome.
+                // Moves what no reader needs: its result does not affect the commit.
                 if pages >= LogLength.checkpoint {
                     sqlite3_wal_checkpoint_v2(
                         connection,
@@ -38,13 +37,13 @@ final class LogLength: @unchecked Sendable {
 }
 
 extension HistoryDatabase {
-    /// Bytes that the write-ahead log's file keeps when all that is in it is in the database too.
+    /// Bytes that the write-ahead log's file keeps once everything in it is in the database too.
     ///
-    /// 16 MiB: four times what it usually has by then. Not tuned.
+    /// 16 MiB: four times its usual length by then. Not tuned.
     static let keptLog = 16 << 20
 
-    /// Why the write-ahead log has grown long; nil while it is not beyond `bytes`, a length that nothing
-    /// explains but a reader.
+    /// Why the write-ahead log has grown long; nil while it is not beyond `bytes`, a length that
+    /// only a reader can explain.
     func growth(beyond bytes: Int) -> String? {
         guard Int(self.logLength.pages) * self.pageBytes > bytes else { return nil }
         return
@@ -52,10 +51,11 @@ extension HistoryDatabase {
             + "reading the database all the time; end its transaction"
     }
 
-    /// Moves what is in the write-ahead log to the database's own file, a copy of which alone is whole then.
+    /// Moves what is in the write-ahead log to the database file, so that a copy of that file alone
+    /// is complete.
     ///
-    /// It waits for nobody: what another program still reads stays in the log, as does what the disk does
-    /// not take. Both are of no harm, for what is in the log is committed.
+    /// It waits for nobody: what another program is still reading stays in the log, as does what
+    /// the disk cannot take. Both are harmless, since what is in the log is committed.
     func checkpoint() throws {
         try self.pool.writeWithoutTransaction { db in
             let connection = db.sqliteConnection

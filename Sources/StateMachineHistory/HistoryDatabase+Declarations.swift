@@ -2,12 +2,12 @@ import GRDB
 import StateMachineCore
 import StateMachineProtocol
 
-/// What declared the states of the machine, and from which transition on.
+/// The declarations of the machine's states, and the transitions from which on they hold.
 extension HistoryDatabase {
     /// A declaration that is to be written, and the first transition whose state it declares.
     typealias NewDeclaration = (declaration: RecordedDeclaration, seq: UInt64)
 
-    /// The one that was in force last, by what tells it from others.
+    /// What identifies the declaration that was last in force.
     struct LastDeclaration: Hashable {
         let hash: String
         let machine: String?
@@ -21,7 +21,7 @@ extension HistoryDatabase {
         }
     }
 
-    /// Adds it, unless it is the one that was in force last; within a transaction.
+    /// Adds it, unless it was last in force; within a transaction.
     func insert(_ new: NewDeclaration, _ db: Database) throws {
         let (declaration, seq) = new
         guard try self.lastDeclaration(db)?.hash != declaration.hash else { return }
@@ -37,7 +37,7 @@ extension HistoryDatabase {
         )
     }
 
-    /// Removes those that declare nothing that is kept; within a transaction.
+    /// Removes declarations of transitions that are no longer kept; within a transaction.
     func pruneDeclarations(before seq: UInt64, _ db: Database) throws {
         try db.cachedStatement(
             sql: """

@@ -3,10 +3,10 @@ import GRDBSQLite
 import StateMachineCore
 import StateMachineProtocol
 
-/// Transitions written, with SQLite's own calls: a row is all that a set adds to a group, and the values
-/// and checks in between cost more than the row.
+/// Writes transitions, with SQLite's own calls: a set adds no more than a row to a group, and the
+/// values and checks in between would cost more than the row.
 extension HistoryDatabase {
-    /// A transition as it is written; whoever has one keeps the states.
+    /// A transition to be written; its owner keeps the states alive.
     struct NewRow {
         let seq: UInt64
         let old: WrittenState.Text?
@@ -16,7 +16,7 @@ extension HistoryDatabase {
         let by: Peer?
         /// The seq that began the stay; nil if that is its own.
         var stay: UInt64?
-        /// What is due in the state, as it is written.
+        /// What is due in the state, as recorded.
         var due: String?
     }
 
@@ -40,7 +40,7 @@ extension HistoryDatabase {
 
     /// Adds the rows; within a transaction, which is to be rolled back if this throws.
     func insert(_ rows: [NewRow], _ db: Database) throws {
-        // Where they lie: an array's elements are copied to be looked at.
+        // In place: an array's elements would be copied when read.
         try rows.withUnsafeBufferPointer { rows in
             let several = rows.count / Self.rowsAtOnce * Self.rowsAtOnce
             let insertions = self.hasStays ? Self.withStays : Self.withoutStays
@@ -49,9 +49,9 @@ extension HistoryDatabase {
         }
     }
 
-    /// Rows that one statement adds.
+    /// How many rows one statement adds.
     ///
-    /// 16: measured with groups of 128, where it takes a fifth off what a row costs; twice as many take off
+    /// 16: measured with groups of 128, where it saves a fifth of a row's cost; twice as many save
     /// no more.
     private static let rowsAtOnce = 16
 
@@ -72,7 +72,7 @@ extension HistoryDatabase {
         }
     }
 
-    /// What a machine without stays has nothing for is not bound.
+    /// Columns that a machine without stays does not use are not bound.
     private static let withoutStays = Insertions(
         columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit"
     )
@@ -80,7 +80,8 @@ extension HistoryDatabase {
         columns: "seq, at, state, data, fromState, fromData, uid, pid, cause, comm, unit, stay, due"
     )
 
-    /// Adds the rows with a statement that adds `count`, of which they are a multiple.
+    /// Adds the rows with a statement that adds `count` at a time; their number is a multiple of
+    /// it.
     private func insert(
         _ rows: Slice<UnsafeBufferPointer<NewRow>>,
         _ count: Int,
@@ -89,12 +90,12 @@ extension HistoryDatabase {
     ) throws {
         guard !rows.isEmpty else { return }
         let statement = try db.cachedStatement(sql: sql).sqliteStatement
-        // What is bound is kept for as long as the rows are of use, not the statement.
+        // Bound texts live as long as the rows, not as long as the statement.
         defer { sqlite3_clear_bindings(statement) }
         for start in stride(from: rows.startIndex, to: rows.endIndex, by: count) {
             let (first, last) = (Int64(rows[start].seq), Int64(rows[start + count - 1].seq))
-            // SQLite numbers rows that follow the last one itself, and then need not look whether there is
-            // such a row: a tenth off what a row costs.
+            // SQLite numbers rows that follow the last one itself, and then need not check whether
+            // such a row exists: that saves a tenth of a row's cost.
             let follows =
                 sqlite3_last_insert_rowid(db.sqliteConnection) + 1 == first
                 && last - first + 1 == count
@@ -112,7 +113,7 @@ extension HistoryDatabase {
             }
             let result = sqlite3_step(statement)
             guard result == SQLITE_DONE else {
-                // Read before the reset, so that it is what SQLite says of the step.
+                // Read before the reset, while it still describes the step.
                 let message = db.lastErrorMessage
                 sqlite3_reset(statement)
                 throw DatabaseError(resultCode: ResultCode(rawValue: result), message: message)
@@ -128,7 +129,7 @@ extension HistoryDatabase {
         }
     }
 
-    /// Binds the row to the columns after that one, but for the first.
+    /// Binds the row to the columns after `column`, except for the first.
     private static func bind(_ row: NewRow, _ statement: OpaquePointer, _ column: CInt) {
         sqlite3_bind_int64(statement, column + 2, row.at.microseconds)
         row.new.bind(to: statement, column + 3)
@@ -150,7 +151,7 @@ extension HistoryDatabase {
         Self.bind(row.by?.program?.unitText, statement, column + 11)
     }
 
-    /// Binds what a machine with stays has beside that to the columns after that one.
+    /// Binds the columns that only a machine with stays has, after `column`.
     private static func bindStay(
         of row: NewRow,
         _ statement: OpaquePointer,
@@ -164,7 +165,7 @@ extension HistoryDatabase {
         Self.bind(row.due, statement, column + 2)
     }
 
-    /// The text stays where it is for as long as the row is there: nothing is copied.
+    /// The text stays in place as long as the row lives: nothing is copied.
     private static func bind(
         _ text: UnsafeBufferPointer<CChar>?,
         _ statement: OpaquePointer,

@@ -6,7 +6,7 @@ import StateMachineProtocol
 extension HistoryDatabase {
     /// An outline of the first few transitions between two others.
     ///
-    /// By SQLite's own calls: a `Row` for each of them takes several times as long.
+    /// With SQLite's own calls: a `Row` for each would take several times as long.
     func outline(
         after low: UInt64,
         before high: UInt64,
@@ -24,7 +24,7 @@ extension HistoryDatabase {
             let rows = statement.sqliteStatement
             defer { sqlite3_reset(rows) }
             guard try Self.hasRow(rows, db) else {
-                // One past those that were asked for: nothing is left.
+                // One past those requested: nothing is left.
                 return TransitionOutline(from: high)
             }
             var seq = UInt64(clamping: sqlite3_column_int64(rows, 0))
@@ -41,7 +41,7 @@ extension HistoryDatabase {
                         && sqlite3_column_int64(rows, 3) != Int64(seq)
                 )
                 seq += 1
-                // What lies behind a hole is for the next look, which is told of it.
+                // What follows a gap is left to the next query, which reports the gap.
             } while try Self.hasRow(rows, db)
                 && UInt64(clamping: sqlite3_column_int64(rows, 0)) == seq
             return outline

@@ -1,7 +1,7 @@
 import GRDB
 import StateMachineCore
 
-/// Which guards are required: a row for each.
+/// The required guards: one row each.
 extension HistoryDatabase {
     func requirements(_ db: Database) throws -> [Requirement] {
         guard try db.tableExists("required") else { return [] }
@@ -24,7 +24,7 @@ extension HistoryDatabase {
         }
     }
 
-    /// Writes it down in place of the one of its name; it is on the disk when this returns.
+    /// Writes it in place of the one of its name; it is on the disk when this returns.
     func keep(_ requirement: Requirement) throws {
         try self.writeDurably { db in
             try db.execute(

@@ -2,18 +2,18 @@ import GRDB
 import StateMachineCore
 import StateMachineProtocol
 
-/// Transitions read from rows.
+/// Reads transitions from rows.
 extension HistoryDatabase {
-    /// What is read at a time: memory, and how long a reader keeps the next one waiting.
+    /// How much is read at a time: bounds memory, and how long a reader keeps the next one waiting.
     ///
     /// 64 KiB is less than what a socket takes at a time, so that little is read twice. Not tuned.
     static let chunk = (rows: 512, bytes: 64 << 10)
 
-    /// By name: a table of another program's may have fewer, or in another order.
+    /// By name: a table of another program may have fewer columns, or another order.
     private static let columns = "seq, at, state, data, fromState, fromData, uid, pid, cause"
 
-    /// Those, what ran there, and what a machine with stays has; until it was migrated a database may not have
-    /// that.
+    /// Those, the peer's program, and the columns of a machine with stays; a database may lack them
+    /// until it was migrated.
     var columns: String {
         let extent = self.extent
         let program = extent >= .all ? ", comm, unit" : ", NULL, NULL"
@@ -22,7 +22,7 @@ extension HistoryDatabase {
     }
 
     func newest(_ db: Database) throws -> RecordedTransition? {
-        // Not `fetchOne`, in whose copy of the row a text ends with U+0000.
+        // Not `fetchOne`, whose copy of the row ends a text at U+0000.
         try Row.fetchCursor(
             db,
             sql: "SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1"
@@ -62,9 +62,9 @@ extension HistoryDatabase {
 }
 
 extension RecordedTransition {
-    /// The transition of a row; `last` is what ran where the one before came from, which is often the same.
+    /// The transition of a row; `last` is the program of the one before, which is often the same.
     ///
-    /// - Throws: `HistoryError` if somebody else has written into the row what no transition has.
+    /// - Throws: `HistoryError` if the row, written by something else, has what no transition has.
     fileprivate init(_ row: Row, hasStays: Bool, _ last: inout Program?) throws {
         let old = try row.text(4)
         let (uid, pid): (UInt32?, Int32?) = (try row.value(6), try row.value(7))
@@ -86,7 +86,7 @@ extension RecordedTransition {
         )
     }
 
-    /// About how many bytes its line has.
+    /// Approximate length of its line in bytes.
     fileprivate var weight: Int {
         200 + self.new.data.utf8.count + (self.old?.data.utf8.count ?? 0)
             + (self.by?.comm?.utf8.count ?? 0) + (self.by?.unit?.utf8.count ?? 0)
@@ -112,7 +112,7 @@ extension Row {
         try self.present(try self.value(column), column)
     }
 
-    /// All of it: a text may have U+0000 in it, where GRDB's strings end.
+    /// The whole text: it may contain U+0000, where GRDB's strings end.
     func text(_ column: Int) throws -> String? {
         try self.withUnsafeData(atIndex: column) { bytes in
             bytes.map { String(decoding: $0, as: UTF8.self) }

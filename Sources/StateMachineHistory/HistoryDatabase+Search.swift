@@ -2,17 +2,17 @@ import GRDB
 import StateMachineCore
 import StateMachineProtocol
 
-/// Transitions looked for by SQLite: only those are read that are wanted.
+/// Searches transitions in SQLite: only wanted ones are read.
 extension HistoryDatabase {
-    /// Rows that are looked at in one go if not all are wanted.
+    /// How many rows are examined in one go if not all are wanted.
     ///
-    /// 8192: SQLite passes over so many in a few milliseconds, for which the next reader waits.
+    /// 8192: SQLite skips that many in a few milliseconds, for which the next reader waits.
     private static let lookedAt: UInt64 = 8192
 
     /// The first few transitions that a query asks for.
     ///
-    /// Rows lie in the order of their numbers, which is what is looked up; of those between, `uid`, `cause` and the
-    /// names are looked at in turn.
+    /// Rows are stored in seq order, which is used for the lookup; within that range, `uid`,
+    /// `cause` and the names are checked row by row.
     func find(_ query: TransitionQuery) throws -> TransitionFinding {
         guard query.before > query.after + 1 else {
             return TransitionFinding([], examined: query.isNewestFirst ? query.before : query.after)
@@ -27,7 +27,7 @@ extension HistoryDatabase {
         return try self.pool.read { db in
             let transitions = try self.transitions(of: query, between: low, and: high, db)
             let isCut = transitions.isCut
-            // What was cut off is for another time.
+            // What was cut off is left to the next query.
             let last = transitions.rows.last?.seq
             if isCut, let last {
                 if query.isNewestFirst { low = last - 1 } else { high = last + 1 }
@@ -59,7 +59,7 @@ extension HistoryDatabase {
                 )
                 arguments += [program, program, program]
             } else {
-                // What an older version wrote has none.
+                // Rows of an older version have no program.
                 conditions.append("0")
             }
         }
@@ -89,9 +89,10 @@ extension HistoryDatabase {
         return try UInt64.fetchOne(statement, arguments: [low, high]) ?? 0
     }
 
-    /// The first transition from `first` to `last` that was made at a time or later; one past them if none was.
+    /// The first transition from `first` to `last` made at `time` or later; one past them if there
+    /// is none.
     ///
-    /// By halving: some twenty rows of a million are looked at.
+    /// A binary search: it examines some twenty rows out of a million.
     func locate(_ time: WallTime, from first: UInt64, to last: UInt64) throws -> UInt64 {
         try self.pool.read { db in
             let statement = try db.cachedStatement(

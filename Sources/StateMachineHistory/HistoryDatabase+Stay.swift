@@ -1,13 +1,13 @@
 import GRDB
 import StateMachineCore
 
-/// Since when the newest stay counts, as it is noted: one row.
+/// The recorded start of the newest stay: one row.
 struct NotedStay: Hashable {
     let start: StayStart
-    /// The start of the machine whose uptime that is; nil if that was not known.
+    /// The boot to which the uptime belongs; nil if that was not known.
     let boot: String?
 
-    /// - Throws: what SQLite has to say.
+    /// - Throws: SQLite's error.
     static func read(_ db: Database) throws -> NotedStay? {
         let sql = "SELECT seq, boot, uptime, wall, origin FROM stay WHERE id = 1"
         guard let row = try Row.fetchOne(db, sql: sql),
@@ -29,13 +29,14 @@ struct NotedStay: Hashable {
 }
 
 extension HistoryDatabase {
-    /// Notes since when a stay counts that has just begun, or with which a run begins; within a transaction.
+    /// Records the start of a stay that has just begun, or of a run's first stay; within a
+    /// transaction.
     func note(_ start: StayStart, _ db: Database) throws {
         try db.cachedStatement(sql: "INSERT OR REPLACE INTO stay VALUES (1, ?, ?, ?, ?, ?)")
             .execute(arguments: self.columns(of: start))
     }
 
-    /// Notes since when a stay counts, unless another has begun.
+    /// Records the start of a stay, unless another has begun.
     func keep(_ start: StayStart) throws {
         try self.write { db in
             let sql = """

@@ -5,17 +5,18 @@ import Synchronization
 
 /// The database: one writer, whose calls come one after the other, and one reader beside it.
 ///
-/// It is opened by the first call that can: a disk without room keeps nobody from asking how it stands.
+/// It is opened by the first call that can: a full disk must not prevent questions about its state.
 ///
-/// `@unchecked Sendable`: `isSettled`, `isSynchronous` and `beginning` are touched by the writing calls
-/// only, all of which are made on one queue; `opened` is guarded by its lock, and `found` is atomic.
+/// `@unchecked Sendable`: `isSettled`, `isSynchronous` and `beginning` are touched by the writing
+/// calls only, all of which are made on one queue; `opened` is guarded by its lock, and `found` is
+/// atomic.
 final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
     /// Whether the machine has stays.
     let hasStays: Bool
     private let durability: HistoryOptions.Durability
     let boot: String?
-    /// Seconds to wait for another program that has the database locked.
+    /// How many seconds to wait for another program that has locked the database.
     let timeout: Double
     private let opened = Lock<DatabasePool?>(nil)
     private let found = Atomic(Schema.Extent.changes.rawValue)
@@ -24,12 +25,12 @@ final class HistoryDatabase: @unchecked Sendable {
     let pageBytes = 4096
     private var isSettled = true
     private var isSynchronous: Bool?
-    /// What this run stands on, until it is written.
+    /// The state this run starts from, until it is written.
     private var beginning: Beginning?
 
     var path: String { self.directory.database }
 
-    /// What the tables have: all of it once they are those of this version.
+    /// What the tables contain: everything once they are of this version.
     var extent: Schema.Extent {
         Schema.Extent(rawValue: self.found.load(ordering: .acquiring)) ?? .changes
     }
@@ -72,7 +73,7 @@ final class HistoryDatabase: @unchecked Sendable {
 
     /// Reads where the last run ended.
     ///
-    /// - Throws: ``HistoryError``, or what SQLite has to say.
+    /// - Throws: ``HistoryError``, or SQLite's error.
     func past() throws -> Past {
         do {
             return try self.pool.read { try self.past($0) }
@@ -118,12 +119,12 @@ final class HistoryDatabase: @unchecked Sendable {
     /// Reads without the files that connections share, for which there may be no room.
     private func readAlone<Result>(_ body: (Database) throws -> Result) throws -> Result {
         var configuration = Configuration()
-        // What is to be found in the write-ahead log is kept in memory then: sqlite.org/wal.html, 8.
+        // The write-ahead log's index is then kept in memory: sqlite.org/wal.html, 8.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE") }
         return try DatabaseQueue(path: self.path, configuration: configuration).read(body)
     }
 
-    /// The numbering of the last run, whether its end cannot have been lost, and the start of the machine.
+    /// The numbering of the last run, whether its end cannot have been lost, and the boot.
     private func numbering(
         _ db: Database
     ) throws -> (epoch: String?, isWhole: Bool, boot: String?) {
@@ -137,12 +138,12 @@ final class HistoryDatabase: @unchecked Sendable {
         return (meta["epoch"], isWhole, boot)
     }
 
-    /// Brings the schema up to date and notes what this run stands on: now, or, if that fails, before
-    /// anything else is written.
+    /// Brings the schema up to date and records what this run starts from: now or, if that fails,
+    /// before anything else is written.
     ///
     /// Until then the next run finds what this one has found.
     ///
-    /// - Throws: what SQLite has to say; it is tried again then.
+    /// - Throws: SQLite's error; then it is tried again later.
     func begin(with beginning: Beginning) throws {
         self.beginning = beginning
         try self.writeBeginning()
@@ -174,8 +175,8 @@ final class HistoryDatabase: @unchecked Sendable {
 
     // MARK: - Changes
 
-    /// Commits all of them or none, with since when the last stay counts that they begin, if they begin one, and
-    /// what declares them if that is to be written.
+    /// Commits all rows or none, with the start of the last stay that they begin, if any, and the
+    /// declaration of their states if that has to be written.
     func append(
         _ rows: [NewRow],
         _ stay: StayStart? = nil,
@@ -187,7 +188,7 @@ final class HistoryDatabase: @unchecked Sendable {
             if let declaration { try self.insert(declaration, db) }
         }
         guard self.isSettled else { return try self.write(add) }
-        // From here on a crash of the machine may cost something, which the next start has to know.
+        // From here on a crash of the machine may lose changes, which the next start has to know.
         try self.writeDurably { db in
             try add(to: db)
             try db.execute(sql: "UPDATE meta SET settled = 0")
@@ -195,15 +196,15 @@ final class HistoryDatabase: @unchecked Sendable {
         self.isSettled = false
     }
 
-    /// Writes what declares the states from there on.
+    /// Writes the declaration of the states from that seq on.
     func note(_ declaration: NewDeclaration) throws {
         try self.write { db in try self.insert(declaration, db) }
     }
 
-    /// Has everything on the disk, and notes that it is, and how far the numbering is; all of it is in the
-    /// database's own file then, if nobody else reads.
+    /// Gets everything onto the disk, and records that, and how far the numbering is; afterwards
+    /// all of it is in the database file itself, if no one else is reading.
     func settle(at numbering: StateDirectory.Numbering) throws {
-        // Without a beginning nobody could make a change.
+        // Before the beginning is written, no change can have been made.
         guard self.beginning == nil else { return }
         if !self.isSettled {
             try self.writeDurably { db in try db.execute(sql: "UPDATE meta SET settled = 1") }
@@ -222,8 +223,8 @@ final class HistoryDatabase: @unchecked Sendable {
         }
     }
 
-    /// The first of the next `count` transitions from `seq` on that was made at `time` or later, or one
-    /// past them if none was.
+    /// The first of the next `count` transitions from `seq` on made at `time` or later, or one past
+    /// them if there is none.
     func first(since time: WallTime, from seq: UInt64, count: Int) throws -> UInt64 {
         try self.pool.unsafeRead { db in
             let rows = try Row.fetchAll(
@@ -256,14 +257,14 @@ final class HistoryDatabase: @unchecked Sendable {
     ) throws -> Result {
         try pool.writeWithoutTransaction { db in
             try self.setSynchronous(db, isDurable)
-            // Cached, which `inTransaction` does not do.
+            // Cached, unlike with `inTransaction`.
             try db.cachedStatement(sql: "BEGIN IMMEDIATE").execute()
             do {
                 let result = try body(db)
                 try db.cachedStatement(sql: "COMMIT").execute()
                 return result
             } catch {
-                // What went wrong first is what counts.
+                // The first error is the one that counts.
                 try? db.rollback()
                 throw error
             }

@@ -8,7 +8,7 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
     /// The error number of the system call that failed, if one did.
     public let errno: CInt?
 
-    /// Whether it will be the same at every start until somebody changes what is asked for.
+    /// Whether it will recur at every start until somebody changes the configuration.
     public let isLasting: Bool
 
     init(_ description: String, isLasting: Bool = false) {
@@ -17,7 +17,7 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
         self.isLasting = isLasting
     }
 
-    /// A system call that failed, with what `errno` says of it.
+    /// A system call that failed, with the message of its `errno`.
     init(_ what: String, errno code: CInt) {
         self.description = "\(what): \(String(cString: strerror(code)))"
         self.errno = code

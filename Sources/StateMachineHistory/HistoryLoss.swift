@@ -1,10 +1,10 @@
-/// Why a history that had been there began anew, or at least its numbering.
+/// Why a history that existed, or at least its numbering, began anew.
 public enum HistoryLoss: Hashable, Sendable {
-    /// The database could not be read; that is where it is now.
+    /// The database could not be read, and was moved there.
     case corrupt(setAside: String)
-    /// There was nothing in the database of that name, or no such file.
+    /// The database of that name was empty, or the file was missing.
     case missing(database: String)
-    /// The database ends before what was there, or has another epoch: a copy that was put back.
+    /// The database ends before what was there, or has another epoch: a restored copy.
     ///
     /// The history goes on from it, under a new epoch.
     case restored(database: String)

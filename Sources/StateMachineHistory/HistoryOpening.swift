@@ -2,23 +2,23 @@ import GRDB
 import StateMachineCore
 import StateMachineProtocol
 
-/// A history that has been opened: where the last run ended, and what this one stands on.
+/// A history that has been opened: where the last run ended, and what this one starts from.
 struct HistoryOpening<State: MachineState & Hashable> {
     let database: HistoryDatabase
     let epoch: String
     /// The newest transition, as this program writes it, and the state that it led to.
     let newest: RecordedTransition
     let state: State
-    /// The newest transition if this has made it; nil if it was found.
+    /// The newest transition if opening made it; nil if it was found.
     let carriedOver: RecordedTransition?
-    /// The oldest transition that is kept; one past the newest if none is.
+    /// The oldest transition that is kept; one past the newest if there is none.
     let oldest: UInt64
     let loss: HistoryLoss?
-    /// Why the disk takes nothing; nil if it does.
+    /// Why the disk accepts no writes; nil if it does.
     let trouble: String?
-    /// Since when stays count; nil of a machine that has none.
+    /// The starts of stays; nil for a machine that has none.
     let starts: StayStarts?
-    /// Whether the machine was started anew since the last run, and its stay has not ended since.
+    /// Whether the machine was booted since the last run, and that run's stay has not ended.
     let isFirstInBoot: Bool
     /// The guards that were required.
     let requirements: [Requirement]
@@ -77,8 +77,8 @@ struct HistoryOpening<State: MachineState & Hashable> {
             )
             self.state = restoration.state
             newest = restoration.newest
-            // If the program writes this state in another form than the one before it did, the same
-            // seq would mean other bytes.
+            // If this program encodes the state differently from the one before, the same seq would
+            // mean other bytes.
             let goesOn = restoration.isAsFound && past.isWhole && !isRestored
             self.epoch = (goesOn ? past.epoch : nil) ?? Epoch.random().description
         } else {
@@ -94,7 +94,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
             )
             self.epoch = Epoch.random().description
         }
-        // What is about to be written counts; what all began with does not.
+        // What is about to be written counts; the initial state does not.
         let isNew = past.newest.map { $0.seq < newest.seq } ?? false
         self.oldest = past.oldest ?? (isNew ? newest.seq : newest.seq + 1)
         let stay = StayRestoration(of: newest, after: past, in: database.boot, at: clock.moment)
@@ -107,7 +107,8 @@ struct HistoryOpening<State: MachineState & Hashable> {
         }
         self.newest = newest
         self.carriedOver = isNew ? newest : nil
-        // What a new start of the machine does to the stay is done first: till then it is one of the last.
+        // The effect of the boot on the stay comes first: till then the stay belongs to the last
+        // boot.
         let isLeft = stay.isFirstInBoot && coding.behaviour?.boot(of: self.state) != nil
         do {
             try database.begin(

@@ -2,24 +2,25 @@
 public struct HistoryOptions: Hashable, Sendable {
     /// What a committed transition survives.
     public enum Durability: String, CaseIterable, Sendable {
-        /// The death of the process, by `SIGKILL` for one.
+        /// The death of the process, for example by `SIGKILL`.
         ///
-        /// A crash of the machine may take the last transitions along; then the epoch is a new one.
+        /// A crash of the machine may lose the last transitions; then the epoch is a new one.
         case commit
-        /// A crash of the machine and the loss of power too: every group is on the disk.
+        /// Also a crash of the machine and loss of power: every group is on the disk.
         case disk
     }
 
     /// What a committed transition survives.
     public var durability = Durability.commit
 
-    /// Transitions that are kept; some more may be there for a while.
+    /// How many transitions are kept; there may be some more for a while.
     public var keepChanges = 1_000_000
 
     /// Days for which a transition is kept, and up to a day more; the newest one stays.
     ///
-    /// If the wall's clock has gone on by more than a week since the newest transition was made, or since it
-    /// was last looked at, it is not believed until a day later: nothing is removed for its age before.
+    /// If the wall clock has advanced by more than a week since the newest transition was made, or
+    /// since it was last checked, it is not trusted until a day later: until then nothing is
+    /// removed for its age.
     public var keepDays = 30
 
     /// A million transitions of the last thirty days, which survive the process.

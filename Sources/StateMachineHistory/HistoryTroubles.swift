@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Which of a history's work fails at present, and why.
+/// Which work of a history currently fails, and why.
 ///
 /// Belongs to the thread where groups are committed.
 struct HistoryTroubles {
@@ -12,13 +12,13 @@ struct HistoryTroubles {
         self.present[.commits] = why
     }
 
-    /// Has `handler` told of what fails, and of each change of that.
+    /// Calls `handler` with what fails now, and with each change of that.
     mutating func tell(_ handler: @escaping @Sendable (HistoryWork, String?) -> Void) {
         self.handler = handler
         for (work, why) in self.present { handler(work, why) }
     }
 
-    /// The work has succeeded (nil), or has failed.
+    /// Records that the work has succeeded (nil) or failed.
     mutating func note(_ failure: String?, of work: HistoryWork) {
         guard self.present[work] != failure else { return }
         self.present[work] = failure

@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Writes a history's transitions into its database, and what declares their states.
+/// Writes a history's transitions into its database, and the declarations of their states.
 ///
 /// Belongs to the thread where groups are committed.
 struct HistoryWriter<State: MachineState & Hashable> {
@@ -9,9 +9,9 @@ struct HistoryWriter<State: MachineState & Hashable> {
     private let coding: StateCoding<State>
     private let starts: StayStarts?
     private var form: WrittenForm<State>
-    /// What declares the newest state and is in the database, or to be written with the next transition.
+    /// The newest state's declaration: in the database, or to be written with the next transition.
     private var declaration: RecordedDeclaration?
-    /// The one that is to be written.
+    /// The declaration that is still to be written.
     private var unwritten: HistoryDatabase.NewDeclaration?
 
     init(_ opening: HistoryOpening<State>, _ coding: StateCoding<State>) {
@@ -32,7 +32,7 @@ struct HistoryWriter<State: MachineState & Hashable> {
 
     /// Writes a group in one transaction.
     ///
-    /// - Returns: why it could not; nil if it is in the database.
+    /// - Returns: why it failed; nil if it is in the database.
     mutating func append(_ group: [Transition<State>]) -> String? {
         let written = self.form.written(group)
         let declaration = self.newDeclaration(of: group)
@@ -50,9 +50,9 @@ struct HistoryWriter<State: MachineState & Hashable> {
         return nil
     }
 
-    /// Writes what declares the states from `seq` on; if it cannot, the next group does.
+    /// Writes the declaration of the states from `seq` on; if that fails, the next group does.
     ///
-    /// - Returns: why it could not; nil if it is in the database.
+    /// - Returns: why it failed; nil if it is in the database.
     mutating func note(_ declaration: RecordedDeclaration, from seq: UInt64) -> String? {
         guard declaration !== self.declaration || self.unwritten != nil else { return nil }
         do {
@@ -66,7 +66,7 @@ struct HistoryWriter<State: MachineState & Hashable> {
         return nil
     }
 
-    /// What declares the group's states, if that is not in the database.
+    /// The declaration of the group's states, if it is not in the database.
     private func newDeclaration(of group: [Transition<State>]) -> HistoryDatabase.NewDeclaration? {
         guard let behaviour = self.coding.behaviour, let last = group.last else { return nil }
         let newest = behaviour.declaration(of: last.new)

@@ -1,10 +1,11 @@
 import Glibc
 
-/// What belongs to the user that the process runs as, and is open to nobody else.
+/// Files that belong to the process's user, and are closed to everybody else.
 enum PrivateFile {
-    /// Takes from all others what rights they have to a directory.
+    /// Removes all others' permissions for a directory.
     ///
-    /// - Throws: ``HistoryError`` if it is somebody else's: what is in it is not to be trusted then.
+    /// - Throws: ``HistoryError`` if it belongs to another user: then its contents cannot be
+    ///   trusted.
     static func close(directory path: String) throws(HistoryError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -19,15 +20,16 @@ enum PrivateFile {
         try self.close(path, status, to: 0o700)
     }
 
-    /// Takes from all others what rights they have to a file, if there is one, in a directory that is closed
-    /// to them.
+    /// Removes all others' permissions for a file, if it exists, in a directory that is closed to
+    /// them.
     ///
-    /// By its name: POSIX has a process lose its locks of a file when it closes a descriptor of it.
+    /// By its name: in POSIX, a process loses its locks on a file when it closes a descriptor of
+    /// it.
     ///
-    /// - Throws: ``HistoryError`` if it is not a file of this user's own, with one name.
+    /// - Throws: ``HistoryError`` unless it is a file of this user's own, with one name.
     static func close(_ path: String) throws(HistoryError) {
         var status = stat()
-        // What else may be wrong with it is found out when it is opened.
+        // Anything else that is wrong with it shows when it is opened.
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else { return }
         guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1
         else {
@@ -38,7 +40,7 @@ enum PrivateFile {
         try self.close(path, status, to: 0o600)
     }
 
-    /// Creates an empty file unless there is one, or no room for it.
+    /// Creates an empty file, unless it exists or there is no room.
     static func create(_ path: String) {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let descriptor = open(path, flags, 0o600)

@@ -1,42 +1,43 @@
 import StateMachineCore
 
-/// Which of the oldest rows are to be removed next: decides, removes nothing.
+/// Decides which of the oldest rows to remove next; removes nothing.
 ///
-/// How old they are says the wall's clock, which may be wrong, at a start for one. If it has gone on by more
-/// than a week since the newest row was made, or since it was last believed, no row is removed for its age
-/// before it has gone on from there for a day.
+/// Their age is by the wall clock, which may be wrong, for example at a start. If it has advanced
+/// by more than a week since the newest row was made, or since it was last trusted, no row is
+/// removed for its age until it has advanced for another day.
 struct Pruning {
-    /// Rows removed at a time, between two commits.
+    /// How many rows are removed at a time, between two commits.
     ///
     /// 1024: as many as the gate commits at a time, so that pruning keeps up. Not tuned.
     static let step: UInt64 = 1024
 
     enum Decision {
         case nothing
-        /// What is before that seq.
+        /// Remove what is before that seq.
         case remove(before: UInt64)
-        /// What is before that seq and older than that time.
+        /// Remove what is before that seq and older than that time.
         case removeOld(before: UInt64, olderThan: WallTime)
     }
 
     private let keep: UInt64
     private let days: Int64
-    /// The time that was last believed.
+    /// The time that was last trusted.
     private var believed: WallTime
     /// Since when a later time is not; nil: it is.
     private var doubtedSince: WallTime?
-    /// When nothing was too old; it is not looked at again for an hour, unless ``look()`` says so.
+    /// When nothing was found to be too old; not checked again for an hour, unless ``look()`` says
+    /// so.
     private var lookedAt: WallTime?
 
-    /// A clock that goes on by more is doubted: longer than a machine is left alone for holidays, and a wrong
-    /// clock is mostly wrong by years.
+    /// A clock that advances by more is doubted: longer than a machine is left alone for holidays,
+    /// and a wrong clock is mostly wrong by years.
     private static let longestPause = 7 * 86_400_000_000 as Int64
 
-    /// For how long it is doubted: till it is looked at a day later, which may be a little less than a day.
+    /// How long it is doubted: until the check a day later, which may come a little early.
     private static let doubt = 23 * 3_600_000_000 as Int64
 
     /// - Parameters:
-    ///   - options: what is kept.
+    ///   - options: what to keep.
     ///   - newest: when the newest row was made.
     init(_ options: HistoryOptions, newest: WallTime) {
         self.believed = newest
@@ -44,7 +45,8 @@ struct Pruning {
         self.days = Int64(options.keepDays)
     }
 
-    /// Before which row of a database, which has `oldest` to `newest`, to remove; nil if there is nothing to remove.
+    /// Before which row to remove, in a database with rows `oldest` to `newest`; nil if there is
+    /// nothing to remove.
     mutating func next(
         in database: HistoryDatabase,
         from oldest: UInt64,
@@ -65,7 +67,7 @@ struct Pruning {
     mutating func next(oldest: UInt64, newest: UInt64, now: WallTime) -> Decision {
         guard oldest < newest else { return .nothing }
         let limit = min(newest, oldest + Self.step)
-        // A hundredth more than is to be kept, so that not every commit has a row to remove.
+        // A hundredth above the limit, so that not every commit has a row to remove.
         if newest - oldest + 1 > self.keep + min(self.keep / 100, Self.step) {
             return .remove(before: min(limit, newest + 1 - self.keep))
         }
@@ -90,10 +92,10 @@ struct Pruning {
         return true
     }
 
-    /// Has it look for old rows next time, however short ago that was done.
+    /// Makes it look for old rows next time, however recent the last look was.
     mutating func look() { self.lookedAt = nil }
 
-    /// The first row that is young enough was found; returns before which one to remove.
+    /// Takes the first row that is young enough; returns before which row to remove.
     mutating func found(
         _ first: UInt64,
         of rows: Range<UInt64>,

@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-// What the database has of the run before, and what is written of this one.
+// What the database has from the run before, and what is written about this one.
 extension HistoryDatabase {
     /// Where the last run ended.
     struct Past {
@@ -11,32 +11,32 @@ extension HistoryDatabase {
         let isWhole: Bool
         /// The newest transition; nil if there is none at all.
         let newest: RecordedTransition?
-        /// The oldest transition but the one in which all began; nil if there is none.
+        /// The oldest transition except the initial state; nil if there is none.
         let oldest: UInt64?
-        /// What declared the newest state; nil if a program had it in it.
+        /// The declaration of the newest state; nil if its states were built into a program.
         let declaration: LastDeclaration?
-        /// The start of the machine in which it was written; nil if that is not known.
+        /// The boot in which it was written; nil if not known.
         let boot: String?
-        /// Since when the stay counts that was noted last; nil if none was.
+        /// The last recorded start of a stay; nil if there is none.
         let stay: NotedStay?
         /// The guards that were required.
         let requirements: [Requirement]
 
-        /// Whether this is not what was there when that was noted, nor what came of it.
+        /// Whether this ends before `last`, or has another numbering.
         func isBehind(_ last: StateDirectory.Numbering) -> Bool {
             guard let epoch = self.epoch else { return false }
             return epoch != last.epoch || (self.newest?.seq ?? 0) < last.seq
         }
     }
 
-    /// What a run stands on.
+    /// What a run starts from.
     struct Beginning {
-        /// Takes the place of what has its seq.
+        /// Replaces any row with its seq.
         let newest: RecordedTransition
         let epoch: String
-        /// What declares its state.
+        /// The declaration of its state.
         let declaration: RecordedDeclaration?
-        /// Since when the present stay counts; nil to leave what is noted.
+        /// The start of the present stay; nil keeps the recorded one.
         let stay: StayStart?
     }
 }

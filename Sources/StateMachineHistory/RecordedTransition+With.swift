@@ -2,10 +2,10 @@ import StateMachineCore
 import StateMachineProtocol
 
 extension RecordedTransition {
-    /// The same that leads to that state.
+    /// The same transition, leading to that state.
     func with(new: State) -> RecordedTransition { self.with(new: new, due: self.due) }
 
-    /// The same after which that is due.
+    /// The same transition, with that due.
     func with(due: String?) -> RecordedTransition { self.with(new: self.new, due: due) }
 
     private func with(new: State, due: String?) -> RecordedTransition {

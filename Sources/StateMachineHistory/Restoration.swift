@@ -1,20 +1,21 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Where a run goes on: the state that the last one has left, as this one's states are.
+/// Where a run goes on: the state that the last one left, as one of this run's states.
 struct Restoration<State: MachineState & Hashable> {
-    /// The newest transition: the one that was found, or one more that says what has become of its state.
+    /// The newest transition: the one that was found, or a further one that says what became of its
+    /// state.
     let newest: RecordedTransition
     let state: State
-    /// Whether what was found stands where it stood, to the byte.
+    /// Whether the row that was found is left as it is, byte for byte.
     let isAsFound: Bool
 
     /// - Parameters:
     ///   - last: the newest transition that was found.
-    ///   - declaration: what declared its state; nil if a program had it in it.
+    ///   - declaration: the declaration of its state; nil if its states were built into a program.
     ///   - coding: this run's states.
     ///   - file: the database.
-    /// - Throws: `HistoryError` which says what to do, and then nothing is written.
+    /// - Throws: `HistoryError`, which says what to do; then nothing is written.
     init(
         of last: RecordedTransition,
         declaredBy declaration: HistoryDatabase.LastDeclaration?,
@@ -29,7 +30,7 @@ struct Restoration<State: MachineState & Hashable> {
         if recorded == last.new, stays {
             (self.newest, self.isAsFound) = (last, true)
         } else if isNew || coding.declaration == nil && stays && recorded.says(the: last.new) {
-            // Nothing has ever happened, or the same is written in another way.
+            // Nothing has ever happened, or the same state is encoded differently.
             (self.newest, self.isAsFound) = (last.with(new: recorded), false)
         } else {
             // Past rows stay as they were written.

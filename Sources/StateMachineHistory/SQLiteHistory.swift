@@ -3,26 +3,28 @@ import GRDB
 public import StateMachineCore
 public import StateMachineProtocol
 
-/// A machine's past in an SQLite database, which is also its write-ahead log: one row a transition.
+/// A machine's past in an SQLite database, which is also its write-ahead log: one row per
+/// transition.
 ///
 /// Groups are committed one after the other on a thread of its own; reading happens on another one and
 /// keeps no commit waiting. Old rows are removed in small steps between commits.
 ///
-/// `@unchecked Sendable`: nothing of it changes, and `days` may be cancelled anywhere.
+/// `@unchecked Sendable`: nothing in it changes, and `days` may be cancelled from anywhere.
 public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHistory, StayHistory,
     RequirementHistory, @unchecked Sendable
 {
-    /// Where the machine stood when the last run ended; where it begins if there was none.
+    /// Where the machine was when the last run ended; its initial state if there was none.
     public let snapshot: Snapshot<State>
 
     /// The name of the numbering; see `TransitionHistory`.
     public let epoch: String
 
-    /// What it did not find of its past, so that it or its numbering began anew; nil if all.
+    /// The part of its past that it did not find, so that it or its numbering began anew; nil if
+    /// none.
     public let loss: HistoryLoss?
 
-    /// The change that opening it has made, since the states look otherwise than in the last run; nil
-    /// if it has made none.
+    /// The change made on opening, since the states look different from those of the last run; nil
+    /// if there was none.
     package let carriedOver: RecordedTransition?
 
     /// How safe it is, and how far it goes back.
@@ -31,22 +33,23 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
     private let database: HistoryDatabase
     private let commits: HistoryCommits<State>
     private let reads: DispatchQueue
-    /// Rings once a day; of the wall's clock, so that days in which the machine slept count.
+    /// Fires once a day by the wall clock, so that days in which the machine slept count.
     private let days: any DispatchSourceTimer
-    /// Since when stays count; nil of a machine that has none.
+    /// The starts of stays; nil for a machine that has none.
     package let starts: StayStarts?
     package let isFirstInBoot: Bool
     /// The guards that were required when the last run ended.
     package let requirements: [Requirement]
 
-    /// Opens the history in a directory, which is created, for its owner only, if it is not there.
+    /// Opens the history in a directory, which is created, for its owner only, if it does not
+    /// exist.
     ///
-    /// A database that cannot be read is renamed, and the history begins anew under a new epoch, as it
-    /// does where the database is gone; ``loss`` says so. Where the disk takes nothing it opens all the
-    /// same, and commits fail until it does.
+    /// A database that cannot be read is renamed, and the history begins anew under a new epoch, as
+    /// it does if the database is gone; ``loss`` says so. If the disk accepts no writes it opens
+    /// all the same, and commits fail until it does.
     ///
     /// - Parameters:
-    ///   - directory: nobody else may have a history in it at the same time.
+    ///   - directory: may hold only one history at a time.
     ///   - options: how safe it is, and how far it goes back.
     /// - Throws: ``HistoryError``.
     public convenience init(
@@ -72,13 +75,13 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         )
     }
 
-    /// The same on a machine that was started under that name, where a day has so many seconds.
+    /// The same for the boot of that ID, with days of that many seconds.
     ///
-    /// `timeout` is the seconds to wait for another program that has the database locked. 2: longer than
-    /// any query of a person's, and a set is answered within it. Not tuned.
+    /// `timeout`: how many seconds to wait for another program that has locked the database. 2:
+    /// longer than any interactive query, and a set is answered within it. Not tuned.
     ///
-    /// `longLog` is the bytes that the write-ahead log may have before that is told. 64 MiB: sixteen times
-    /// what it has if nobody else reads for long. Not tuned.
+    /// `longLog`: how many bytes the write-ahead log may have before that is reported. 64 MiB:
+    /// sixteen times its length if nobody else reads for long. Not tuned.
     package init(
         directory path: String,
         coding: StateCoding<State>,
@@ -117,7 +120,8 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         )
         self.commits.prune()
         self.days.schedule(wallDeadline: .now() + day, repeating: day, leeway: .seconds(60))
-        // Weakly: a cancelled timer lets go of it later, and the database is to be closed when the history goes.
+        // Weakly: a cancelled timer releases it later, and the database is to be closed when the
+        // history goes.
         self.days.setEventHandler { [weak commits] in commits?.pruneToday() }
         self.days.activate()
     }
@@ -128,7 +132,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
 
     /// A machine that goes on where the last run ended, and keeps its transitions here.
     ///
-    /// - Parameter options: the machine's; its log is this history whatever they say.
+    /// - Parameter options: the machine's options; its log is always this history.
     /// - Returns: the machine; a history has one.
     @inlinable
     public func makeMachine(
@@ -154,9 +158,9 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
 
     /// Commits the group in one transaction; see `WriteAheadLog`.
     ///
-    /// The only code of the package with copies for certain types: a group's states are looked up and written in
-    /// generic code, where nothing of the machine's own (`MachineCode`) reaches, and that is a fiftieth of what a
-    /// durable set costs.
+    /// The only code of the package specialized for certain types: a group's states are looked up
+    /// and encoded in generic code that the machine's own (`MachineCode`) does not reach, and that
+    /// is a fiftieth of the cost of a durable set.
     @_specialize(where State == AppState)
     @_specialize(where State == DynamicState)
     public func commit(
@@ -166,7 +170,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.commits.commit(group, done: done)
     }
 
-    /// Notes since when a stay counts; see `StayHistory`.
+    /// Records the start of a stay; see `StayHistory`.
     package func keep(
         _ start: StayStart,
         done: @escaping @Sendable (_ failure: String?) -> Void
@@ -174,7 +178,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.commits.perform(done) { try $0.keep(start) }
     }
 
-    /// Writes down that a guard is required; see `RequirementHistory`.
+    /// Records that a guard is required; see `RequirementHistory`.
     package func keep(
         _ requirement: Requirement,
         done: @escaping @Sendable (_ failure: String?) -> Void
@@ -182,7 +186,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.commits.perform(done) { try $0.keep(requirement) }
     }
 
-    /// Writes down that a guard is required no more; see `RequirementHistory`.
+    /// Records that a guard is no longer required; see `RequirementHistory`.
     package func forget(
         _ name: String,
         done: @escaping @Sendable (_ failure: String?) -> Void
@@ -190,7 +194,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.commits.perform(done) { try $0.forget(requirement: name) }
     }
 
-    /// Writes what declares the states from there on; see `TransitionHistory`.
+    /// Writes the declaration of the states from that seq on; see `TransitionHistory`.
     package func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
@@ -199,12 +203,12 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.commits.note(declaration, from: seq, done: done)
     }
 
-    /// Has everything on the disk; see `TransitionHistory`.
+    /// Gets everything onto the disk; see `TransitionHistory`.
     package func settle(done: @escaping @Sendable (_ failure: String?) -> Void) {
         self.commits.settle(done: done)
     }
 
-    /// Has `handler` told when work begins to fail and when it succeeds again, on the commits' thread.
+    /// Calls `handler` when work begins to fail and when it succeeds again, on the commits' thread.
     package func onTrouble(
         _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
     ) {
@@ -213,7 +217,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
 
     // MARK: - The past
 
-    /// The oldest transition that is kept; one past the newest if none is.
+    /// The oldest transition that is kept; one past the newest if there is none.
     package var oldest: UInt64 { self.commits.oldest }
 
     /// `keepChanges`, `keepDays` and `durability`.

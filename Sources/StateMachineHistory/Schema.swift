@@ -2,13 +2,13 @@ import GRDB
 
 /// The tables, as they are documented for other readers.
 enum Schema {
-    /// What a database has that an older version may have left.
+    /// How much of the schema a database has; an older version may have left less.
     enum Extent: Int, Comparable {
-        /// Nothing, or changes alone.
+        /// No tables, or only changes.
         case changes
-        /// Stays too.
+        /// Stays as well.
         case stays
-        /// All that there is.
+        /// Everything.
         case all
 
         static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
@@ -53,7 +53,7 @@ enum Schema {
                     """
             )
         }
-        // Stays: of each row, and since when the newest counts.
+        // Stays: that of each row, and the start of the newest.
         migrator.registerMigration("2") { db in
             try db.execute(
                 sql: """
@@ -78,7 +78,8 @@ enum Schema {
                     """
             )
         }
-        // What declared the states, and from which change on; none of states that a program has in it.
+        // Declarations of the states, and from which change on; none for states built into a
+        // program.
         migrator.registerMigration("3") { db in
             try db.execute(
                 sql: """
@@ -94,8 +95,8 @@ enum Schema {
                     """
             )
         }
-        // Guards that are required, by what they are known by; the request is the line that asked for one. And what
-        // ran where a change came from.
+        // Required guards, by name; the request is the line that asked for one. And the program
+        // that a change came from.
         migrator.registerMigration("4") { db in
             try db.execute(
                 sql: """

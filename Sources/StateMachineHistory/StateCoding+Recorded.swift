@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 extension StateCoding {
-    /// A state as it is written down: the bytes that are sent.
+    /// A state as recorded: the bytes that are sent.
     func recorded(_ state: State) -> RecordedTransition.State {
         RecordedTransition.State(
             name: state.name.rawValue,

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The directory that a history lives in; one process at a time has it.
+/// The directory of a history; one process at a time has it.
 ///
 /// The lock is the kernel's and goes with the process, however that ends.
 final class StateDirectory: Sendable {
-    /// How far a numbering was.
+    /// How far a numbering has come.
     struct Numbering: Hashable {
         let epoch: String
         /// The newest transition; 0 if that is not known.
@@ -12,14 +12,14 @@ final class StateDirectory: Sendable {
     }
 
     let path: String
-    /// Where the history that was here before was at least; nil if there was none.
+    /// How far the former history here had come at least; nil if there was none.
     let last: Numbering?
     private let lock: CInt
 
     var database: String { "\(self.path)/statemachine.sqlite" }
 
-    /// Creates the directory, for its owner only, unless it is there, and takes the lock; what others
-    /// could open before, they cannot from here on.
+    /// Creates the directory, for its owner only, unless it exists, and takes the lock; closes to
+    /// others what they could open before.
     init(_ path: String) throws(HistoryError) {
         self.path = path
         if mkdir(path, 0o700) != 0, errno != EEXIST {
@@ -46,29 +46,29 @@ final class StateDirectory: Sendable {
     }
 
     deinit {
-        // A child that is just being started has the descriptor too, until it runs something.
+        // A child process that is just starting also has the descriptor, until it calls exec.
         flock(self.lock, LOCK_UN)
         close(self.lock)
     }
 
-    /// Notes where the history here is, for a start that finds none, or an older one.
+    /// Records how far the history here has come, for a start that finds none, or an older one.
     ///
-    /// - Parameter numbering: is on the disk already, so that only an older database ends before it.
+    /// - Parameter numbering: already on the disk, so that only an older database ends before it.
     func note(_ numbering: Numbering) {
         self.write(numbering)
         // Were it lost in a crash of the machine, the database would seem to be another one.
         if numbering.epoch != self.last?.epoch { fdatasync(self.lock) }
     }
 
-    /// A hint, which a full disk may refuse: the lock is what counts.
+    /// A hint, which may fail on a full disk: the lock is what counts.
     private func write(_ numbering: Numbering?) {
-        // Ten columns, as the lock files of old have it: what follows stays where it is, and no seq grows
-        // by what is left of another if this is cut short.
+        // Ten columns, as in traditional lock files: what follows keeps its position, and a
+        // truncated write cannot add digits of an old seq to a new one.
         let pid = "\(getpid())"
         var text = Array(repeating: UInt8(ascii: " "), count: max(0, 10 - pid.utf8.count))
         text += Array("\(pid)\n".utf8)
         if let numbering { text += Array("\(numbering.epoch)\n\(numbering.seq)\n".utf8) }
-        // Over what is there, and cut then: what a full disk has room for it does not lose.
+        // Overwrites, then truncates: so a full disk does not lose what fits.
         if pwrite(self.lock, text, text.count, 0) == text.count {
             ftruncate(self.lock, off_t(text.count))
         }
@@ -78,7 +78,7 @@ final class StateDirectory: Sendable {
         Self.lines(of: lock).first.map { " (pid \($0.drop { $0 == " " }))" } ?? ""
     }
 
-    /// Without a seq it is one that an earlier version noted.
+    /// Without a seq it was written by an earlier version.
     private static func numbering(in lock: CInt) -> Numbering? {
         let lines = Self.lines(of: lock).dropFirst()
         return lines.first.map { epoch in
@@ -86,7 +86,7 @@ final class StateDirectory: Sendable {
         }
     }
 
-    /// The lines that are whole.
+    /// The complete lines.
     private static func lines(of lock: CInt) -> [String] {
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = pread(lock, &buffer, buffer.count, 0)
@@ -95,27 +95,28 @@ final class StateDirectory: Sendable {
             .map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Makes the database's files such that only their owner can open them; the database itself, empty, if
-    /// it is not there: SQLite gives the others the same mode.
+    /// Closes the database's files to everybody but their owner, and creates the database, empty,
+    /// if it does not exist: SQLite gives the other files its mode.
     ///
-    /// Whoever can open one of them can keep a lock on it, which has each commit fail.
+    /// Whoever can open one of them can hold a lock on it, and so make each commit fail.
     func closeFiles() throws(HistoryError) {
         for suffix in ["", "-wal", "-shm"] { try PrivateFile.close(self.database + suffix) }
         PrivateFile.create(self.database)
     }
 
-    /// Whether the database has lost its beginning: SQLite would throw away the rest on opening it.
+    /// Whether the database file is empty but its log is not: SQLite would discard the log on
+    /// opening.
     var hasDatabaseLostItsBeginning: Bool {
         Self.size(of: self.database) == 0 && Self.size(of: "\(self.database)-wal") > 0
     }
 
-    /// 0 if there is none.
+    /// 0 if it does not exist.
     private static func size(of file: String) -> off_t {
         var status = stat()
         return stat(file, &status) == 0 ? status.st_size : 0
     }
 
-    /// Moves the database out of the way, with what belongs to it.
+    /// Moves the database out of the way, with its other files.
     ///
     /// - Returns: where it is now.
     func setDatabaseAside(at time: String) throws(HistoryError) -> String {

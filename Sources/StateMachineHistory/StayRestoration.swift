@@ -1,16 +1,16 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Since when the stay counts in which a run goes on.
+/// The start of the stay in which a run goes on.
 struct StayRestoration {
     let start: StayStart
-    /// Whether the machine was started anew since the last run, and the stay is one of before that.
+    /// Whether the machine was booted since the last run, and the stay is from before that.
     let isFirstInBoot: Bool
 
     /// - Parameters:
-    ///   - newest: what this run goes on with.
+    ///   - newest: the transition that this run goes on from.
     ///   - past: what was found.
-    ///   - boot: this start of the machine; nil if that is not known.
+    ///   - boot: the present boot; nil if not known.
     ///   - now: what the clocks show.
     init(
         of newest: RecordedTransition,
@@ -20,7 +20,7 @@ struct StayRestoration {
     ) {
         let stay = newest.stay ?? newest.seq
         guard let last = past.newest, stay <= last.seq else {
-            // It begins with this run.
+            // The stay begins with this run.
             self.start = StayStart(stay: stay, moment: now)
             self.isFirstInBoot = false
             return
@@ -29,7 +29,8 @@ struct StayRestoration {
             let isSameBoot = boot != nil && boot == noted.boot
             self.start = isSameBoot ? noted.start.adjusted(to: now) : noted.start.carried(to: now)
         } else {
-            // An earlier version has noted nothing, and nothing is noted of a stay that time does not end.
+            // An earlier version recorded nothing, and nothing is recorded for a stay without a
+            // deadline.
             let begun = StayMoment(uptime: now.uptime, wall: last.at)
             self.start = StayStart(stay: stay, moment: begun).carried(to: now)
         }

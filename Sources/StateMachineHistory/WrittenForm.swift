@@ -1,32 +1,32 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// A state as it is written down, and what time does to it.
+/// A recorded state, and what time does to it.
 private struct SeenState {
     let state: WrittenState
     let deadline: EncodedDeadline?
 }
 
-/// How a machine's transitions are written down.
+/// How a machine's transitions are recorded.
 struct WrittenForm<State: MachineState & Hashable> {
-    /// A group as it is written down.
+    /// A group as recorded.
     struct Group {
         let rows: [HistoryDatabase.NewRow]
-        /// What the rows' texts lie in; the last is the state that the group leads to.
+        /// The owners of the rows' texts; the last is the state that the group leads to.
         let states: [WrittenState]
-        /// Since when the last stay counts that the group begins; nil if it begins none, or that need not be
-        /// noted.
+        /// The start of the last stay that the group begins; nil if it begins none, or that need
+        /// not be recorded.
         let stay: StayStart?
     }
 
-    /// The newest transition that is in the database; its state begins the next one's row.
+    /// The newest transition in the database; the next row leaves its state.
     var newest: (seq: UInt64, state: WrittenState)
-    /// Whether what is noted of stays is of the last start of the machine, so that the next one is noted in any
+    /// Whether the recorded stay is from the last boot, so that the next one is recorded in any
     /// case.
     var isStayDue: Bool
     private let coding: StateCoding<State>
     private let starts: StayStarts?
-    /// States that have been written, so that one that comes again is not encoded again.
+    /// States that have been written, so that none is encoded again.
     private var seen = RememberedStates<State, SeenState>()
 
     init(
@@ -41,7 +41,7 @@ struct WrittenForm<State: MachineState & Hashable> {
         self.newest = (newest.seq, WrittenState(newest.new))
     }
 
-    /// The group, which follows the newest transition.
+    /// The group, which has to follow the newest transition.
     mutating func written(_ group: [Transition<State>]) -> Group {
         var seq = self.newest.seq
         var text = self.newest.state.text
@@ -50,15 +50,15 @@ struct WrittenForm<State: MachineState & Hashable> {
         var rows: [HistoryDatabase.NewRow] = []
         rows.reserveCapacity(group.count)
         var writer = LineWriter()
-        // Where the last stay began that the group begins, and whether time ends it.
+        // Where the last stay that the group begins started, and whether it has a deadline.
         var begun: (transition: TransitionMark, isTimed: Bool)?
-        // One setter's many changes are one look-up.
+        // Successive changes of one setter take one lookup.
         var last: (setter: CompactPeer?, by: Peer?) = (nil, nil)
         // By index: an iterator copies each.
         for index in group.indices {
             let transition = group[index].mark
             var old = text
-            // What was written of the last one is what this one leaves.
+            // What the last row entered is what this one leaves.
             if seq + 1 != transition.seq {
                 let left = self.seen(group[index].old).state
                 states.append(left)
@@ -87,15 +87,15 @@ struct WrittenForm<State: MachineState & Hashable> {
                 )
             )
         }
-        // Of a stay that time does not end nothing is noted: it began when its change says, which is what an
-        // opening takes where nothing is noted.
+        // Nothing is recorded for a stay without a deadline: it began when its change says, which
+        // is what opening assumes if nothing is recorded.
         let start = begun.flatMap {
             self.start(of: $0.transition, if: $0.isTimed || self.isStayDue)
         }
         return Group(rows: rows, states: states, stay: start)
     }
 
-    /// Since when the stay counts that a transition leads to or goes on with, if that matters.
+    /// The start of the stay that a transition begins or continues, if that matters.
     private func start(of transition: TransitionMark, if matters: Bool) -> StayStart? {
         guard matters, let starts else { return nil }
         return starts.start(of: transition.stay, at: transition.seq, transition.at)

@@ -2,10 +2,10 @@ import GRDBSQLite
 import StateMachineCore
 import StateMachineProtocol
 
-/// A state as it is written down, its text where SQLite can read it: states come again and again, and a
-/// copy of the text for each row would cost as much as the row.
+/// A recorded state, with its text where SQLite can read it: states recur, and copying the text for
+/// each row would cost as much as the row.
 final class WrittenState {
-    /// Where its text lies, for as long as the object lives; a value that counts no reference.
+    /// Where its text is, while the object lives; a value, so that it counts no reference.
     struct Text {
         let name: UnsafeBufferPointer<CChar>
         let data: UnsafeBufferPointer<CChar>

@@ -14,7 +14,7 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
         self.seq = seq
     }
 
-    /// A cursor as a client gives it back; nil if it was never one of a daemon's.
+    /// A cursor as a client gives it back; nil if no daemon can have issued it.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.length, text.utf8.allSatisfy(\.isPlain) else { return nil }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
@@ -29,10 +29,10 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
 
 /// The name of one numbering: eight hexadecimal digits, drawn at random when it begins.
 package struct Epoch: Hashable, Sendable, CustomStringConvertible {
-    /// As every line has it.
+    /// As it appears in every line.
     let bytes: [UInt8]
 
-    /// Digits that one may have: those of other versions were longer.
+    /// The most digits that one may have: those of other versions were longer.
     fileprivate static let length = 32
 
     package init?(_ text: String) {

@@ -9,10 +9,10 @@ extension Date {
 }
 
 extension WallTime {
-    /// The moment, to the microsecond; one that RFC 3339 cannot name is the nearest that it can.
+    /// The moment, to the microsecond; beyond the range of RFC 3339, the nearest in it.
     public init(_ date: Date) {
         let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
-        // What no number of microseconds can say, RFC 3339 cannot either.
+        // What does not fit into microseconds is outside RFC 3339 as well.
         let bounded = min(max(microseconds.isNaN ? 0 : microseconds, -1e18), 1e18)
         self.init(microseconds: Int64(bounded))
     }

@@ -2,7 +2,7 @@
 public enum Door: String, CaseIterable, Codable, Sendable {
     /// Takes every operation and says nothing unasked.
     case control
-    /// Takes the operations that leave everything as it is; connecting is watching.
+    /// Takes the operations that change nothing; connecting starts a watch.
     case events
 
     /// The socket's name in the runtime directory.
@@ -16,7 +16,7 @@ public enum Door: String, CaseIterable, Codable, Sendable {
         }
     }
 
-    /// Whether that operation may be asked for here.
+    /// Whether that operation may be requested here.
     package func takes(_ operation: Operation) -> Bool {
         switch self {
         case .control: true
@@ -29,7 +29,7 @@ public enum Door: String, CaseIterable, Codable, Sendable {
         Operation.allCases.filter { self.takes($0) && (hasEvents || !$0.isOfEvents) }
     }
 
-    /// What `help` answers.
+    /// The answer to `help`.
     package func help(withEvents hasEvents: Bool) -> String {
         let lines = self.operations(withEvents: hasEvents).map { operation in
             switch operation {

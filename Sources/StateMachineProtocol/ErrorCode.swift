@@ -1,4 +1,4 @@
-/// Why a daemon refused a request, as a short word that does not change; later daemons may have others.
+/// Why a daemon refused a request, as a short, stable word; later daemons may have others.
 public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     /// The word.
     public let rawValue: String
@@ -11,7 +11,7 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     /// The word.
     public var description: String { self.rawValue }
 
-    /// All that this version has, in the order in which `describe` lists them.
+    /// All codes of this version, in the order in which `describe` lists them.
     package static let allCases: [ErrorCode] = [
         .badJSON, .badRequest, .unknownOperation, .unknownState, .unknownEvent, .badData,
         .illegalTransition, .conflict, .denied, .suspended, .forbidden, .timeout, .failedState,
@@ -20,7 +20,7 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
         .shuttingDown, .internal,
     ]
 
-    /// Those that only a machine with events gives rise to.
+    /// The codes that only a machine with events uses.
     package static let ofEvents: [ErrorCode] = [.unknownEvent, .suspended]
 
     /// The line is not JSON; `offset` says where.
@@ -41,17 +41,17 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     public static let conflict = ErrorCode("conflict")
     /// A guard or a hold said no.
     public static let denied = ErrorCode("denied")
-    /// The machine makes no moves of its own at the moment; the same may be asked again later.
+    /// The machine makes no moves of its own at the moment; the request may be repeated later.
     public static let suspended = ErrorCode("suspended")
     /// This door, or this user, may not do that.
     public static let forbidden = ErrorCode("forbidden")
-    /// The time given ran out.
+    /// The time limit has passed.
     public static let timeout = ErrorCode("timeout")
     /// A state was reached that the request counts as failure.
     public static let failedState = ErrorCode("failed-state")
     /// There is nothing of that name or number.
     public static let notFound = ErrorCode("not-found")
-    /// There are as many as there may be.
+    /// No more of them are allowed.
     public static let limit = ErrorCode("limit")
     /// Longer than it may be.
     public static let tooLong = ErrorCode("too-long")

@@ -1,16 +1,16 @@
-/// What a daemon knows beyond what every daemon of protocol 1 does, so that a client need not try it out.
+/// What a daemon supports beyond the basics of protocol 1, so that a client need not try it out.
 package enum Feature: String, CaseIterable, Sendable {
-    /// `words` in `set`, `send` and `update`, with one value alone under the empty key.
+    /// `words` in `set`, `send` and `update`, with a single value under the empty key.
     case words
     /// A pattern or a list of patterns wherever patterns are taken, `ifState` included.
     case patternLists
-    /// Patterns that take states away: `!name`, and `not` in an object.
+    /// Patterns that exclude states: `!name`, and `not` in an object.
     case exceptions
     /// `order`, `after`, `before`, `by` and `cause` of `history`.
     case historySearch
     /// `required` of `guard` and `release`.
     case requiredGuards
-    /// `comm` and `unit` of who asked for a change, which `by` of `history` may name.
+    /// `comm` and `unit` of the peer that requested a change, which `by` of `history` may name.
     case programs
     /// `outline` of `history`.
     case historyOutline

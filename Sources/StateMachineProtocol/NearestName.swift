@@ -5,13 +5,13 @@ package enum NearestName {
     /// 24: two lines of a terminal.
     package static let listed = 24
 
-    /// Edits that make another word of any name.
+    /// The most edits that still make a misspelling of a name.
     ///
-    /// 6: comparing two names of 64 letters looks at a thousand pairs then, and three hundred names are compared
-    /// in a fraction of a millisecond.
+    /// 6: comparing two names of 64 letters then looks at a thousand pairs, and three hundred names
+    /// are compared in a fraction of a millisecond.
     private static let mostEdits = 6
 
-    /// What to say of a name that is not among the known ones: the nearest, or all, or nothing.
+    /// What to say about a name that is not among the known ones: the nearest, or all, or nothing.
     package static func remark(on name: String, among known: [String]) -> String {
         if let nearest = self.of(name, among: known) { return "; did you mean \(nearest)?" }
         guard !known.isEmpty, known.count <= self.listed else { return "" }
@@ -20,11 +20,11 @@ package enum NearestName {
 
     /// The candidate that is fewest edits away from `name`, if they are few.
     package static func of(_ name: String, among candidates: [String]) -> String? {
-        // Names have up to 64 characters; what is longer is no misspelt name.
+        // Names have up to 64 characters; what is longer is not a misspelled name.
         guard name.utf8.count <= 80 else { return nil }
         let letters = Self.letters(name)
         guard letters.count > 1 else { return nil }
-        // A third of the letters wrong, and it is another word.
+        // With more than a third of the letters wrong, it is another word.
         var allowed = min(max(1, letters.count / 3), Self.mostEdits)
         var (nearest, isNearestAsLong) = (String?.none, false)
         for candidate in candidates {
@@ -32,7 +32,8 @@ package enum NearestName {
             guard abs(others.count - letters.count) <= allowed,
                 let edits = Self.edits(from: letters, to: others, atMost: allowed)
             else { continue }
-            // Of two that are as near the one that is as long: letters change places more often than one is missing.
+            // If two are equally near, prefer the same length: letters are swapped more often than
+            // one is missing.
             let isAsLong = others.count == letters.count
             guard nearest == nil || edits < allowed || isAsLong && !isNearestAsLong else {
                 continue
@@ -44,7 +45,7 @@ package enum NearestName {
         return nearest
     }
 
-    /// What counts: neither case nor what separates words.
+    /// What is compared: ignores case and word separators.
     private static func letters(_ name: String) -> [UInt8] {
         name.utf8.compactMap { letter in
             switch letter {
@@ -55,7 +56,7 @@ package enum NearestName {
         }
     }
 
-    /// The Levenshtein distance, two letters that have changed places counting once; nil if it is more than
+    /// The Levenshtein distance, where swapping two adjacent letters counts once; nil if it exceeds
     /// `limit`, beyond which no pair of letters is looked at.
     private static func edits(from old: [UInt8], to new: [UInt8], atMost limit: Int) -> Int? {
         let far = limit + 1
@@ -80,7 +81,7 @@ package enum NearestName {
                 least = min(least, edits)
             }
             if end < new.count { row[end + 1] = far }
-            // A change of places may still come of the row before.
+            // A swap may still build on the row before.
             guard least <= limit || (last.min() ?? far) <= limit else { return nil }
             (earlier, last, row) = (last, row, earlier)
         }

@@ -1,6 +1,6 @@
-/// The directory in which a daemon's two sockets stand.
+/// The directory of a daemon's two sockets.
 public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
-    /// Where a daemon that belongs to the system has it.
+    /// The directory of a system daemon.
     public static let system = RuntimeDirectory("/run/statemachine")
 
     /// The path, as it was given.
@@ -17,15 +17,17 @@ public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
     /// Where that door's socket is, or would be.
     public func socketPath(of door: Door) -> String { "\(self.path)/\(door.fileName)" }
 
-    /// The first of `$RUNTIME_DIRECTORY`, which systemd sets as a list with colons where a unit has several.
+    /// The first of `$RUNTIME_DIRECTORY`, which systemd sets to a colon-separated list if a unit
+    /// has several.
     package static func ofService(_ environment: (String) -> String?) -> RuntimeDirectory? {
         environment("RUNTIME_DIRECTORY")?.split(separator: ":").first
             .map { RuntimeDirectory(String($0)) }
     }
 
-    /// What a client is told in `$STATEMACHINE_RUNTIME_DIRECTORY`.
+    /// The directory given to a client in `$STATEMACHINE_RUNTIME_DIRECTORY`.
     ///
-    /// Not what systemd sets: any unit may have a runtime directory, whose commands are clients of another's.
+    /// Not what systemd sets: any unit may have a runtime directory, while its commands are clients
+    /// of another daemon.
     package static func named(_ environment: (String) -> String?) -> RuntimeDirectory? {
         guard let path = environment(self.variable), !path.isEmpty else { return nil }
         return RuntimeDirectory(path)
@@ -34,13 +36,13 @@ public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
     /// The variable that names it to a client, and, as one of its settings, to the daemon.
     package static var variable: String { "STATEMACHINE_RUNTIME_DIRECTORY" }
 
-    /// Where a user's own daemon has it: `$XDG_RUNTIME_DIR/statemachine`.
+    /// The directory of a user's own daemon: `$XDG_RUNTIME_DIR/statemachine`.
     package static func ofUser(_ environment: (String) -> String?) -> RuntimeDirectory? {
         guard let directory = environment("XDG_RUNTIME_DIR"), !directory.isEmpty else { return nil }
         return RuntimeDirectory("\(directory)/statemachine")
     }
 
-    /// Where a daemon has it that is not told, never where everybody may write; nil if nobody says.
+    /// The default for a daemon, never a world-writable place; nil if the environment names none.
     package static func usual(
         environment: (String) -> String?,
         isRoot: Bool

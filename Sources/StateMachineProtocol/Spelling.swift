@@ -1,10 +1,10 @@
 import CPlatform
 
-/// A text that is equal to others of the same bytes only, and is compared and hashed in a time that grows
-/// with their number alone.
+/// A text that equals only texts of the same bytes, compared and hashed in time linear in their
+/// number.
 ///
-/// `String` compares as Unicode does: it sorts combining marks, which takes the square of the time for
-/// twice the marks. What a client sends is compared by this.
+/// `String` compares as Unicode does: it sorts combining marks, in time quadratic in their number.
+/// What a client sends is compared by this.
 package struct Spelling: Hashable, Sendable {
     private let text: String
 
@@ -27,11 +27,11 @@ extension String {
                 return memcmp(own, start, other.count) == 0
             }
         }
-        // Nil for strings that are not Swift's own.
+        // Nil for strings not in Swift's native storage.
         return (isSame ?? nil) ?? self.utf8.elementsEqual(other.utf8)
     }
 
-    /// Whether its bytes stand before the other's.
+    /// Whether its bytes sort before the other's.
     ///
     /// `<` compares as Unicode does; see ``Spelling``.
     package func precedesBytewise(_ other: String) -> Bool {
@@ -52,16 +52,16 @@ extension String {
             hasher.combine(bytes: UnsafeRawBufferPointer($0))
         }
         if isHashed == nil { for byte in self.utf8 { hasher.combine(byte) } }
-        // No text is the beginning of another then.
+        // So that no text is a prefix of another.
         hasher.combine(0xFF as UInt8)
     }
 
-    /// Whether more combining marks follow each other in it than in any writing.
+    /// Whether it has more combining marks in a row than any writing.
     ///
-    /// What types of states do with a text is theirs, and compares as `String` does: with so few marks in a
-    /// row that takes a time that grows with the length alone.
+    /// States' types may compare texts as `String` does: with few marks in a row, that takes time
+    /// linear in the length.
     package var hasTooManyMarks: Bool {
-        // A short text cannot have enough of them to matter.
+        // A short text cannot have enough marks to matter.
         guard self.utf8.count > RequestLimits.marks * 4 else { return false }
         var marks = 0
         for scalar in self.unicodeScalars {
@@ -77,7 +77,7 @@ extension String {
 }
 
 extension JSONValue {
-    /// Whether any text in it has; see `String`'s.
+    /// Whether any text in it has; see `String.hasTooManyMarks`.
     package var hasTooManyMarks: Bool {
         switch self {
         case .null, .bool, .number: false

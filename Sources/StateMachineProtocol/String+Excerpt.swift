@@ -1,5 +1,5 @@
 extension String {
-    /// In quotes for a message, cut to a length that a message bears.
+    /// In quotes for a message, cut to a suitable length.
     package var quoted: String { "\"\(self.excerpt())\"" }
 
     /// Its first scalars; not characters, for a character may be as long as the line.

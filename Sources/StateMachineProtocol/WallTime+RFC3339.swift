@@ -10,9 +10,9 @@ extension WallTime {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The moment that such a text names; nil if it is none.
+    /// The moment that such a text names; nil if it is not one.
     ///
-    /// Only this one form is taken: UTC as `Z`, six digits after the point.
+    /// Only this form is accepted: UTC as `Z`, six digits after the point.
     package init?(rfc3339 text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count == 27, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
@@ -21,7 +21,7 @@ extension WallTime {
             bytes[26] == UInt8(ascii: "Z")
         else { return nil }
         func number(_ range: Range<Int>) -> Int64? {
-            // Digits only; an integer's own reader would take a sign.
+            // Digits only; `Int64`'s own parser would accept a sign.
             var number: Int64 = 0
             for byte in bytes[range] {
                 guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
@@ -81,7 +81,7 @@ extension WallTime {
 }
 
 extension [UInt8] {
-    /// Appends the time as RFC 3339 has it, without quotes.
+    /// Appends the time in RFC 3339, without quotes.
     mutating func append(time: WallTime) {
         let (seconds, fraction) = time.shown.dividedFlooring(by: 1_000_000)
         let (day, second) = seconds.dividedFlooring(by: 86400)

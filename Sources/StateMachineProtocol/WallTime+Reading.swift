@@ -24,7 +24,7 @@ extension WallTime {
         self.init(microseconds: local.microseconds - offset * 60_000_000)
     }
 
-    /// The minutes that an offset is ahead of UTC; nil if it is none.
+    /// The minutes that an offset is ahead of UTC; nil if it is not an offset.
     private static func offset(_ bytes: ArraySlice<UInt8>) -> Int64? {
         let text = Array(bytes)
         if text.count == 1, text[0] | 0x20 == UInt8(ascii: "z") { return 0 }

@@ -5,7 +5,7 @@ package struct WireError: Error, Hashable, Sendable {
     package let message: String
     /// For ``ErrorCode/badJSON``: the byte in the line, from 0.
     package let offset: Int?
-    /// What there is, where something was asked for that there is not: names, or values of a field.
+    /// The existing ones, where an unknown one was requested: names, or values of a field.
     package let known: [JSONValue]
 
     package init(

@@ -2,15 +2,15 @@ internal import Glibc
 
 /// What a descriptor is, as far as a server cares.
 package enum DescriptorKind: Hashable, Sendable, CustomStringConvertible {
-    /// A Unix stream socket that listens; `path` is empty if its address is no file.
+    /// A listening Unix stream socket; `path` is empty if its address is not a file.
     case listening(path: String)
-    /// A Unix stream socket with somebody at the other end.
+    /// A connected Unix stream socket.
     case connected
     /// A socket that is bound and neither of these: in words.
     case bound(String)
-    /// A socket of which nobody can know anything.
+    /// Any other socket, unbound or connected: in words.
     case loose(String)
-    /// No socket.
+    /// Not a socket.
     case noSocket
     case closed
 

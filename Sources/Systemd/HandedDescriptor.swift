@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// It belongs to whoever takes it from the list; it is closed on exec.
 package struct HandedDescriptor: Hashable, Sendable {
-    /// What the unit calls it (`FileDescriptorName=`), or what it was stored as.
+    /// Its name in the unit (`FileDescriptorName=`), or the one it was stored under.
     package let name: String
     package let descriptor: CInt
 
@@ -14,10 +14,10 @@ package struct HandedDescriptor: Hashable, Sendable {
         self.descriptor = descriptor
     }
 
-    /// All that were handed to this process, in the manager's order.
+    /// All descriptors passed to this process, in the manager's order.
     ///
-    /// Only the first call in a process returns any: the variables that tell of them are taken away, so
-    /// that neither a child nor a second caller believes they are its own.
+    /// Only the first call in a process returns any: the variables that announce them are removed,
+    /// so that neither a child nor a second caller takes them for its own.
     package static func takeAll() -> [HandedDescriptor] {
         var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
         let count = sd_listen_fds_with_names(1, &names)

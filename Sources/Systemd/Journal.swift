@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The system's journal: entries with fields, sd_journal_sendv(3).
 package enum Journal {
-    /// Whether what this process writes to stderr goes to the journal, so that entries with fields say
-    /// the same better: `$JOURNAL_STREAM` names stderr's device and inode (systemd.exec(5)).
+    /// Whether this process's stderr goes to the journal, so that entries with fields can replace
+    /// it: `$JOURNAL_STREAM` names stderr's device and inode (systemd.exec(5)).
     package static var isStandardError: Bool {
         guard let stream = getenv("JOURNAL_STREAM") else { return false }
         var status = stat()
@@ -12,12 +12,12 @@ package enum Journal {
         return String(cString: stream) == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// Sends one entry, and waits for the journal to take it.
+    /// Sends one entry, and waits for the journal to accept it.
     ///
-    /// Names are of capitals, digits and underscores; values may be anything.
+    /// Names consist of capitals, digits and underscores; values may be anything.
     package static func send(_ fields: [(name: String, value: String)]) throws(JournalError) {
         let entries = fields.map { Array("\($0.name)=\($0.value)".utf8) }
-        // One allocation that holds still while the vectors point into it.
+        // A single allocation that stays in place while the vectors point into it.
         let bytes = entries.flatMap(\.self)
         let result = bytes.withUnsafeBytes { buffer in
             var offset = 0
@@ -35,7 +35,7 @@ package enum Journal {
     }
 }
 
-/// The journal did not take an entry.
+/// The journal did not accept an entry.
 package struct JournalError: Error, CustomStringConvertible {
     package let code: Int32
 

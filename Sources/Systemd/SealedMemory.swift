@@ -1,11 +1,11 @@
 internal import CSystemd
 internal import Glibc
 
-/// Bytes in a descriptor, which nobody can change any more: memfd_create(2) with all its seals.
+/// Immutable bytes in a descriptor: memfd_create(2) with all its seals.
 package enum SealedMemory {
     private static var seals: CInt { F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE }
 
-    /// A descriptor of those bytes, which belongs to the caller; `/proc` shows it by that name.
+    /// A descriptor of those bytes, owned by the caller; `/proc` shows it under that name.
     package static func make(_ bytes: [UInt8], name: String) throws(SealedMemoryError) -> CInt {
         let descriptor = memfd_create(name, UInt32(MFD_CLOEXEC | MFD_ALLOW_SEALING))
         guard descriptor >= 0 else { throw SealedMemoryError("cannot make memory: errno \(errno)") }
@@ -47,7 +47,7 @@ package enum SealedMemory {
         return bytes
     }
 
-    /// When ``make(_:name:)`` made it: the time since 1970 by the machine's clock.
+    /// When ``make(_:name:)`` made it: the time since 1970 by the wall clock.
     package static func made(_ descriptor: CInt) throws(SealedMemoryError) -> Duration {
         let time = try Self.status(of: descriptor).st_mtim
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)

@@ -3,15 +3,15 @@ internal import Glibc
 
 /// Tells the service manager how the service is doing: sd_notify(3).
 ///
-/// Every method sends one datagram and may wait for the manager to take it, so none belongs on an
-/// event loop. Without a manager (`$NOTIFY_SOCKET` is not set) nothing is sent and nothing is wrong.
+/// Every method sends one datagram and may wait for the manager to accept it, so none belongs on an
+/// event loop. Without a manager (`$NOTIFY_SOCKET` is not set) nothing is sent, without an error.
 package struct ServiceNotifier: Sendable {
     package init() {}
 
-    /// Start-up, or reloading, is finished: the service can be used.
+    /// Start-up, or reloading, is finished: the service is usable.
     package func ready() throws(NotifyError) { try self.send("READY=1") }
 
-    /// The service takes in its configuration anew; ``ready()`` ends that.
+    /// The service reloads its configuration; ``ready()`` ends that.
     package func reloading() throws(NotifyError) {
         var now = timespec()
         // Fails only for a clock that does not exist.
@@ -36,28 +36,28 @@ package struct ServiceNotifier: Sendable {
         try self.send("STATUS=\(Self.oneLine(text))")
     }
 
-    /// The service is alive, by the measure of its own probe.
+    /// The service is alive, by its own probe.
     package func watchdog() throws(NotifyError) { try self.send("WATCHDOG=1") }
 
-    /// Starting or stopping goes on for longer than the unit allows: so much more from now on.
+    /// Starting or stopping takes longer than the unit allows: this much more from now on.
     package func extendTimeout(by duration: Duration) throws(NotifyError) {
         try self.send("EXTEND_TIMEOUT_USEC=\(duration.microseconds)")
     }
 
     /// Puts a descriptor into the manager's store, where it outlives the process.
     ///
-    /// The next process is given it under that name, which several may have. The manager keeps a
+    /// The next process receives it under that name, which several may share. The manager keeps a
     /// duplicate, and says nothing if it has no room.
     package func store(_ descriptor: CInt, as name: String) throws(NotifyError) {
         try self.send("FDSTORE=1\nFDNAME=\(name)\nFDPOLL=0", with: [descriptor])
     }
 
-    /// Takes all descriptors of that name out of the manager's store.
+    /// Removes all descriptors of that name from the manager's store.
     package func removeFromStore(_ name: String) throws(NotifyError) {
         try self.send("FDSTOREREMOVE=1\nFDNAME=\(name)")
     }
 
-    /// Waits until the manager has dealt with all that was sent.
+    /// Waits until the manager has processed all that was sent.
     ///
     /// - Throws: `NotifyError` with `ETIMEDOUT` if it has not.
     package func settle(within duration: Duration) throws(NotifyError) {
@@ -65,16 +65,16 @@ package struct ServiceNotifier: Sendable {
         guard result >= 0 else { throw NotifyError(code: -result, assignments: "BARRIER=1") }
     }
 
-    /// Whether there is a manager to be told.
+    /// Whether there is a manager to notify.
     package var isHeard: Bool { getenv("NOTIFY_SOCKET") != nil }
 
-    /// Characters of a text that are sent.
+    /// How many characters of a text are sent.
     ///
-    /// 900: at four bytes each they fit beside the rest into 4096, what systemd reads of a message; it
-    /// passes over a longer one.
+    /// 900: at four bytes each they fit, with the rest, into the 4096 that systemd reads of a
+    /// message; it ignores a longer one.
     private static let textLength = 900
 
-    /// A line of the protocol is a line: what would end it early is made a space.
+    /// Each assignment is one line: line ends in the text become spaces.
     private static func oneLine(_ text: String) -> String {
         String(String(text.unicodeScalars.prefix(self.textLength)).map { $0.isNewline ? " " : $0 })
     }
@@ -88,7 +88,7 @@ package struct ServiceNotifier: Sendable {
     }
 }
 
-/// The service manager could not be told.
+/// The service manager could not be notified.
 package struct NotifyError: Error, CustomStringConvertible {
     package let code: Int32
     package let assignments: String

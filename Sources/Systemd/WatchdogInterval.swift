@@ -1,8 +1,8 @@
 internal import CSystemd
 
-/// How often the service manager wants to hear that the service is alive: sd_watchdog_enabled(3).
+/// How often the service manager expects a sign of life: sd_watchdog_enabled(3).
 package enum WatchdogInterval {
-    /// The unit's `WatchdogSec=`; nil if nobody waits to hear from this process.
+    /// The unit's `WatchdogSec=`; nil if no sign of life is expected from this process.
     package static var requested: Duration? {
         var microseconds: UInt64 = 0
         guard sd_watchdog_enabled(0, &microseconds) > 0 else { return nil }

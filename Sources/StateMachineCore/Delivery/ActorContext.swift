@@ -1,16 +1,16 @@
 /// An actor as an execution context: one task for each burst, inside the actor's isolation.
 ///
-/// Tasks that are made one after the other may run in another order; inside the one task the lane
-/// reads its log, so what the actor is told is in order all the same.
+/// Tasks created one after the other may run in another order; within one task the lane reads its
+/// log, so the actor still hears everything in order.
 ///
-/// The actor is held weakly: when it is gone its members are too, and the lane's drain finds nobody. Its
-/// place in memory is held as well: it is the identity of a lane, and another actor there would join the
-/// lane of the one that is gone.
+/// The actor is held weakly: when it is gone, so are its members, and the lane's drain finds none.
+/// Its memory is kept, because its address is the lane's identity: another actor there would join
+/// the lane of the one that is gone.
 final class ActorContext<A: Actor>: ExecutionContext {
     private weak let actor: A?
-    /// Never read, it keeps the place.
+    /// Never read; keeps the address from being reused.
     ///
-    /// The memory of an object is not given back before the last unowned reference to it goes.
+    /// An object's memory is not freed before the last unowned reference to it goes.
     private unowned(safe) let place: A
     let identity: ObjectIdentifier
 
@@ -38,14 +38,16 @@ extension StateMachine {
     /// Calls `body` with every transition from now on, inside `actor`'s isolation, in order.
     ///
     /// - Parameters:
-    ///   - actor: where it runs.
-    ///   - names: the states that it is told of when they are entered; nil: all.
-    ///   - retaining: whether the machine keeps the actor alive until its registration is cancelled.
-    ///   - start: whether it is told of the current state first, as
-    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)`` has it.
-    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each.
-    ///   - body: what is done; not kept from retaining the actor if it captures it.
-    /// - Returns: its place. An actor may have several.
+    ///   - actor: where `body` runs.
+    ///   - names: the states whose entry it hears of; nil: all.
+    ///   - retaining: whether the machine keeps the actor alive until its registration is
+    ///     cancelled.
+    ///   - start: whether it hears of the current state first, as described at
+    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)``.
+    ///   - delivery: which transitions it hears of, and when, by the machine's clock; by default
+    ///     each.
+    ///   - body: what to do; it may retain the actor by capturing it.
+    /// - Returns: its registration. An actor may have several.
     @discardableResult
     public func addDelegate<A: Actor>(
         _ actor: A,
@@ -69,9 +71,9 @@ extension StateMachine {
 }
 
 extension MulticastDelegate {
-    /// Adds an actor, to be called inside its isolation, after those that are there.
+    /// Adds an actor, to be called inside its isolation, after the present members.
     ///
-    /// A facet of actors refines `Actor`, and what is called of it may be assumed to be isolated:
+    /// A facet of actors refines `Actor`, so a call to it may assume isolation:
     ///
     /// ```swift
     /// protocol EnemyCounting: Actor { func appeared(_ enemy: Enemy) }
@@ -81,10 +83,10 @@ extension MulticastDelegate {
     /// ```
     ///
     /// - Parameters:
-    ///   - actor: who is called.
-    ///   - label: what it is called when it votes no; nil: its type.
+    ///   - actor: the actor to call.
+    ///   - label: its name when it votes no; nil: its type.
     ///   - retaining: whether it is kept alive until its registration is cancelled.
-    /// - Returns: its place.
+    /// - Returns: its registration.
     @discardableResult
     public func add<A: Actor>(
         _ actor: A,

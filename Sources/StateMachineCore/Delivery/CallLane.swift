@@ -1,12 +1,13 @@
 /// One context's calls, in order, one at a time.
 ///
-/// Guarded state, behind `calls`: what is to be called, who has missed something since the last turn, and
-/// whether somebody is at it. Nothing is called under that lock.
+/// Guarded state, behind `calls`: the calls to make, the members that have missed something since
+/// the last turn, and whether a drain is under way. Nothing is called under that lock.
 final class CallLane: Sendable {
-    /// What several delegates on one context are called for.
+    /// One call to several delegates on one context.
     struct Call: Sendable {
         let members: [Recipient]
-        /// `mayCall` is false if nobody is to be called any more, and only those who wait are to be told.
+        /// `mayCall` is false if no member may be called any more and only those who wait are to be
+        /// told.
         let turn: @Sendable (_ members: [Recipient], _ mayCall: Bool) -> Void
 
         func make(mayCall: Bool) { self.turn(self.members, mayCall) }
@@ -19,13 +20,13 @@ final class CallLane: Sendable {
     }
 
     let identity: ObjectIdentifier
-    /// Whether what is called here is called by the thread that wakes the lane.
+    /// Whether the thread that wakes the lane makes the calls.
     var isInline: Bool { self.context is any InlineRunning }
 
     private let context: any ExecutionContext
     private let calls: Lock<Calls>
 
-    /// At most `limit` calls wait; past it the oldest is not made.
+    /// At most `limit` calls wait; beyond that the oldest is dropped.
     init(on context: any ExecutionContext, identity: ObjectIdentifier, limit: Int) {
         self.context = context
         self.identity = identity
@@ -34,7 +35,7 @@ final class CallLane: Sendable {
 
     /// Under the lock that orders the calls.
     ///
-    /// - Returns: the call that had to go for this one; it has to be told so under no lock.
+    /// - Returns: the call that was dropped for this one; tell it so, under no lock.
     func append(_ call: Call) -> Call? {
         self.calls.withLock { calls in
             guard let missed = calls.waiting.append(call) else { return nil }
@@ -54,7 +55,7 @@ final class CallLane: Sendable {
             return true
         }
         guard isOurs else { return }
-        // Nobody is called on a context that has ended, and nobody waits for it either.
+        // A context that has ended gets no calls, and nobody waits for it either.
         if !self.context.takes({ self.drain(mayCall: true) }) { self.drain(mayCall: false) }
     }
 

@@ -2,7 +2,7 @@
 ///
 /// Generic over the delegate: calling an existential would cost twice as much.
 ///
-/// `@unchecked Sendable`: `strong` is let go of once, when no call runs and none will begin, and
+/// `@unchecked Sendable`: `strong` is released once, when no call runs and none will begin, and is
 /// otherwise never touched.
 final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>: Member<State>,
     @unchecked Sendable
@@ -21,7 +21,7 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
         super.init(of: names, starting: starting, representing: ObjectIdentifier(delegate))
     }
 
-    // Another object is never loaded here: whoever asks holds `object`.
+    // Never loads another object here: the caller holds `object`.
     override func represents(_ object: AnyObject) -> Bool {
         self.object == ObjectIdentifier(object) && self.weak === object
     }
@@ -44,7 +44,7 @@ final class DelegateMember<State: MachineState, Delegate: StateDelegate<State>>:
 
 /// A closure as a member.
 ///
-/// `@unchecked Sendable`: `body` is let go of once, when no call runs and none will begin.
+/// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin.
 final class ObserverMember<State: MachineState>: Member<State>, @unchecked Sendable {
     @exclusivity(unchecked) private var body: (@Sendable (Transition<State>) -> Void)?
 

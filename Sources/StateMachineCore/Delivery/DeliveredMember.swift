@@ -1,23 +1,24 @@
-/// A delegate's or a closure's place where it is not told of everything at once.
+/// The member of a delegate or closure that does not hear of everything at once.
 ///
 /// `@unchecked Sendable`: its fields never change.
 final class DeliveredMember<State: MachineState>: ReceivingMember<State, Transition<State>>,
     @unchecked Sendable
 {
     private let teller: DeliveryTeller<State>
-    /// For as long as whose life it is there; whether for anybody's.
+    /// The object whose lifetime bounds the member, and whether there is one.
     private weak let receiver: (any AnyObject & Sendable)?
     private let hasReceiver: Bool
 
     /// - Parameters:
-    ///   - delivery: what is told, and when.
-    ///   - clock: what intervals are measured with.
-    ///   - names: the states that it is told of; nil: all.
-    ///   - start: what it is told first.
-    ///   - receiver: for as long as whose life; nil: until it is cancelled.
-    ///   - object: the delegate that this is the place of; nil: none.
-    ///   - missed: told before the next transition how many were dropped, and where the machine was then.
-    ///   - body: told each transition that is left.
+    ///   - delivery: what to deliver, and when.
+    ///   - clock: measures intervals.
+    ///   - names: the states that it hears of; nil: all.
+    ///   - start: what it hears first.
+    ///   - receiver: the object whose lifetime bounds it; nil: it lasts until cancelled.
+    ///   - object: the delegate that it represents; nil: none.
+    ///   - missed: told, before the next transition, how many were dropped and where the machine
+    ///     was then.
+    ///   - body: called with each remaining transition.
     init(
         _ delivery: Delivery<Transition<State>>,
         by clock: any Clock<Duration>,
@@ -34,7 +35,7 @@ final class DeliveredMember<State: MachineState>: ReceivingMember<State, Transit
         self.hasReceiver = receiver != nil
         super.init(
             DeliveryScheduler(delivery, clock: clock) { teller.tell($0) },
-            // Other states do not come here.
+            // Other states do not get here.
             select: { $0 },
             of: names,
             starting: start,
@@ -49,12 +50,12 @@ final class DeliveredMember<State: MachineState>: ReceivingMember<State, Transit
 
     override var isGone: Bool { self.hasReceiver && self.receiver == nil }
 
-    // Nothing is kept for who is gone, and its place is free.
+    // Nothing is kept for a receiver that is gone, and its place is free.
     override func receive(_ transition: Transition<State>) -> Bool {
         !self.isGone && super.receive(transition)
     }
 
-    // What is kept comes before what the lane has let go of.
+    // What is kept comes before what the lane has dropped.
     override func receiveMissed(_ count: Int, newest: Transition<State>) {
         self.scheduler.deliver()
         self.teller.miss(count, now: newest.snapshot)
@@ -66,10 +67,10 @@ final class DeliveredMember<State: MachineState>: ReceivingMember<State, Transit
     }
 }
 
-/// Tells of a batch, one transition after the other, and stops where the member is cancelled.
+/// Delivers a batch, one transition after the other, and stops if the member is cancelled.
 ///
-/// `@unchecked Sendable`: `member` is set once, before the lane can see the member; `told` is let go of once, when no call
-/// runs and none will begin.
+/// `@unchecked Sendable`: `member` is set once, before the lane can see the member; `told` is
+/// released once, when no call runs and none will begin.
 private final class DeliveryTeller<State: MachineState>: @unchecked Sendable {
     private struct Told {
         let missed: @Sendable (Int, Snapshot<State>) -> Void
@@ -101,10 +102,10 @@ private final class DeliveryTeller<State: MachineState>: @unchecked Sendable {
 }
 
 extension Transition {
-    /// Where the machine was before it: the time is this one's, and the stay, if this one begins another, the last place
-    /// where it can have begun.
+    /// Where the machine was before it: with this transition's time, and, if this one begins a
+    /// stay, the last seq at which the previous stay can have begun.
     fileprivate var origin: Snapshot<State> {
-        // One from a state to itself is what a machine begins with.
+        // A transition from a state to itself is what a machine begins with.
         let seq = self.seq == 0 ? 0 : self.seq - 1
         return Snapshot(seq: seq, state: self.old, at: self.at, stay: min(self.stay, seq))
     }

@@ -2,7 +2,8 @@ public import Dispatch
 
 /// A dispatch queue, serial or concurrent.
 extension DispatchQueue: ExecutionContext {
-    /// What a queue is known by: the object that stands for it in Swift may be another one each time, as that of `.main` is.
+    /// What identifies a queue: the Swift object that stands for it may differ each time, as that
+    /// of `.main` does.
     private final class Mark: Sendable {}
 
     private static let key = DispatchSpecificKey<Mark>()
@@ -11,7 +12,8 @@ extension DispatchQueue: ExecutionContext {
     /// Hands `job` to the queue.
     public func enqueue(_ job: @escaping @Sendable () -> Void) { self.async(execute: job) }
 
-    /// That of the queue's mark, which it has as a context from then on; of the object if it takes none.
+    /// The identity of the queue's mark, set when it first becomes a context; of the object if the
+    /// queue takes no mark.
     public var identity: ObjectIdentifier {
         Self.marking.withLock { _ in
             if let mark = self.getSpecific(key: Self.key) { return ObjectIdentifier(mark) }
@@ -21,8 +23,8 @@ extension DispatchQueue: ExecutionContext {
         }
     }
 
-    /// Whether the calling code runs on this queue, or on one that targets it and is no context itself; nil of a queue that
-    /// has never been a context.
+    /// Whether the calling code runs on this queue, or on one that targets it and is no context
+    /// itself; nil if this queue has never been a context.
     public var isCurrent: Bool? {
         guard let mark = self.getSpecific(key: Self.key) else { return nil }
         return DispatchQueue.getSpecific(key: Self.key) === mark

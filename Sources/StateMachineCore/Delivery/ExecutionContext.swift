@@ -19,11 +19,11 @@ extension ExecutionContext {
     /// The object itself.
     public var identity: ObjectIdentifier { ObjectIdentifier(self) }
 
-    /// It cannot tell.
+    /// Nil: it cannot tell.
     public var isCurrent: Bool? { nil }
 }
 
-/// A context that comes to an end, after which it takes nothing more.
+/// A context that comes to an end, after which it accepts nothing more.
 protocol RefusingContext: ExecutionContext {
     /// As ``ExecutionContext/enqueue(_:)``; false if the context has ended, and then `job` never runs.
     func accepts(_ job: @escaping @Sendable () -> Void) -> Bool
@@ -38,7 +38,7 @@ extension ExecutionContext {
     }
 }
 
-/// A context that runs what it is given before it returns.
+/// A context that runs a job before `enqueue` returns.
 protocol InlineRunning: ExecutionContext {}
 
 /// The thread that set the state, after the machine's lock has been released.

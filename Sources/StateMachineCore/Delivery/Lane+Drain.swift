@@ -2,15 +2,15 @@ public import Synchronization
 
 // What the drain does.
 extension Lane {
-    /// The next thing to tell: an entry, or what the lane was too late for; neither at the end.
+    /// The next thing to deliver: an entry, or what the lane was too late for; neither at the end.
     typealias Taken = (entry: LogEntry?, missed: Missed<State>?)
 
-    /// Only of a lane without a limit.
+    /// Only for a lane without a limit.
     @inlinable
     func takeNext() -> LogEntry? {
         guard let entry = self.cursor.next else { return nil }
-        // The passed entry goes after the cursor has moved: with it a state may go, and run a
-        // client's code.
+        // The passed entry is released after the cursor has moved: its state may go with it, and
+        // that may run a client's code.
         let passed = exchange(&self.cursor, with: entry)
         withExtendedLifetime(passed) {}
         return entry
@@ -30,15 +30,15 @@ extension Lane {
         return taken
     }
 
-    /// What an entry of that kind carries: the kind says so, and a cast that asks would cost more than
-    /// the call of a delegate.
+    /// The transition of an entry whose kind says it has one; a checked cast would cost more than
+    /// calling a delegate.
     @inlinable
     func transition(of entry: LogEntry) -> Transition<State> {
         unsafeDowncast(entry, to: TransitionEntry<State>.self).transition
     }
 
-    /// Tells of what was appended, in the code for the type that is written out where this is called; others go by way of
-    /// ``MachineCode/deliver``.
+    /// Delivers what was appended, specialized for the type known at the call site; other callers
+    /// use ``MachineCode/deliver``.
     ///
     /// - Returns: how many entries were delivered.
     @inlinable
@@ -50,7 +50,7 @@ extension Lane {
         var count = 0
         var hasDelivered = self.owesBurstEnd
         var hasGone = false
-        // Kept from entry to entry: each look at the field counts references.
+        // Kept from entry to entry: each read of the field counts references.
         var called = self.called
         while count < limit, let entry = self.takeNext() {
             count += 1
@@ -77,7 +77,7 @@ extension Lane {
         return count
     }
 
-    /// Tells all of them, of whom some may ask for certain states.
+    /// Tells all members, some of whom may ask for certain states only.
     @inlinable
     @inline(__always)
     func tell(
@@ -137,7 +137,7 @@ extension Lane {
     @usableFromInline
     func sweep() { self.removeGone(self) }
 
-    /// An entry that nobody here will hear: its voters are waited for no longer.
+    /// Passes an entry that no member here will hear: its voters are waited for no longer.
     func passUnheard(_ entry: LogEntry) {
         if entry.kind == .question {
             let ballot = self.ballot(of: entry)
@@ -156,11 +156,11 @@ extension Lane {
     @usableFromInline
     func refreshHeard() {
         self.heardVersion = self.version.load(ordering: .sequentiallyConsistent)
-        // Whoever has left is let go of after the field has changed.
+        // Members that have left are released after the field has changed.
         let left = self.heard
         self.heard = self.members.withLock { $0.all }
         self.called = self.heard.map { .passUnretained($0) }
-        // Only of these is it promised that a case has one name.
+        // Only the names of an `EnumState` are guaranteed to be one for each case.
         self.hearsCases =
             State.self is any EnumState.Type && self.heard.contains { $0.names != nil }
         self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)

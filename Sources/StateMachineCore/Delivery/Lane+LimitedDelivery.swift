@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What a lane with a limit takes out of an entry before it tells it.
+/// What a lane with a limit takes out of an entry before delivering it.
 ///
-/// An entry keeps all that follow it. So nobody may hold one while a delegate is called, which may take as
-/// long as it likes.
+/// An entry keeps alive all that follow it, so none may be held while a delegate is called, which
+/// may take as long as it likes.
 private struct Piece<State: MachineState> {
     enum Content {
         case nothing
@@ -18,7 +18,7 @@ private struct Piece<State: MachineState> {
 }
 
 extension Lane {
-    /// As ``deliver(atMost:)``, of a lane with a limit.
+    /// As ``deliverHere(atMost:)``, for a lane with a limit.
     @usableFromInline
     func deliverPieces(atMost limit: Int) -> Int {
         var count = 0

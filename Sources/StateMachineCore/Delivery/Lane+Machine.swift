@@ -8,26 +8,28 @@ extension Lane {
         self.version.add(1, ordering: .sequentiallyConsistent)
     }
 
-    /// Called under the machine's lock, by who holds the member; returns whether nobody is left.
+    /// Called under the machine's lock, by a caller that holds the member; returns whether the lane
+    /// is empty.
     func remove(_ member: Member<State>) -> Bool {
         let (wasThere, isEmpty) = self.members.withLock { ($0.remove(member), $0.isEmpty) }
         if wasThere { self.version.add(1, ordering: .sequentiallyConsistent) }
         return wasThere && isEmpty
     }
 
-    /// Called under the machine's lock: entries after this one do not count on the lane.
+    /// Called under the machine's lock: the lane does not count for entries after this one.
     func retire(after position: UInt64) {
         self.end.store(position, ordering: .sequentiallyConsistent)
     }
 
-    /// Called after ``retire(after:)``, under no lock: a retired lane is not counted among the sleepers.
+    /// Called after ``retire(after:)``, under no lock: a retired lane does not count as a sleeper.
     func leave() {
-        // Counted for as long as it was there, asleep or not.
+        // It counted for as long as it existed, asleep or not.
         if !self.hasTurns { self.sleepers.leaves() }
         if self.rouse() { self.abandon() }
     }
 
-    /// Under no lock, since who leaves meanwhile is let go of with what is returned.
+    /// Called under no lock: a member that leaves meanwhile may be released with the returned
+    /// array.
     func allMembers() -> [Member<State>] { self.members.withLock { $0.all } }
 
     func member(representing object: AnyObject) -> Member<State>? {
@@ -41,15 +43,15 @@ extension Lane {
         return position > progress && position - progress > limit
     }
 
-    /// Moves the cursor to `entry`, so that a context that does nothing keeps no memory.
+    /// Moves the cursor to `entry`, so that an idle context keeps no memory.
     ///
-    /// What it skips is told as missed. Called by a setter, outside every lock.
+    /// What it skips is reported as missed. Called by a setter, outside every lock.
     @usableFromInline
     func skip(to entry: LogEntry) {
-        // Only a transition can be told as the newest; behind a mark the next one will do.
+        // Only a transition can be the newest one missed; at a mark, the next transition will do.
         guard entry.kind == .transition else { return }
         let newest = self.transition(of: entry)
-        // What is pushed out is let go of after the lock.
+        // What is pushed out is released after the lock.
         let (start, _) = self.turn.withLock { _ -> (LogEntry?, Missed<State>?) in
             guard self.cursor.position < entry.position else { return (nil, nil) }
             let (passed, before) = (self.cursor, self.missed)

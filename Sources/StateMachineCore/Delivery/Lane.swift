@@ -1,31 +1,31 @@
 import Dispatch
 public import Synchronization
 
-/// One execution context's view of a machine: a cursor into the log, and who listens there.
+/// One execution context's view of a machine: a cursor into the log, and the members there.
 ///
 /// Guarded state:
-/// - `wakefulness`: awake from the moment a drain is asked for until it has found nothing more. Whoever
-///   woke the lane owns the drain; there is one at a time, whatever the context is.
+/// - `wakefulness`: awake from the moment a drain is requested until it finds nothing more. Whoever
+///   woke the lane owns the drain; there is one at a time, whatever the context.
 /// - `cursor`, `missed`: the drain's own, unless the lane has a limit; then a setter that finds the
 ///   lane too far behind moves them, and both sides take `turn`, which nobody else contends for.
-/// - `progress`: the cursor's position, for a setter to see without the lock; where there is no limit it
-///   follows in steps, and only inline.
+/// - `progress`: the cursor's position, which a setter reads without the lock; without a limit it
+///   is updated in steps, and only inline.
 /// - `isNudged`: whether the members are to be nudged at the end of the next drain.
-/// - `end`: the last entry that counts on this lane to pass it.
+/// - `end`: the last entry that waits for this lane to pass it.
 /// - `members`, with `version` beside it: changed at registration under the machine's lock and this
 ///   lock, read by the drain under this lock, and only when `version` says that they changed.
-/// - `heard`, `called`, `heardVersion`, `hearsNames`, `hearsCases`, `hearsBurstEnds`, `owesBurstEnd`, `isDraining`: the drain's
-///   own.
-/// - `turns`: of a lane that is drained inline by who sets; guards itself.
+/// - `heard`, `called`, `heardVersion`, `hearsCases`, `hearsBurstEnds`, `owesBurstEnd`,
+///   `isDraining`: the drain's own.
+/// - `turns`: for a lane that setters drain inline; guards itself.
 ///
-/// A drain takes no lock of the machine's. `@unchecked Sendable`: the drain's fields are handed from
-/// one drain to the next by `wakefulness`, whose operations order them. Their exclusivity is not
-/// checked at run time for the same reason: no two drains overlap, and nothing is called while one
-/// of them is being changed.
+/// A drain takes none of the machine's locks. `@unchecked Sendable`: the drain's fields are handed
+/// from one drain to the next by `wakefulness`, whose operations order them. For the same reason
+/// their exclusivity is not checked at run time: no two drains overlap, and nothing is called while
+/// one of them is being changed.
 @usableFromInline
 final class Lane<State: MachineState>: @unchecked Sendable {
     let context: any ExecutionContext
-    /// The context's, asked for once.
+    /// The context's, read once.
     let identity: ObjectIdentifier
     /// Its place among the machine's lanes, which the machine's lock guards.
     @exclusivity(unchecked) var index = 0
@@ -33,9 +33,9 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// The machine's.
     @usableFromInline let code: MachineCode<State>
     let removeGone: @Sendable (Lane<State>) -> Void
-    /// Entries that the lane may be late; nil: any number.
+    /// How many entries the lane may fall behind; nil: any number.
     @usableFromInline let limit: UInt64?
-    /// Whether a drain may be continued in a later turn of the context, which an inline one has not.
+    /// Whether a drain may continue in a later turn of the context; an inline one cannot.
     @usableFromInline let hasTurns: Bool
     @usableFromInline let lingers: Bool
 
@@ -53,23 +53,25 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     @exclusivity(unchecked) @usableFromInline var cursor: LogEntry
     @exclusivity(unchecked) var missed: Missed<State>?
     @exclusivity(unchecked) @usableFromInline var heard: [Member<State>] = []
-    /// The same, for the calls: each would count references otherwise, which takes longer than some delegates do.
+    /// The same members, for the calls: counting references for each would take longer than some
+    /// delegates do.
     @exclusivity(unchecked) @usableFromInline var called: [Unmanaged<Member<State>>] = []
     @exclusivity(unchecked) @usableFromInline var heardVersion = 0
     @exclusivity(unchecked) @usableFromInline var hearsCases = false
     @exclusivity(unchecked) @usableFromInline var hearsBurstEnds = false
-    /// Whether something was told, and not yet that there is no more.
+    /// Whether something was delivered whose burst end has not been reported yet.
     @exclusivity(unchecked) @usableFromInline var owesBurstEnd = false
     @exclusivity(unchecked) @usableFromInline var isDraining = false
 
-    /// Entries that one drain delivers before it lets the context's other work have its turn.
+    /// Entries that one drain delivers before it yields to the context's other work.
     ///
     /// 256: a burst of a busy machine, and well below a millisecond of work. Not tuned.
     @inlinable static var drainLimit: Int { 256 }
 
-    /// Entries that may be untold inline before who sets waits until they are.
+    /// Undelivered entries, inline, beyond which a setter waits for its turn.
     ///
-    /// 512: two drains' worth, since `progress` is one behind; some 80 KiB and the states. Not tuned.
+    /// 512: two drains' worth, since `progress` lags by one; some 80 KiB plus the states. Not
+    /// tuned.
     static var untoldLimit: UInt64 { 512 }
 
     init(
@@ -98,7 +100,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// Called after something was appended, outside every lock.
     @inlinable
     func wake() {
-        // A load first: most lanes of a busy machine are awake already, and a load is shared.
+        // A load first: most lanes of a busy machine are awake already, and loads do not contend.
         guard
             self.wakefulness.load(ordering: .sequentiallyConsistent) != Self.awake,
             self.rouse()
@@ -110,12 +112,12 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.enqueue { self.drain() }
     }
 
-    /// The same inline, by who has set the state.
+    /// As ``wake()``, inline, by the thread that has set the state.
     ///
-    /// Who finds another thread telling goes on, unless that one wants to end or cannot keep up. Then it
-    /// waits its turn.
+    /// A setter that finds another thread delivering goes on, unless that thread wants to hand over
+    /// or cannot keep up; then it waits its turn.
     ///
-    /// - Parameter position: of what it has set.
+    /// - Parameter position: of the entry that it has appended.
     @inlinable
     func wakeHere(for position: UInt64) {
         if self.wakefulness.load(ordering: .sequentiallyConsistent) != Self.awake, self.rouse() {
@@ -137,7 +139,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         if isOurs { self.drainHere() }
     }
 
-    /// Drains on the calling thread, which owns the drain, until all is told or somebody else goes on.
+    /// Drains on the calling thread, which owns the drain, until all is delivered or another takes
+    /// over.
     @inlinable
     func drainHere() {
         let isOutermost = InlineTelling.begin()
@@ -149,7 +152,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             }
             if self.deliverHere(atMost: share) == share {
                 if let turns = self.turns, turns.handOver() { return }
-                // Whoever takes it over waits for one call only.
+                // A thread that takes over waits for one call only.
                 share = 1
             } else if !self.fallAsleep() {
                 self.turns?.ended()
@@ -158,14 +161,14 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    /// Has every member called on the context though nothing was appended.
+    /// Calls every member on the context although nothing was appended.
     func nudge() {
         self.members.withLock { $0.nudgeAll() }
         self.isNudged.store(true, ordering: .sequentiallyConsistent)
         self.wake()
     }
 
-    /// The same for one, which is to be told what it begins with.
+    /// As ``nudge()`` for one member, which is to hear what it begins with.
     func begin(_ member: Member<State>) {
         self.members.withLock { $0.begin(member) }
         self.isNudged.store(true, ordering: .sequentiallyConsistent)
@@ -183,7 +186,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
 
     @inlinable
     func drain() {
-        // What is delivered by `catchUp()` may run what else waits for the context: this comes after it.
+        // `catchUp()` may deliver something that runs the context's other jobs: this one comes
+        // after it.
         guard !self.isDraining else {
             self.enqueue { self.drain() }
             return
@@ -200,24 +204,24 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    /// Asleep, and counted as such.
+    /// Asleep, and counted as a sleeper.
     @inlinable static var asleep: UInt8 { 0 }
     @inlinable static var awake: UInt8 { 1 }
-    /// Asleep, but retired, so that no setter's entry matters to it.
+    /// Asleep, but retired: no setter need look at it.
     @inlinable static var retired: UInt8 { 2 }
 
     /// Wakes the lane and owns the drain, unless it is awake.
     @inlinable
     func rouse() -> Bool {
         let before = self.wakefulness.exchange(Self.awake, ordering: .sequentiallyConsistent)
-        // One that is drained inline counts for as long as it is there: who sets has to look at it.
+        // A lane that is drained inline always counts as a sleeper: every setter has to look at it.
         if before == Self.asleep, self.hasTurns {
             self.sleepers.leaves()
         }
         return before != Self.awake
     }
 
-    /// Ends the drain, and returns whether it has to go on all the same.
+    /// Ends the drain, and returns whether it has to go on after all.
     @inlinable
     func fallAsleep() -> Bool {
         // Kept before the lane sleeps: after that the cursor is the next drain's.
@@ -247,7 +251,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
 
     @inlinable
     func hasMore(after last: LogEntry) -> Bool {
-        // What a setter skipped meanwhile lies behind `last` too.
+        // What a setter skipped meanwhile also comes after `last`.
         last.next != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
     }
 
@@ -260,10 +264,10 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         _ = self.code.deliver(self, .max)
     }
 
-    /// Passes what is there, so that nobody waits for it, and tells nobody: the context has ended, or
-    /// nobody is left on it.
+    /// Passes everything in the log without telling anyone, so that nobody waits for it: the
+    /// context has ended, or the lane is empty.
     ///
-    /// Only by whoever owns the drain.
+    /// Only for the owner of the drain.
     func abandon() {
         while true {
             while true {
@@ -272,7 +276,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
                 if let entry { self.passUnheard(entry) }
             }
             self.isNudged.store(false, ordering: .sequentiallyConsistent)
-            // Who is not told is let go of after the lock.
+            // Members that are not told are released after the lock.
             _ = self.members.withLock { $0.takeNudged() }
             guard self.fallAsleep() else {
                 self.turns?.ended()

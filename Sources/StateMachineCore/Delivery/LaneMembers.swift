@@ -1,23 +1,23 @@
-/// The members of a lane in order of registration; who comes and who leaves costs the same however many
+/// The members of a lane in order of registration; adding and removing cost the same however many
 /// there are.
 ///
-/// Part of what a lane's lock guards. Lets go of nobody: who leaves is held by whoever has him leave.
+/// Part of what a lane's lock guards. Releases no member: whoever removes one holds it.
 struct LaneMembers<State: MachineState>: Sendable {
-    /// A place that was left stays empty until most are.
+    /// A vacated slot stays empty until most are.
     private var slots: [Member<State>?] = []
     private var objects: [ObjectIdentifier: Member<State>] = [:]
     private(set) var count = 0
 
-    /// Who is to be told what it begins with.
+    /// Members that are to hear what they begin with.
     private var beginners: [Member<State>] = []
-    /// Whether all are to be nudged, and not only who begins.
+    /// Whether all are to be nudged, and not only the beginners.
     private var areAllNudged = false
 
     var isEmpty: Bool { self.count == 0 }
 
     var all: [Member<State>] { self.slots.compactMap { $0 } }
 
-    /// The member that is that object, if it has not been cancelled.
+    /// The member that represents that object, if it has not been cancelled.
     func member(representing object: AnyObject) -> Member<State>? {
         guard
             let member = self.objects[ObjectIdentifier(object)],
@@ -56,7 +56,7 @@ struct LaneMembers<State: MachineState>: Sendable {
 
     mutating func nudgeAll() { self.areAllNudged = true }
 
-    /// Takes the members that are to be nudged, nil for all of them; then none is.
+    /// Takes the members to nudge, nil for all of them; after that there are none.
     mutating func takeNudged() -> [Member<State>]? {
         defer {
             self.beginners = []

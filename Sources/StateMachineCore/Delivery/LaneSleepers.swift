@@ -1,10 +1,10 @@
 public import Synchronization
 
-/// How many of a machine's lanes sleep, so that a setter on a busy machine looks at one number and not
-/// at every lane.
+/// How many of a machine's lanes sleep, so that a setter on a busy machine reads one number instead
+/// of looking at every lane.
 ///
-/// Never less than there are: a lane counts itself before it sleeps, and is counted off after it was
-/// woken. Retired lanes do not count; one that is drained inline does all the time.
+/// Never too low: a lane counts itself before it sleeps, and is counted off after it was woken.
+/// Retired lanes do not count; lanes that are drained inline always do.
 @usableFromInline
 final class LaneSleepers: Sendable {
     @usableFromInline let count = Atomic<Int>(0)

@@ -1,21 +1,22 @@
-/// A cursor into a machine's log, and its wake-up: what takes all changes in on one context of its own, as the server does.
+/// A cursor into a machine's log that takes in all changes on a context of its own, as the server
+/// does.
 ///
-/// It is at its place until it is closed or released. A machine that lets go of what a context is late for
-/// (``StateMachine/Options/laneLimit``) is none for it.
+/// It keeps its place until it is closed or released. Do not use it on a machine that drops what a
+/// context is late for (``StateMachine/Options/laneLimit``).
 package final class LogCursor<State: MachineState>: Sendable {
-    /// Where the machine was when it took its place; the task hears all that follows.
+    /// Where the machine was when the cursor was placed; the task hears all that follows.
     package let start: Snapshot<State>
 
     private let lane: Lane<State>
     private let registration: Registration
 
-    /// Takes its place: no transition after ``start`` is missed.
+    /// Places the cursor: no transition after ``start`` is missed.
     ///
     /// - Parameters:
-    ///   - machine: whose log it reads.
+    ///   - machine: the machine whose log it reads.
     ///   - context: where the task runs.
-    ///   - afterBurst: run on the context when the task has been given all there was.
-    ///   - task: given every transition; it may not block the context.
+    ///   - afterBurst: run on the context when the task has been given everything there was.
+    ///   - task: called with every transition; it must not block the context.
     package init(
         of machine: StateMachine<State>,
         on context: any ExecutionContext,
@@ -27,10 +28,10 @@ package final class LogCursor<State: MachineState>: Sendable {
         self.registration = machine.registration(of: member)
     }
 
-    /// Gives the task, now, everything that has been committed so far.
+    /// Hands the task everything committed so far, now.
     ///
-    /// Only on its own context, which has to be serial and able to tell that it is
-    /// current. What the task itself sets is told after the task has returned.
+    /// Only on its own context, which has to be serial and able to tell that it is current. What
+    /// the task itself sets is delivered after the task has returned.
     package func catchUp() { self.lane.catchUp() }
 
     /// No call of the task begins after this returns.

@@ -1,4 +1,4 @@
-/// The main actor: what runs there may touch what belongs to it.
+/// The main actor: what runs there may touch its state.
 public final class MainActorContext: ExecutionContext {
     /// The one instance that all machines share.
     fileprivate static let shared = MainActorContext()
@@ -36,18 +36,21 @@ extension StateMachine {
         }
     }
 
-    /// Calls `body` with every transition from now on, on the main actor, in order, for as long as `object` lives.
+    /// Calls `body` with every transition from now on, on the main actor, in order, while `object`
+    /// lives.
     ///
     /// - Parameters:
-    ///   - object: whom it is done for, such as a view's model.
+    ///   - object: the object that `body` acts for, such as a view's model.
     ///   - context: `.main`.
-    ///   - names: the states that it is told of when they are entered; nil: all.
-    ///   - retaining: whether the machine keeps the object alive until its registration is cancelled.
-    ///   - start: whether it is told of the current state first, as
-    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)`` has it.
-    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each.
-    ///   - body: what is done; it keeps the object alive if it captures it.
-    /// - Returns: its place. An object may have several.
+    ///   - names: the states whose entry it hears of; nil: all.
+    ///   - retaining: whether the machine keeps the object alive until its registration is
+    ///     cancelled.
+    ///   - start: whether it hears of the current state first, as described at
+    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)``.
+    ///   - delivery: which transitions it hears of, and when, by the machine's clock; by default
+    ///     each.
+    ///   - body: what to do; it keeps the object alive if it captures it.
+    /// - Returns: its registration. An object may have several.
     @discardableResult
     public func addDelegate<Object: AnyObject & Sendable>(
         _ object: Object,

@@ -1,47 +1,48 @@
 import Synchronization
 
-/// One registration in a lane: who hears, from which entry on, until cancelled.
+/// One registration in a lane, from one entry on until cancelled.
 ///
 /// Guarded state:
-/// - `since`, `sinceSeq`, `place`: written once, under the machine's lock, before the lane can see the
-///   member.
+/// - `since`, `sinceSeq`, `place`: written once, under the machine's lock, before the lane can see
+///   the member.
 /// - `slot`: the lane's, behind the machine's lock.
 /// - `beginning`, `isBeginning`: written there too, and the drain's own after that.
 /// - `filter`: what it has learnt is the drain's own; its names never change.
 /// - `callGuard`: taken for every call, by the lane, one call at a time.
-/// - `hasLetGo`: whether it is cancelled, and what it holds has been let go of.
+/// - `hasLetGo`: whether it was cancelled and has released what it held.
 @usableFromInline
 class Member<State: MachineState>: @unchecked Sendable {
     /// Hears the entries after this one.
     @exclusivity(unchecked) @usableFromInline final var since: UInt64 = 0
-    /// The machine's seq at the time.
+    /// The machine's seq when it was registered.
     private final var sinceSeq: UInt64 = 0
     /// The identity of the context whose lane it is in.
     private(set) final var place: ObjectIdentifier?
 
-    /// Where the lane's members have it; nil before and after.
+    /// Its index among the lane's members; nil before and after.
     @exclusivity(unchecked) final var slot: Int?
 
-    /// What it is told of before everything else, and whether there is such a thing.
+    /// The state that it hears of before everything else, and whether there is one.
     @exclusivity(unchecked) private final var beginning: Snapshot<State>?
     @exclusivity(unchecked) @usableFromInline final var isBeginning = false
 
     @usableFromInline final let callGuard = CallGuard()
 
-    /// The states whose transitions it is told of; nil: all.
+    /// The states whose transitions it hears of; nil: all.
     ///
-    /// What it has learnt of them is the drain's own.
+    /// What the filter has learnt is the drain's own.
     @exclusivity(unchecked) @usableFromInline final var filter: StateFilter<State>?
 
     final var names: Set<State.Name>? { self.filter?.names }
 
-    /// Whether ``burstEnded()`` does anything; claiming for nothing would cost every delegate.
+    /// Whether ``burstEnded()`` does anything; claiming the call guard for nothing would cost every
+    /// delegate.
     @usableFromInline final let hearsBurstEnds: Bool
 
-    /// What it is told first.
+    /// What it hears first.
     final let start: StateMachine<State>.Start
 
-    /// The object that it stands for; nil: none, and nobody will ask for it.
+    /// The object that it represents; nil: none, and nobody will look it up.
     final let object: ObjectIdentifier?
 
     private final let hasLetGo = Atomic<Bool>(false)
@@ -77,8 +78,8 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     /// No call begins after this returns.
     ///
-    /// What the member holds is let go of here, or where the call that is running ends; so this is never
-    /// called under a lock.
+    /// What the member holds is released here, or when the running call ends; so never call this
+    /// under a lock.
     final func cancel() { self.cancel {} }
 
     /// As ``cancel()``; `quiet` is called when no call is running either, at once if none is.
@@ -91,12 +92,12 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     final var isCancelled: Bool { self.callGuard.isCancelled }
 
-    /// Tells it, unless it asks for other states.
+    /// Tells it about a transition, unless it asks for other states.
     ///
     /// - Parameters:
     ///   - transition: what happened.
-    ///   - tag: which case the new state is, if somebody has looked.
-    /// - Returns: whether anything was told.
+    ///   - tag: which case the new state is, if already determined.
+    /// - Returns: whether it was told.
     @inlinable
     final func hear(_ transition: Transition<State>, as tag: UInt32?) -> Bool {
         if self.isBeginning { self.hearBeginning() }
@@ -104,7 +105,8 @@ class Member<State: MachineState>: @unchecked Sendable {
         return self.callGuard.run { self.receive(transition) }
     }
 
-    /// The state that was current at the registration, as if it had just been entered from itself.
+    /// Delivers the state that was current at the registration, as a transition from that state to
+    /// itself.
     @usableFromInline
     final func hearBeginning() {
         guard let snapshot = self.beginning.take() else { return }
@@ -148,7 +150,7 @@ class Member<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    /// Asks, if this is a voter; a cancelled one has been released from the ballot by its cancelling.
+    /// Asks the member if it is a voter; cancelling one releases it from the ballot.
     @usableFromInline
     final func answer(_ ballot: Ballot<State>) {
         _ = self.callGuard.run {
@@ -157,26 +159,26 @@ class Member<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    /// Whether this member is that delegate, by life: a dead object's number may be another's by now.
+    /// Whether this member represents that very object: a dead object's identifier may be reused.
     func represents(_ object: AnyObject) -> Bool { false }
 
     /// Whether it can never hear anything again, so that it may be removed.
     ///
-    /// Asked under no lock: to look at what is held weakly may be to let go of it last.
+    /// Asked under no lock: loading a weak reference may make it the last one to be released.
     @usableFromInline var isGone: Bool { false }
 
-    /// Whether it counts among those who would be told of a state.
+    /// Whether it counts among those who would hear of a state.
     var isAudience: Bool { true }
 
-    /// Lets go of what it holds for its calls; called once, when none runs and none will begin, under no
-    /// lock.
+    /// Releases what it holds for its calls; called once, when none runs and none will begin, under
+    /// no lock.
     func letGo() {}
 
     /// Returns whether anybody was told.
     @usableFromInline
     func receive(_ transition: Transition<State>) -> Bool { false }
 
-    /// The lane fell behind its limit; `count` transitions are lost to it, `newest` the last of them.
+    /// The lane fell behind its limit and dropped `count` transitions, the last of them `newest`.
     func receiveMissed(_ count: Int, newest: Transition<State>) {}
 
     func receive(_ ballot: Ballot<State>) {}
@@ -190,11 +192,11 @@ class Member<State: MachineState>: @unchecked Sendable {
     /// Called once, under no lock, when the lane can see it.
     func placed(in lane: Lane<State>) {}
 
-    /// Has what is kept for it given, soon and on its context; then `given` is called.
+    /// Delivers what is kept for it, soon and on its context; then calls `given`.
     func flush(then given: @escaping @Sendable () -> Void) { given() }
 }
 
-/// Transitions that a lane was too late for: from which seq on, and the last of them.
+/// Transitions that a lane was too late for: the first one's seq, and the last one.
 @usableFromInline
 struct Missed<State: MachineState>: Sendable {
     var first: UInt64

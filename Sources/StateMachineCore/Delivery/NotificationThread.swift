@@ -4,14 +4,14 @@ import Synchronization
 
 /// One particular thread as an execution context: what is sent to it runs there, first in, first out.
 ///
-/// The thread is either the context's own, made by ``init(name:refused:)``, or one that exists, taken
-/// by ``adoptingCurrentThread(refused:)``. A thread that already waits in `poll`, `epoll` or a run loop
-/// adds ``descriptor`` there and calls ``drain()`` when it is readable; one that has nothing else to
-/// do calls ``run()``. An actor can be pinned to the thread, which is its executor then; the actor
-/// has to keep it alive.
+/// The thread is either the context's own, made by ``init(name:refused:)``, or an existing one,
+/// taken by ``adoptingCurrentThread(refused:)``. A thread that already waits in `poll`, `epoll` or
+/// a run loop adds ``descriptor`` there and calls ``drain()`` when it is readable; one that has
+/// nothing else to do calls ``run()``. An actor can be pinned to the thread, which then is its
+/// executor; the actor has to keep it alive.
 ///
-/// No wake-up is lost, before, between or after runs: the descriptor stays readable until the thread
-/// has looked. One wake-up stands for any number of things to do.
+/// No wake-up is lost, before, between or after runs: the descriptor stays readable until the
+/// thread has looked. One wake-up stands for any number of jobs.
 ///
 /// Guarded state: `mail`, behind its lock; `thread` is the thread's identity, set once before
 /// anything can be sent. `wakeups` belongs to the context until it is released.
@@ -35,15 +35,16 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     private let refusedCount = Atomic<Int>(0)
     /// Signalled when a thread of our own has ended; nil if the thread was adopted.
     private let ended: DispatchSemaphore?
-    /// Where the jobs of tasks go when the thread is gone: dropped, their tasks would never go on.
+    /// Where tasks' jobs go once the thread is gone: if they were dropped, their tasks would never
+    /// resume.
     private let afterlife = DispatchQueue(label: "jobs of a stopped thread")
 
-    /// A thread of its own, which waits and runs what it is sent until ``stop()``.
+    /// Starts a thread of its own, which runs what it is sent until ``stop()``.
     ///
     /// - Parameters:
-    ///   - name: what the kernel shows it as; its first fifteen bytes.
-    ///   - refused: called on the sender's thread with each thing that is sent after the stop, and
-    ///     how many those are by now. Nothing of it runs.
+    ///   - name: the thread's name for the kernel; its first fifteen bytes.
+    ///   - refused: called on the sender's thread for each job that is sent after the stop, with
+    ///     the number of such jobs so far. None of them runs.
     public convenience init(
         name: String,
         refused: @escaping @Sendable (Int) -> Void = { _ in }
@@ -66,7 +67,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         precondition(error == 0, "a thread named \(name) could not be made: error \(error)")
     }
 
-    /// The calling thread, whose context this is from now on.
+    /// Makes this a context for the calling thread.
     ///
     /// Adopting it again gives the same context, for as long as that one lives and has not been
     /// stopped. The context does not outlive its last owner: the thread itself does not keep it.
@@ -94,7 +95,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
 
     deinit { close(self.wakeups) }
 
-    /// Readable when there is something to do; owned by the context, for polling only.
+    /// Readable when there is something to do; owned by the context; only poll it.
     public var descriptor: CInt { self.wakeups }
 
     /// Whether the calling code runs on this thread.
@@ -156,7 +157,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         }
     }
 
-    /// Waits for something more for a moment, without sleeping; only in what the thread runs.
+    /// Spins for a moment until something more comes; only in code that the thread runs.
     package func linger(_ spin: inout AdaptiveSpin) {
         _ = spin.wait { self.mail.withLock { !$0.jobs.isEmpty } }
     }
@@ -167,17 +168,17 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
     public func run() {
         while true {
             self.drain()
-            // Looked at after the drain, and in one piece: what came before the stop has run.
+            // Checked after the drain, under one lock: what came before the stop has run.
             if self.mail.withLock({ $0.isStopped && $0.jobs.isEmpty }) { return }
             var wait = pollfd(fd: self.wakeups, events: Int16(POLLIN), revents: 0)
             poll(&wait, 1, -1)
         }
     }
 
-    /// Lets nothing more in; what is queued still runs.
+    /// Accepts nothing more; what is queued still runs.
     ///
-    /// For a thread of its own it waits until that has happened and the thread has ended, unless it
-    /// is called there. Idempotent.
+    /// For a thread of its own it waits until that has happened and the thread has ended, unless
+    /// called on that thread. Idempotent.
     public func stop() {
         let isFirst = self.mail.withLock { mail in
             defer { mail.isStopped = true }

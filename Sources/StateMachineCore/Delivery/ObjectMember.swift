@@ -1,6 +1,7 @@
-/// An object as a member, with what is done for it.
+/// An object as a member, with the closure to call for it.
 ///
-/// `@unchecked Sendable`: `strong` and `body` are let go of once, when no call runs and none will begin.
+/// `@unchecked Sendable`: `strong` and `body` are released once, when no call runs and none will
+/// begin.
 final class ObjectMember<State: MachineState, Object: AnyObject & Sendable>: Member<State>,
     @unchecked Sendable
 {

@@ -1,4 +1,4 @@
-/// A delegate's, voter's or receptionist's place with a machine.
+/// The registration of a delegate, voter or receptionist with a machine.
 ///
 /// Dropping it changes nothing; ``cancel()`` ends it.
 public final class Registration: Sendable {
@@ -16,8 +16,8 @@ public final class Registration: Sendable {
         self.giveKept = giveKept
     }
 
-    /// A registration together with what its calls have begun, which `stop` ends; it calls what it is given once
-    /// that has ended.
+    /// A registration together with what its calls have started; `stop` ends that, and calls its
+    /// argument once it has ended.
     convenience init(
         _ registration: Registration,
         stopping stop: @escaping @Sendable (_ stopped: @escaping @Sendable () -> Void) -> Void
@@ -34,20 +34,22 @@ public final class Registration: Sendable {
         )
     }
 
-    /// Has what is kept for it given, soon and on its context, however long that would have waited.
+    /// Delivers what is kept for it, soon and on its context, however long that would have waited.
     public func flush() { self.giveKept {} }
 
-    /// Has what is kept for it given, and returns when that has been: all that was committed before the call.
+    /// Delivers what is kept for it, and returns when that is done: all that was committed before
+    /// the call.
     ///
-    /// No thread waits. It takes as long as the context does, and so for ever for one that never runs what it is given; it
-    /// ends when the registration or the task is cancelled, too.
+    /// No thread waits. It takes as long as the context does, and so for ever on one that never
+    /// runs its jobs; it also ends when the registration or the task is cancelled.
     public func flushAndWait() async {
         let withdrawal = Withdrawal()
         _ = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
                 let isGiven = Once<Bool>(continuation)
                 withdrawal.has { isGiven.give(false) }
-                // Twice: a turn that is ending may give before it has looked for what came last; the next one looks first.
+                // Twice: a turn that is ending may deliver before it has looked for what came last;
+                // the next one looks first.
                 self.giveKept { [giveKept] in giveKept { isGiven.give(true) } }
             }
         } onCancel: {
@@ -57,7 +59,7 @@ public final class Registration: Sendable {
 
     /// Ends it: no call begins after this returns, one may be running; idempotent.
     ///
-    /// What is kept for it goes nowhere.
+    /// What is kept for it is discarded.
     public func cancel() { self.end() }
 
     /// Ends it: when this returns no call is running either, and none will begin.

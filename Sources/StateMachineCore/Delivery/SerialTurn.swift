@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Gives one turn at a time on a context to what is not in a machine's log.
+/// Runs one turn at a time on a context for something that is not in a machine's log.
 ///
-/// Guarded state: `isScheduled` is up for as long as somebody has the turn or has asked for it;
-/// `callGuard` is taken for every turn, so that none begins after ``close()``.
+/// Guarded state: `isScheduled` is set while a turn is running or requested; `callGuard` is taken
+/// for every turn, so that none begins after ``close()``.
 final class SerialTurn: Sendable {
     private let context: any ExecutionContext
     private let isScheduled = Atomic<Bool>(false)
@@ -14,9 +14,9 @@ final class SerialTurn: Sendable {
     private let hasLetGo = Atomic<Bool>(false)
 
     /// - Parameters:
-    ///   - context: where the turns are.
+    ///   - context: where the turns run.
     ///   - letGo: called once it is closed, when no turn runs and none will begin.
-    ///   - turn: what is done in each.
+    ///   - turn: what to do in each.
     init(
         on context: any ExecutionContext,
         letGo: @escaping @Sendable () -> Void = {},

@@ -1,5 +1,5 @@
 extension StateMachine {
-    /// What somebody who registers hears first.
+    /// What a new registration hears first.
     public enum Start: Sendable {
         /// The next transition.
         case next

@@ -1,4 +1,4 @@
-/// Somebody who is told of every transition of a machine, in order, on a context of its own.
+/// Hears of every transition of a machine, in order, on a context of its own.
 public protocol StateDelegate<State>: AnyObject, Sendable {
     /// The state that it listens to.
     associatedtype State: MachineState
@@ -6,17 +6,17 @@ public protocol StateDelegate<State>: AnyObject, Sendable {
     /// Called once for each transition, on the context given at registration, under no lock.
     ///
     /// It may read and set the machine: a transition made here is committed at once, gets a later
-    /// seq, and is told after this one.
+    /// seq, and is delivered after this one.
     func stateChanged(_ transition: Transition<State>)
 
-    /// Called instead, on the same context, when the context was so late that the machine has let go
-    /// of what it had not heard yet.
+    /// Called instead, on the same context, when the context was so late that the machine has
+    /// dropped transitions it had not heard of yet.
     ///
-    /// The next call of ``stateChanged(_:)`` is for the transition after `now`. Unless implemented it
-    /// does nothing.
+    /// The next call of ``stateChanged(_:)`` is for the transition after `now`. The default does
+    /// nothing.
     ///
-    /// With a ``Delivery`` it is also called for those for which there was no room; `now` is where the machine was before the
-    /// next that is told then, with that one's time.
+    /// With a ``Delivery`` it is also called for transitions there was no room for; `now` is then
+    /// where the machine was before the next transition delivered, with that one's time.
     ///
     /// - Parameters:
     ///   - count: how many transitions this delegate will never hear of.

@@ -1,13 +1,13 @@
 /// The states of some names, as a member asks for them.
 ///
-/// What a case is called is asked once: names are texts, and to compare them for each member and each transition would
-/// cost more than the calls.
+/// Each case's name is looked up once: names are strings, and comparing them for each member and
+/// each transition would cost more than the calls.
 @usableFromInline
 struct StateFilter<State: MachineState>: Sendable {
     let names: Set<State.Name>
     /// A bit for each of the first 64 cases: whether it has been looked up.
     @usableFromInline var known: UInt64 = 0
-    /// And whether it is among them.
+    /// The same bits: whether the case is wanted.
     @usableFromInline var wanted: UInt64 = 0
 
     init(_ names: Set<State.Name>) { self.names = names }
@@ -16,8 +16,9 @@ struct StateFilter<State: MachineState>: Sendable {
     ///
     /// - Parameters:
     ///   - state: the state.
-    ///   - tag: which of the cases it is; nil if states are no cases, or nobody has looked.
-    /// - Returns: what it has learnt of such a case, or else learns now.
+    ///   - tag: which of the cases it is; nil if states are not enum cases, or that was not
+    ///     determined.
+    /// - Returns: what the filter has learnt of such a case, or learns now.
     @inlinable
     mutating func contains(_ state: State, as tag: UInt32?) -> Bool {
         guard let tag, tag < 64 else { return self.containsName(of: state) }

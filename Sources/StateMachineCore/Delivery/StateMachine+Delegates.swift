@@ -1,21 +1,23 @@
 extension StateMachine {
-    /// Tells `delegate` of every transition from now on, on `context`, in order.
+    /// Tells `delegate` about every transition from now on, on `context`, in order.
     ///
     /// Adding the same delegate on the same context again returns a registration of the same place:
-    /// it is still told once, and of what it was first added for.
+    /// it is still told once, and about what it was first added for.
     ///
     /// - Parameters:
-    ///   - delegate: who is told.
-    ///   - context: where.
-    ///   - names: the states that it is told of when they are entered; nil: all.
-    ///   - retaining: whether the machine keeps the delegate alive until its registration is cancelled.
-    ///   - start: whether it is told of the current state first, if that is one of `names`: as a
-    ///     transition from that state to itself which has its seq. Nothing lies between it and the
-    ///     next one that it hears of. On `.immediate` it has been told when this returns, with the
-    ///     exceptions that an assignment has.
-    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each. Those for which
-    ///     there was no room are told as missed, those whose place a newer one took are not.
-    /// - Returns: its place.
+    ///   - delegate: the delegate to tell.
+    ///   - context: where it is called.
+    ///   - names: the states whose entry it hears of; nil: all.
+    ///   - retaining: whether the machine keeps the delegate alive until its registration is
+    ///     cancelled.
+    ///   - start: whether it hears of the current state first, if that is one of `names`: as a
+    ///     transition from that state to itself with its seq. Nothing lies between that and the
+    ///     next one it hears of. On `.immediate` it has been told when this returns, with the
+    ///     exceptions that apply to an assignment.
+    ///   - delivery: which transitions it hears of, and when, by the machine's clock; by default
+    ///     each. Those there was no room for are reported as missed; those replaced by a newer one
+    ///     are not.
+    /// - Returns: its registration.
     @discardableResult
     public func addDelegate(
         _ delegate: some StateDelegate<State>,
@@ -47,15 +49,16 @@ extension StateMachine {
     /// Calls `body` with every transition from now on, on `context`, in order.
     ///
     /// - Parameters:
-    ///   - context: where.
-    ///   - names: the states that it is told of when they are entered; nil: all.
-    ///   - start: whether it is told of the current state first, as
-    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)`` has it.
-    ///   - delivery: which transitions it is told of, and when, by the machine's clock; unless said, each.
+    ///   - context: where it is called.
+    ///   - names: the states whose entry it hears of; nil: all.
+    ///   - start: whether it hears of the current state first, as described at
+    ///     ``addDelegate(_:on:of:retaining:starting:delivering:)``.
+    ///   - delivery: which transitions it hears of, and when, by the machine's clock; by default
+    ///     each.
     ///   - body: kept until the registration is cancelled.
-    /// - Returns: its place.
+    /// - Returns: its registration.
     @discardableResult
-    // On `.main` the one is meant that takes a closure of the main actor.
+    // On `.main`, the overload that takes a main-actor closure is preferred.
     @_disfavoredOverload
     public func addObserver(
         on context: any ExecutionContext = .immediate,
@@ -77,7 +80,7 @@ extension StateMachine {
         return self.add(member, on: context)
     }
 
-    /// Does `body` for an object, as long as that lives.
+    /// Calls `body` for an object while it lives.
     func addObject<Object: AnyObject & Sendable>(
         _ object: Object,
         on context: any ExecutionContext,
@@ -126,7 +129,7 @@ extension StateMachine {
         }
     }
 
-    /// How many would be told if a state of that name were entered now.
+    /// How many members would be told if a state of that name were entered now.
     public func responders(to name: State.Name) -> Int {
         self.holder.withLock { $0.lanes }
             .flatMap { $0.allMembers() }
@@ -154,7 +157,7 @@ extension StateMachine {
         return self.registration(of: member)
     }
 
-    /// Registers `member`, in one cut with the snapshot that is returned: it hears what follows.
+    /// Registers `member` atomically with the returned snapshot: it hears what follows.
     func register(
         _ member: Member<State>,
         on context: any ExecutionContext
@@ -170,7 +173,7 @@ extension StateMachine {
         return (lane, snapshot)
     }
 
-    /// Has the member told of the state that it begins with, if it wants to be: nothing has been
+    /// Tells the member about the state that it begins with, if it wants that: nothing has been
     /// appended that would wake the lane.
     private func begin(_ member: Member<State>, on lane: Lane<State>) {
         member.placed(in: lane)
@@ -216,13 +219,13 @@ extension StateMachine {
         ballot?.release(ObjectIdentifier(member))
     }
 
-    /// Ends the registrations on a lane of those who are gone: who that is, is asked under no lock.
+    /// Ends the registrations of a lane's members that are gone; checked under no lock.
     private func sweep(_ lane: Lane<State>) {
         for member in lane.allMembers() where member.isGone { self.end(member) }
     }
 
     /// The lane of that context; `.immediate` stays last, so that all others are awake before the
-    /// setting thread begins to tell.
+    /// setting thread begins to deliver.
     private func lane(
         for context: any ExecutionContext,
         _ identity: ObjectIdentifier,
@@ -250,8 +253,7 @@ extension StateMachine.Holder {
         lane.add(member)
     }
 
-    /// The member's lane, if nobody is left on it: it does not count any more, and is let go of after the
-    /// lock.
+    /// The member's lane, if it is empty now: it no longer counts, and is released after the lock.
     fileprivate mutating func remove(_ member: Member<State>) -> Lane<State>? {
         guard
             let place = member.place, let lane = self.places[place],
@@ -277,7 +279,7 @@ extension StateMachine.Holder {
         if lane.index < last, self.lanes[last].context is ImmediateContext {
             self.swapLanes(lane.index, last - 1)
             last -= 1
-            // Now the immediate one moves up.
+            // Now the immediate lane moves up.
             self.swapLanes(last, last + 1)
         } else {
             self.swapLanes(lane.index, last)

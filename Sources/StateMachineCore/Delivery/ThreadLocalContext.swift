@@ -1,9 +1,9 @@
 import CPlatform
 
-/// Where a thread remembers which context it is, weakly; it goes with the thread.
+/// Where a thread weakly remembers its context; freed with the thread.
 ///
-/// Kept with the thread and not in a table, since the kernel gives a thread's identity to another one
-/// later.
+/// Kept with the thread and not in a table, since the kernel reuses a thread's identity for another
+/// one later.
 final class ThreadLocalContext {
     private weak var context: NotificationThread?
 
@@ -14,7 +14,7 @@ final class ThreadLocalContext {
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key) { local in
-            // Not everywhere is it declared as optional.
+            // Not declared as optional on every platform.
             guard let local = local as UnsafeMutableRawPointer? else { return }
             Unmanaged<ThreadLocalContext>.fromOpaque(local).release()
         }

@@ -2,11 +2,11 @@ public import Synchronization
 
 /// One entry of the log that all lanes of a machine read, and a link to the next.
 ///
-/// Appending costs the same whoever reads. Following a link needs no lock. An entry lives as long as
-/// a reader has not passed it, and is freed by reference counting.
+/// Appending costs the same however many read. Following a link needs no lock. An entry lives until
+/// every reader has passed it, and is freed by reference counting.
 ///
-/// Not generic, and its subclasses only in what they carry: a generic class is freed by code that
-/// knows nothing of its parameters, which would be the greater part of a commit.
+/// Not generic, with subclasses that differ only in what they carry: freeing a generic class is
+/// code that knows nothing of its parameters, and would take the greater part of a commit.
 ///
 /// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
 /// before any lane can see the entry. `@unchecked Sendable` for that.
@@ -29,7 +29,7 @@ class LogEntry: @unchecked Sendable {
     /// 0, 1, 2 …: transitions, questions and marks alike.
     @exclusivity(unchecked) @usableFromInline final var position: UInt64 = 0
     @usableFromInline final let link = Atomic<Unmanaged<LogEntry>?>(nil)
-    /// Who is told when every lane has passed; nil if nobody asked.
+    /// Told when every lane has passed; nil if nobody asked.
     @usableFromInline final let deliveryCount: DeliveryCount?
 
     @usableFromInline
@@ -126,7 +126,7 @@ final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable 
         TransitionMark(seq: self.seq, at: self.at, stay: self.stay)
     }
 
-    /// Where the machine is when it has been made.
+    /// Where the machine is after it.
     @inlinable var snapshot: Snapshot<State> {
         Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
     }

@@ -2,16 +2,17 @@ import CPlatform
 import Dispatch
 import Synchronization
 
-/// Who tells those who listen inline, where several threads set: one at a time, and each for a while.
+/// Who delivers inline when several threads set: one at a time, each for a while.
 ///
-/// Whoever has told a drain's worth offers the turn, and the next one who sets takes it over. Whoever finds
-/// too much untold waits for a turn too, so that what is untold stays bounded.
+/// A thread that has delivered a drain's worth offers the turn, and the next setter takes it over.
+/// A setter that finds too much undelivered waits for a turn too, so that the backlog stays
+/// bounded.
 ///
-/// Guarded state: `line`, who waits and whether the turn is offered; `areWaiting` and `isOffered` say so
-/// to who does not take the lock. Both are changed under it.
+/// Guarded state: `line`, the threads that wait, and whether the turn is offered; `areWaiting` and
+/// `isOffered` say so to code that does not take the lock. Both are changed under it.
 @usableFromInline
 final class Turns: Sendable {
-    /// One thread that waits; `isItsTurn` is written before it is woken, and read after.
+    /// One waiting thread; `isItsTurn` is written before it is woken, and read after.
     private final class Waiting: Sendable {
         private let isItsTurn = Atomic<Bool>(false)
         private let woken = DispatchSemaphore(value: 0)
@@ -31,19 +32,19 @@ final class Turns: Sendable {
     private let areWaiting = Atomic<Bool>(false)
     private let isOffered = Atomic<Bool>(false)
 
-    /// Waits until it is the caller's turn, or until everything has been told.
+    /// Waits until it is the caller's turn, or until everything has been delivered.
     ///
     /// - Parameters:
-    ///   - isTooMuch: whether there is too much untold to go on without.
-    ///   - isTaken: whether somebody tells.
+    ///   - isTooMuch: whether too much is undelivered to go on without waiting.
+    ///   - isTaken: whether a thread is delivering.
     /// - Returns: whether it is the caller's turn.
     func wait(ifThereIs isTooMuch: () -> Bool, while isTaken: () -> Bool) -> Bool {
         guard self.isOffered.load(ordering: .sequentiallyConsistent) || isTooMuch() else {
             return false
         }
         let waiting = self.line.withLock { line -> Waiting? in
-            // Stored before `isTaken()` is asked; whoever has finished telling reads it afterwards, so one of the two sees
-            // the other.
+            // Stored before `isTaken()` is asked; a thread that has finished delivering reads it
+            // afterwards, so one of the two sees the other.
             self.areWaiting.store(true, ordering: .sequentiallyConsistent)
             guard isTaken() else {
                 self.areWaiting.store(!line.isEmpty, ordering: .sequentiallyConsistent)
@@ -56,9 +57,9 @@ final class Turns: Sendable {
         return waiting?.wait() ?? false
     }
 
-    /// Gives the turn to who waits longest; if nobody does, to the next one who sets.
+    /// Gives the turn to the thread that has waited longest; if none waits, to the next setter.
     ///
-    /// - Returns: whether it is somebody else's now.
+    /// - Returns: whether another thread has it now.
     @usableFromInline
     func handOver() -> Bool {
         let next = self.line.withLock { line -> Waiting? in
@@ -71,7 +72,7 @@ final class Turns: Sendable {
         return next != nil
     }
 
-    /// Everything has been told, and nobody tells any more.
+    /// Everything has been delivered, and no thread is delivering any more.
     @inlinable
     func ended() {
         if self.isAnybodyThere { self.letGo() }
@@ -94,12 +95,13 @@ final class Turns: Sendable {
     }
 }
 
-/// Whether the calling thread tells those who listen inline, on whatever machine.
+/// Whether the calling thread is delivering inline, on whatever machine.
 ///
-/// What they set then waits for no turn: two machines whose delegates set each other would wait for ever.
+/// What its callbacks set then waits for no turn: two machines whose delegates set each other would
+/// deadlock.
 @usableFromInline
 enum InlineTelling {
-    /// Not nil on a thread that does.
+    /// Not nil on a thread that is.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key, nil)
@@ -109,7 +111,7 @@ enum InlineTelling {
 
     static var isHere: Bool { pthread_getspecific(self.key) != nil }
 
-    /// Returns whether it is the outermost.
+    /// Returns whether this is the outermost call.
     @usableFromInline
     static func begin() -> Bool {
         guard !self.isHere else { return false }

@@ -45,7 +45,7 @@ struct Ballot<State: MachineState>: Sendable {
         self.poll.vote(vote, by: voter)
     }
 
-    /// The proposer does not want it any more: the voters say no.
+    /// The proposer no longer wants it: the voters' answer counts as no.
     func withdraw() { self.poll.withdraw() }
 
     /// The voter has vanished: it is waited for no longer.

@@ -1,9 +1,9 @@
 public import Synchronization
 
-/// Whether calls may begin, and who waits for the running one to end.
+/// Whether calls may begin, and what waits for the running one to end.
 ///
-/// Every call claims first, idle to running, so that after ``cancel()`` none begins. One call at a
-/// time: a lane sees to that.
+/// Every call first claims it, going from idle to running, so that after ``cancel()`` none begins.
+/// One call at a time: a lane sees to that.
 ///
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
 @usableFromInline
@@ -57,7 +57,7 @@ struct CallGuard: ~Copyable, Sendable {
         return result
     }
 
-    /// The call that has ended was cancelled meanwhile.
+    /// Ends a call that was cancelled meanwhile.
     @usableFromInline
     func endCancelled() {
         self.state.bitwiseAnd(~Self.running, ordering: .sequentiallyConsistent)

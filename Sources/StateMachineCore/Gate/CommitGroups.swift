@@ -1,47 +1,47 @@
-/// The proposals that were evaluated and wait for the write-ahead log: the group that it has, and the next
-/// one, which gathers meanwhile.
+/// The evaluated proposals that wait for the write-ahead log: the group that the log has, and the
+/// next one, which gathers meanwhile.
 ///
-/// A machine without a log has no groups; what must be answered in order gathers here all the same.
+/// A machine without a log has no groups; answers that must be given in order still gather here.
 @usableFromInline
 struct CommitGroups<State: MachineState>: Sendable {
     @usableFromInline typealias Evaluated = EvaluatedProposal<State>
 
-    /// Where the group is that was handed to the log.
+    /// The state of the group that was handed to the log.
     @usableFromInline
     enum Group: Sendable {
         /// The log has nothing to do.
         case none
         /// The log has not answered yet.
         case committing([Evaluated])
-        /// The log has answered; nil: it is durable.
+        /// The log has answered; nil: the group is durable.
         case ended([Evaluated], failure: String?)
     }
 
     @usableFromInline var gathering: [Evaluated] = []
     @usableFromInline var group = Group.none
-    /// Groups that the log has been given so far.
+    /// How many groups the log has been given so far.
     @usableFromInline var count: UInt64 = 0
-    /// Whether more is about to come, which the next group is to have as well.
+    /// Whether more is about to come that the next group is to include.
     @usableFromInline var isHeld = false
 
     /// Proposals in one group; the rest gather for the next.
     ///
-    /// 1024: bounds what a failing log takes with it. Not tuned.
+    /// 1024: bounds what fails together with the log. Not tuned.
     @usableFromInline static var limit: Int { 1024 }
 
     /// Proposals that make a group even while groups are held.
     ///
-    /// 128: half of what one client of the server may have undecided, so that the other half is evaluated while
-    /// they are committed. Measured on two processors with eight clients: a fifth more sets a second
-    /// than with 32, and than with 256. On a single processor nothing happens meanwhile, and the larger
-    /// the group the less each costs.
+    /// 128: half of what one client of the server may have undecided, so that the other half is
+    /// evaluated while these are committed. Measured on two processors with eight clients: a fifth
+    /// more sets per second than with 32 or with 256. On a single processor nothing happens
+    /// meanwhile, and the larger the group, the less each proposal costs.
     @usableFromInline static var heldLimit: Int { Processors.areSeveral ? 128 : self.limit }
 
     /// How many more the next group takes.
     @inlinable var room: Int { Self.limit - self.gathering.count }
 
-    /// Whether proposals, of which that many have come, are left until the turn in which more are about to
-    /// come has ended, so that all of them are evaluated in one go.
+    /// Whether `pending` proposals are left until the turn that is about to bring more has ended,
+    /// so that all of them are evaluated in one go.
     @inlinable
     func areAwaitingMore(with pending: Int) -> Bool {
         guard self.isHeld else { return false }
@@ -85,11 +85,11 @@ struct CommitGroups<State: MachineState>: Sendable {
         return nil
     }
 
-    /// More is about to come.
+    /// Notes that more is about to come.
     @inlinable
     mutating func hold() { self.isHeld = true }
 
-    /// What has come is all.
+    /// Notes that all has come.
     @inlinable
     mutating func release() { self.isHeld = false }
 
@@ -98,7 +98,7 @@ struct CommitGroups<State: MachineState>: Sendable {
 
     @inlinable
     mutating func gather(_ evaluated: [Evaluated]) {
-        // Taken as it is where it can be: to add counts a reference for each.
+        // Taken as it is where possible: appending counts a reference for each.
         if self.gathering.isEmpty {
             self.gathering = evaluated
         } else {
@@ -108,7 +108,7 @@ struct CommitGroups<State: MachineState>: Sendable {
 
     /// Makes a group of what has gathered, if the log is free and nothing more is awaited.
     ///
-    /// - Returns: the transitions that the log is given; there are none if nothing of it changes
+    /// - Returns: the transitions to give to the log; empty if nothing in the group changes
     ///   anything, and then the group has ended. Nil if there is no group.
     @inlinable
     mutating func begin() -> [Transition<State>]? {
@@ -127,7 +127,7 @@ struct CommitGroups<State: MachineState>: Sendable {
         return transitions
     }
 
-    /// The log has answered.
+    /// Ends the group with the log's answer.
     @inlinable
     mutating func end(failure: String?) {
         switch self.group {
@@ -136,10 +136,10 @@ struct CommitGroups<State: MachineState>: Sendable {
         }
     }
 
-    /// What becomes of the group that has ended, which is over with that; nil if none has.
+    /// Takes the group that has ended and decides what becomes of it; nil if none has.
     ///
-    /// - Parameter machine: where it is.
-    /// - Returns: the proposals to be told, and those to be evaluated again.
+    /// - Parameter machine: where the machine is.
+    /// - Returns: the proposals whose proposers to tell, and those to evaluate again.
     @inlinable
     mutating func takeEnded(
         at machine: Snapshot<State>
@@ -150,7 +150,7 @@ struct CommitGroups<State: MachineState>: Sendable {
         return self.decided(evaluated, failing: failure, at: machine)
     }
 
-    /// What becomes of a group that could not be committed, and of what has gathered since.
+    /// Decides what becomes of a group that could not be committed, and of what has gathered since.
     @usableFromInline
     mutating func decided(
         _ evaluated: [Evaluated],

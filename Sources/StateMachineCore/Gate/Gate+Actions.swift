@@ -1,38 +1,38 @@
-/// What the gate answers events with.
+/// The gate's answers to events.
 extension Gate {
-    /// What is to be done next, under no lock where nothing else is said.
+    /// What to do next, under no lock unless stated otherwise.
     @usableFromInline
     enum Action: Sendable {
-        /// Decide on those that nobody is asked about; nothing moves meanwhile: ``evaluated(_:at:)``.
+        /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
         case evaluateAll([Pending], from: Snapshot<State>)
-        /// Have the log commit these: ``committed(failure:)``.
+        /// Ask the log to commit these: ``committed(failure:)``.
         case commit([Transition<State>])
         /// Enter what these enter, at once and under the lock, then tell their proposers.
         case tell([Evaluated])
-        /// See to the first of those that voters may have to be asked about.
+        /// Handle the first proposal that voters may have to be asked about.
         case asking(Asking)
-        /// See to a state that is to be recast.
+        /// Handle a state that is to be recast.
         case recasting(Recasting)
     }
 
-    /// Where a proposal is that has come.
+    /// Where a new proposal went.
     @usableFromInline
     enum Arrival: Sendable {
-        /// Its turn may be now: somebody has to pump.
+        /// Its turn may have come: the caller has to pump.
         case entered
         /// Left until more has come.
         case left
-        /// Nowhere: there is no room.
+        /// Nowhere: there was no room.
         case refused
     }
 
-    /// Where a proposal was that is withdrawn.
+    /// Where a withdrawn proposal was.
     enum Withdrawal: Sendable {
-        /// In the queue, which it has left.
+        /// In the queue; it has been removed.
         case left
-        /// Before the voters: their ballot is to end.
+        /// With the voters: their ballot is to end.
         case isAsked(Ballot<State>)
-        /// Before the pump, which finds that it is withdrawn.
+        /// With the pump, which will find that it is withdrawn.
         case isEvaluated
         /// Decided.
         case tooLate

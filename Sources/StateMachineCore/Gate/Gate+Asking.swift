@@ -4,20 +4,20 @@ import Synchronization
 ///
 /// Not inlinable, unlike what waits for the log alone: a question costs more than the code that puts it.
 extension Gate {
-    /// What is to be done about the first proposal, under no lock where nothing else is said.
+    /// What to do about the first proposal, under no lock unless stated otherwise.
     @usableFromInline
     enum Asking: Sendable {
         /// Decide on it: ``evaluated(_:as:from:at:decided:)``.
         case evaluate(Pending, from: Snapshot<State>, asking: [VoterMember<State>])
-        /// Put the question, at once and under the lock, then wake who is asked: ``voted(_:on:)``.
+        /// Put the question, at once and under the lock, then wake the voters: ``voted(_:on:)``.
         case put(Ballot<State>, Question, waited: (@Sendable () -> Duration)?)
         /// The voters agree. Ask whether the proposer still does: ``confirmed(_:with:at:)``.
         case confirm(Pending, Ballot<State>)
-        /// Close a question, whose answer does not count any more.
+        /// Close a question whose answer no longer counts.
         case void(Ballot<State>)
     }
 
-    /// What is to become of the first proposal.
+    /// What the first proposal's evaluation came to.
     enum Decision: Sendable {
         case settle(Evaluated.Fate)
         case ask([VoterMember<State>], Proposal<State>, Question)
@@ -37,22 +37,22 @@ extension Gate {
         return ballot
     }
 
-    /// The voters have spoken on the question of that number; then somebody has to pump.
+    /// Records the voters' verdict on the question of that number; then the caller has to pump.
     mutating func voted(_ verdict: Verdict, on number: UInt64) {
         self.question.decided(verdict, on: number)
     }
 
     // MARK: - The first proposal
 
-    /// The first proposal was decided on as it looked from `base`.
+    /// Records the decision on the first proposal, as evaluated from `base`.
     ///
     /// - Parameters:
     ///   - pending: the proposal.
     ///   - decision: what is to become of it.
     ///   - base: where the machine was, or was to be.
     ///   - machine: where it is.
-    ///   - decided: whom its voters tell, with the number of the question.
-    /// - Returns: what is next.
+    ///   - decided: called with the voters' verdict and the number of the question.
+    /// - Returns: the next action.
     mutating func evaluated(
         _ pending: Pending,
         as decision: Decision,
@@ -75,7 +75,7 @@ extension Gate {
                 self.question.awaitQuiet()
                 return self.next(machine)
             }
-            // Whoever is cancelled after this finds the ballot, and is released from it.
+            // A voter cancelled after this finds the ballot, and is released from it.
             let present = voters.filter { !$0.isCancelled }
             guard !present.isEmpty else { return self.next(machine) }
             let ballot = self.question.put(
@@ -88,13 +88,13 @@ extension Gate {
         }
     }
 
-    /// The proposer was asked once more.
+    /// Records the proposer's answer when asked once more.
     ///
     /// - Parameters:
     ///   - ballot: what the voters agreed to.
-    ///   - entry: the transition that it makes; nil if it is not wanted any more.
-    ///   - machine: where it is.
-    /// - Returns: what is next.
+    ///   - entry: the transition that it makes; nil if it is no longer wanted.
+    ///   - machine: where the machine is.
+    /// - Returns: the next action.
     mutating func confirmed(
         _ ballot: Ballot<State>,
         with entry: TransitionEntry<State>?,
@@ -111,7 +111,7 @@ extension Gate {
         return self.close(ballot, with: .entering(entry), machine)
     }
 
-    /// The voters have spoken, and it is time to see to it.
+    /// Acts on the voters' verdict.
     @usableFromInline
     mutating func decided(
         _ verdict: Verdict,
@@ -140,7 +140,7 @@ extension Gate {
         self.settle(Evaluated(pending, .answered(answer)), machine)
     }
 
-    /// It leaves the queue, and its proposer is told after all that came before it.
+    /// Removes the proposal from the queue; its proposer is told after all that came before it.
     private mutating func settle(_ evaluated: Evaluated, _ machine: Snapshot<State>) -> Action? {
         self.queue.removeFirst()
         let isDue = evaluated.entry == nil ? self.groups.areQuiet : !self.hasLog
@@ -149,7 +149,7 @@ extension Gate {
         return self.next(machine)
     }
 
-    /// What the voters decided is done, unless the machine has moved past the gate meanwhile.
+    /// Carries out what the voters decided, unless the machine has moved past the gate meanwhile.
     private mutating func close(
         _ ballot: Ballot<State>,
         with fate: Evaluated.Fate,
@@ -174,12 +174,12 @@ extension Gate {
     }
 }
 
-/// Performs what the gate decides about them.
+/// Performs what the gate decides about such proposals.
 extension StateMachine {
     /// Performs what the gate decides about a proposal that voters may have to be asked about.
     ///
     /// - Parameters:
-    ///   - asking: what that is.
+    ///   - asking: what to do.
     ///   - appended: what was appended for it under the lock.
     /// - Returns: the next step.
     @usableFromInline
@@ -205,7 +205,7 @@ extension StateMachine {
         return self.after { $0.performed(at: $1) }
     }
 
-    /// Evaluates the first proposal, and asks the voters whether they want to be asked.
+    /// Evaluates the first proposal, and determines which voters want to be asked.
     private func evaluate(
         _ pending: PendingProposal<State>,
         base: Snapshot<State>,
@@ -225,7 +225,7 @@ extension StateMachine {
         return .settle(self.fate(of: pending, into: new, from: base))
     }
 
-    /// What voters have agreed to; nil if the proposer does not want it any more.
+    /// The transition that voters have agreed to; nil if the proposer no longer wants it.
     private func entry(
         of move: Move<State>,
         after proposal: Proposal<State>
@@ -235,9 +235,10 @@ extension StateMachine {
         return self.entry(of: move, from: base, to: proposal.proposed)
     }
 
-    /// Those who are still there; whoever is gone leaves the gate, and so never has a proposal wait.
+    /// The voters that are still there; one that is gone leaves the gate, so no proposal waits for
+    /// it.
     ///
-    /// Under no lock, as all that looks at what is held weakly.
+    /// Called under no lock, like everything that loads weak references.
     func present(_ voters: [VoterMember<State>]) -> [VoterMember<State>] {
         voters.filter { voter in
             guard voter.isGone else { return true }
@@ -257,7 +258,7 @@ extension StateMachine.Holder {
 }
 
 extension Question {
-    /// Who refuses if nobody is there to be asked; nil if that is consent.
+    /// The denials if there is nobody to ask; nil if that is consent.
     @usableFromInline var denialsWithoutVoters: [Vote.Denial]? {
         switch self.whenNobodyVotes {
         case .yes, .abstain: nil

@@ -2,13 +2,15 @@ import Synchronization
 
 /// The proposals of one machine that cannot be decided straight away, in order of arrival.
 ///
-/// A value that decides and does nothing: each method is an event, and the action that comes back is
-/// what is to be done next. Part of what the machine's lock guards; `machine` is where the machine is,
-/// read under that lock. Who has begun to pump performs the actions, one at a time, until there is none.
+/// A value that decides and does nothing: each method is an event, and returns the action to
+/// perform next. Part of what the machine's lock guards; `machine` is where the machine is, read
+/// under that lock. The thread that has begun to pump performs the actions, one at a time, until
+/// there is none.
 ///
-/// A proposal is in one place after the other: in `queue`; in `question`, if it is the first and voters may have to be
-/// asked (``OpenQuestion/Stage``); among those that `groups` gathers; in the group that the log has
-/// (``CommitGroups/Group``); and then it is told. What is withdrawn before the log has it goes from wherever it is.
+/// A proposal is in one place after the other: in `queue`; in `question`, if it is the first and
+/// voters may have to be asked (``OpenQuestion/Stage``); among those that `groups` gathers; in the
+/// group that the log has (``CommitGroups/Group``); and then its proposer is told. A withdrawn
+/// proposal leaves from wherever it is, unless the log already has it.
 @usableFromInline
 struct Gate<State: MachineState>: Sendable {
     @usableFromInline typealias Answer = Result<
@@ -21,14 +23,14 @@ struct Gate<State: MachineState>: Sendable {
     /// How many may wait.
     @usableFromInline let limit: Int
     @usableFromInline var voters: [VoterMember<State>] = []
-    /// Goes up whenever a voter comes.
+    /// Goes up whenever a voter is added.
     @usableFromInline var votersVersion = 0
     @usableFromInline var queue = ProposalQueue<State>()
     @usableFromInline var question = OpenQuestion<State>()
     @usableFromInline var groups = CommitGroups<State>()
-    /// States that are to be recast, before all others are evaluated.
+    /// States to recast, before any proposal is evaluated.
     @usableFromInline var recasts: [PendingRecast<State>] = []
-    /// Who performs the actions.
+    /// The thread that performs the actions.
     @usableFromInline var pumper: ThreadIdentity?
 
     @inlinable
@@ -37,14 +39,14 @@ struct Gate<State: MachineState>: Sendable {
         self.limit = limit
     }
 
-    // MARK: - What it is asked
+    // MARK: - Queries
 
     /// Whether a proposal could be decided without waiting for others or for the log.
     @inlinable var isFree: Bool {
         !self.hasLog && self.queue.waitingCount == 0 && self.recasts.isEmpty
     }
 
-    /// Whether that is so still, and nobody has come who would have to be asked.
+    /// Whether that still holds, and no voter has come who would have to be asked.
     @inlinable
     func isFree(since version: Int) -> Bool {
         self.votersVersion == version && self.queue.waitingCount == 0 && self.recasts.isEmpty
@@ -61,7 +63,7 @@ struct Gate<State: MachineState>: Sendable {
 
     // MARK: - Proposals come and go
 
-    /// A proposal has come.
+    /// Adds a new proposal.
     ///
     /// - Parameters:
     ///   - pending: the proposal.
@@ -71,12 +73,12 @@ struct Gate<State: MachineState>: Sendable {
     mutating func proposed(_ pending: Pending, isLimited: Bool) -> Arrival {
         guard !isLimited || self.queue.count < self.limit else { return .refused }
         self.queue.add(pending)
-        // The thread of one that asks nobody waits, and may be the one that would release.
+        // A thread that proposes and asks nobody waits, and may be the one that would release.
         if pending.question == nil { self.groups.release() }
         return self.isAwaitingMore ? .left : .entered
     }
 
-    /// Its proposer does not want that one any more.
+    /// Withdraws a proposal that its proposer no longer wants.
     mutating func withdrawn(_ pending: Pending) -> Withdrawal {
         switch self.queue.place(of: pending) {
         case .nowhere: return .tooLate
@@ -96,11 +98,11 @@ struct Gate<State: MachineState>: Sendable {
         return .left
     }
 
-    /// More is about to come, which is to be committed together; only with a log that means anything.
+    /// Notes that more is about to come, to be committed together; only matters with a log.
     @inlinable
     mutating func held() { if self.hasLog { self.groups.hold() } }
 
-    /// What was about to come has come.
+    /// Notes that what was about to come has come.
     @inlinable
     mutating func released(at machine: Snapshot<State>) -> Action? {
         self.groups.release()
@@ -109,9 +111,9 @@ struct Gate<State: MachineState>: Sendable {
 
     // MARK: - The pump
 
-    /// Somebody wants to pump.
+    /// Begins to pump.
     ///
-    /// - Returns: what is to be done; nil if that is nothing, or somebody else is at it.
+    /// - Returns: what to do; nil if there is nothing, or another thread is pumping.
     @inlinable
     mutating func pumped(at machine: Snapshot<State>) -> Action? {
         guard self.pumper == nil else { return nil }
@@ -119,11 +121,11 @@ struct Gate<State: MachineState>: Sendable {
         return self.next(machine)
     }
 
-    /// An action that nothing is said of has been performed.
+    /// An action that has no event of its own has been performed.
     @inlinable
     mutating func performed(at machine: Snapshot<State>) -> Action? { self.next(machine) }
 
-    /// Those that nobody is asked about were decided on.
+    /// Records the evaluation of proposals that ask nobody.
     @inlinable
     mutating func evaluated(_ evaluated: [Evaluated], at machine: Snapshot<State>) -> Action? {
         if !self.hasLog, let first = evaluated.lazy.compactMap(\.entry).first {
@@ -136,13 +138,13 @@ struct Gate<State: MachineState>: Sendable {
         return self.next(machine)
     }
 
-    /// The log has answered: nil, or why it could not; then somebody has to pump.
+    /// Records the log's answer: nil, or why it could not commit; then the caller has to pump.
     @inlinable
     mutating func committed(failure: String?) { self.groups.end(failure: failure) }
 
     // MARK: - Deciding what is next
 
-    /// With nil the pump has ended.
+    /// Returns the next action; nil ends the pump.
     @inlinable
     mutating func next(_ machine: Snapshot<State>) -> Action? {
         while true {
@@ -165,7 +167,7 @@ struct Gate<State: MachineState>: Sendable {
                 return nil
             }
             if self.groups.areQuiet { self.question.cameQuiet() }
-            // An assignment that is under way may make it stale: this is looked at again when that has ended.
+            // An assignment under way may make it stale: this is checked again when that has ended.
             if case .decided(let ballot, let verdict) = self.question.stage,
                 machine.seq != ballot.proposal.current.seq || self.groups.last == nil
             {

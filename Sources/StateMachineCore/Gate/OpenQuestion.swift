@@ -1,7 +1,7 @@
-/// The question about a gate's first proposal, from before it is put until it is seen to what the voters say.
+/// The question about a gate's first proposal, from before it is put until the verdict is acted on.
 @usableFromInline
 struct OpenQuestion<State: MachineState>: Sendable {
-    /// Where the first proposal is on its way.
+    /// How far the first proposal has come.
     @usableFromInline
     enum Stage: Sendable {
         /// It waits its turn, or is being evaluated.
@@ -16,12 +16,12 @@ struct OpenQuestion<State: MachineState>: Sendable {
     }
 
     @usableFromInline private(set) var stage = Stage.waiting
-    /// One that is closed without an answer, since the state was recast.
+    /// A question that is closed without an answer, since the state was recast.
     @usableFromInline var voided: Ballot<State>?
     /// How many have been put.
     @usableFromInline var count: UInt64 = 0
 
-    /// What is open, or was just decided.
+    /// The question that is open, or was just decided.
     @inlinable var ballot: Ballot<State>? {
         switch self.stage {
         case .waiting, .awaitingQuiet: nil
@@ -29,11 +29,11 @@ struct OpenQuestion<State: MachineState>: Sendable {
         }
     }
 
-    /// The proposal, or the next one, is to be evaluated.
+    /// Has the proposal, or the next one, evaluated.
     @usableFromInline
     mutating func wait() { self.stage = .waiting }
 
-    /// It is to be put once nothing is on its way to the log.
+    /// Leaves it to be put once nothing is on its way to the log.
     mutating func awaitQuiet() { self.stage = .awaitingQuiet }
 
     /// Nothing is on its way to the log any more.
@@ -43,7 +43,7 @@ struct OpenQuestion<State: MachineState>: Sendable {
         self.stage = .waiting
     }
 
-    /// Puts it; `decided` is told what the voters say, with its number.
+    /// Puts it; `decided` is called with the verdict and the question's number.
     mutating func put(
         on proposal: Proposal<State>,
         under question: Question,
@@ -62,19 +62,19 @@ struct OpenQuestion<State: MachineState>: Sendable {
         return ballot
     }
 
-    /// The voters have spoken on the question of that number, which may be closed.
+    /// Records the verdict on the question of that number, which may be closed by now.
     mutating func decided(_ verdict: Verdict, on number: UInt64) {
         guard case .asked(let ballot) = self.stage, number == self.count else { return }
         self.stage = .decided(ballot, verdict)
     }
 
-    /// What was asked about the state as it was is evaluated anew.
+    /// Voids the question, since the state was recast; its proposal is evaluated anew.
     mutating func void() {
         self.voided = self.ballot
         self.stage = .waiting
     }
 
-    /// The one that is to be closed, once.
+    /// Takes the question to close, once.
     @inlinable
     mutating func takeVoided() -> Ballot<State>? { self.voided.take() }
 }

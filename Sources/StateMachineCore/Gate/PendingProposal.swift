@@ -3,14 +3,15 @@ public import Synchronization
 /// Where completions are called, those of a burst together.
 @usableFromInline
 package protocol CompletionPlace: AnyObject, Sendable {
-    /// Runs `job` there after all that came before it: before this returns if the calling code is there.
+    /// Runs `job` there after all that came before it; if the calling code is there, before this
+    /// returns.
     func run(_ job: @escaping @Sendable () -> Void)
 
-    /// Calls `body`, and wakes the place once for all that has come meanwhile.
+    /// Calls `body`, and wakes the place once for everything that came meanwhile.
     func together(_ body: () -> Void)
 }
 
-/// What is proposed beside the state, and where that is answered.
+/// The terms of a proposal besides the state, and where its completion is called.
 @usableFromInline
 package struct ProposalTerms: Sendable {
     @usableFromInline let kind: MoveKind
@@ -22,8 +23,9 @@ package struct ProposalTerms: Sendable {
     /// - Parameters:
     ///   - kind: what it does to a state that is as expected.
     ///   - cause: why, carried by the transition.
-    ///   - setter: who, if not the process itself.
-    ///   - isTimed: whether the time until voters are asked is part of their deadline; needless where there are none.
+    ///   - setter: who sets, if not the process itself.
+    ///   - isTimed: whether the time until voters are asked counts towards their deadline; needless
+    ///     where there are none.
     ///   - place: where the completion is called.
     package init(
         _ kind: MoveKind,
@@ -48,18 +50,18 @@ final class PendingProposal<State: MachineState>: Sendable {
     @usableFromInline let question: Question?
     /// How long ago it was proposed; nil: that does not count.
     @usableFromInline let waited: (@Sendable () -> Duration)?
-    /// Told what becomes of it, once.
+    /// Called with what becomes of it, once.
     @usableFromInline let completion: Completion
-    /// Where that is called; nil: where it was decided.
+    /// Where the completion is called; nil: where it was decided.
     @usableFromInline let place: (any CompletionPlace)?
-    /// Whether its proposer does not want it any more; set under the machine's lock.
+    /// Whether its proposer no longer wants it; set under the machine's lock.
     @usableFromInline let isWithdrawn = Atomic<Bool>(false)
 
     @usableFromInline
     enum Completion: Sendable {
-        /// By all of the transition.
+        /// With the whole transition.
         case answer(@Sendable (Gate<State>.Answer) -> Void)
-        /// By what there is to know of it beside the states.
+        /// With everything but the states.
         case outcome(@Sendable (MoveOutcome<State>) -> Void)
     }
 
@@ -78,7 +80,8 @@ final class PendingProposal<State: MachineState>: Sendable {
         self.completion = completion
     }
 
-    /// How voters are to be asked; nil: nobody is, as about what only changes what the state carries.
+    /// How voters are to be asked; nil: nobody is, as for an update, which only changes what the
+    /// state carries.
     @inlinable var questionToPut: Question? { self.move.kind == .update ? nil : self.question }
 
     /// Tells the proposer what became of it; under no lock.
@@ -93,18 +96,18 @@ final class PendingProposal<State: MachineState>: Sendable {
     }
 }
 
-/// A proposal and what becomes of it: what is answered if the log commits the group that it is in, and
-/// then what is answered under no lock.
+/// A proposal and what becomes of it: the transition to enter if the log commits its group, or the
+/// answer to give under no lock.
 ///
-/// It keeps all of the proposal until then, so that what its closures hold is let go under no lock
+/// It keeps the whole proposal until then, so that what its closures hold is released under no lock
 /// either.
 @usableFromInline
 struct EvaluatedProposal<State: MachineState>: Sendable {
     @usableFromInline
     enum Fate: Sendable {
         case entering(TransitionEntry<State>)
-        /// It is refused or changes nothing, and the answer waits for what came before. Indirect, to
-        /// keep what is common small.
+        /// It is refused or changes nothing, and the answer waits for what came before. Indirect,
+        /// to keep the common case small.
         indirect case answered(Gate<State>.Answer)
     }
 
@@ -125,7 +128,7 @@ struct EvaluatedProposal<State: MachineState>: Sendable {
         }
     }
 
-    /// Whether it asks for nothing but what the transitions after one, up to another, would have led
+    /// Whether it only asks for what the transitions after `first`, up to `last`, would have led
     /// to.
     func repeats(after first: UInt64, through last: UInt64) -> Bool {
         guard case .answered(.success(.unchanged(let base))) = self.fate else { return false }

@@ -1,7 +1,7 @@
 /// The votes on one question, from the moment it is put until it is decided.
 ///
-/// Guarded state, behind `count`: the tally, and the alarms of those that are waited for. Nothing is
-/// called under that lock.
+/// Guarded state, behind `count`: the tally, and the alarms of voters that are waited for. Nothing
+/// is called under that lock.
 final class Poll: Sendable {
     private struct Count: Sendable {
         var tally: VoteTally
@@ -20,7 +20,7 @@ final class Poll: Sendable {
         self.decided = decided
     }
 
-    /// For a question that nobody may have to be asked; called once.
+    /// Begins a question that may have nobody to ask; called once.
     func begin() { self.end(with: self.count.withLock { $0.tally.begun() }) }
 
     /// Sets the voters' deadlines, before they are asked; called once.
@@ -43,7 +43,7 @@ final class Poll: Sendable {
     /// The voter has vanished: it is waited for no longer.
     func release(_ voter: ObjectIdentifier) { _ = self.vote(.abstain, by: voter) }
 
-    /// Whoever asked does not want to know any more: the answer is no, and no vote counts.
+    /// The asker no longer wants to know: the answer is no, and no vote counts.
     func withdraw() { self.end(with: self.count.withLock { $0.tally.withdrawn() }) }
 
     private func ring(for voter: ObjectIdentifier) {

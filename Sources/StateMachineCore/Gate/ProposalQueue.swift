@@ -35,7 +35,7 @@ struct ProposalQueue<State: MachineState>: Sendable {
         }
     }
 
-    /// Puts those that were taken back before all others.
+    /// Puts proposals that were taken back in front of all others.
     @usableFromInline
     mutating func putBack(_ taken: [Pending]) {
         self.assignments.insert(contentsOf: taken.filter { $0.question == nil }, at: 0)
@@ -70,7 +70,7 @@ struct ProposalQueue<State: MachineState>: Sendable {
 }
 
 extension Array {
-    /// The first `count` elements, or all of them, which leave.
+    /// Removes and returns the first `count` elements, or all of them.
     @inlinable
     mutating func takeFirst(_ count: Int) -> [Element]? {
         guard count > 0, !self.isEmpty else { return nil }

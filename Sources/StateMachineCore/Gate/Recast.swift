@@ -1,10 +1,10 @@
-/// What becomes of a machine's state when what says how states look is another from now on.
+/// What becomes of a machine's state when the description of its states changes.
 package enum Recast<State: MachineState>: Sendable {
     /// It looks the same from outside: it is replaced, and no transition is made.
     case same(State)
     /// It looks different: a transition says so, and the stay goes on.
     case changed(State)
-    /// There is no such state any more, for that reason: everything stays as it is.
+    /// The state no longer exists, for that reason: everything stays as it is.
     case impossible(String)
 }
 
@@ -12,7 +12,7 @@ package enum Recast<State: MachineState>: Sendable {
 package enum RecastOutcome<State: MachineState>: Sendable {
     /// It was replaced: the machine is where it was, and everything after that finds the other state.
     case same(Snapshot<State>)
-    /// A transition was made of it.
+    /// A transition into it was made.
     case changed(Transition<State>)
     /// Nothing has happened, for that reason.
     case impossible(String)
@@ -23,7 +23,7 @@ package enum RecastOutcome<State: MachineState>: Sendable {
 /// A state that is to be recast, before anything else is evaluated.
 @usableFromInline
 final class PendingRecast<State: MachineState>: Sendable {
-    /// Pure; what becomes of the state where the machine is then.
+    /// Pure; decides what becomes of the state that the machine is in by then.
     let make: @Sendable (Snapshot<State>) -> Recast<State>
     /// Why, carried by the transition if there is one.
     let cause: String?
@@ -47,7 +47,7 @@ final class PendingRecast<State: MachineState>: Sendable {
         self.place.run { self.completion(outcome) }
     }
 
-    /// The transition into that state as the gate has it: evaluated, and asking nobody.
+    /// The transition into that state for the gate: already evaluated, and asking nobody.
     func evaluated(_ entry: TransitionEntry<State>) -> EvaluatedProposal<State> {
         let pending = PendingProposal<State>(
             Move(to: .made { _ in entry.new }, as: .update, cause: self.cause),
@@ -66,31 +66,31 @@ final class PendingRecast<State: MachineState>: Sendable {
 }
 
 extension Gate {
-    /// What is to be done about the first that is to be recast, under no lock where nothing else is said.
+    /// What to do about the first state to recast, under no lock unless stated otherwise.
     @usableFromInline
     enum Recasting: Sendable {
         /// Decide how: ``recast(_:as:from:at:)``.
         case evaluate(PendingRecast<State>, from: Snapshot<State>)
-        /// Replace the state, at once and under the lock, then tell who wanted that.
+        /// Replace the state, at once and under the lock, then tell the requester.
         case replace(PendingRecast<State>, Snapshot<State>, with: State)
-        /// Tell who wanted it that it cannot be.
+        /// Tell the requester that it is impossible.
         case refuse(PendingRecast<State>, String)
     }
 
-    /// How a state is to be recast.
+    /// The decision on how a state is recast.
     enum RecastDecision: Sendable {
         case refuse(String)
         case replace(State)
         case enter(TransitionEntry<State>)
     }
 
-    /// The state is to be recast; then somebody has to pump.
+    /// Adds a state to recast; then the caller has to pump.
     mutating func recastCame(_ recast: PendingRecast<State>) {
         self.recasts.append(recast)
         self.groups.release()
     }
 
-    /// The state was recast as it was at `base`.
+    /// Records the decision on the state as it was at `base`.
     mutating func recast(
         _ recast: PendingRecast<State>,
         as decision: RecastDecision,
@@ -116,18 +116,18 @@ extension Gate {
 }
 
 extension StateMachine {
-    /// Has the state replaced by the same one as something else says it now, and everything that has not been
-    /// evaluated yet evaluated against that.
+    /// Replaces the state by its equivalent under a changed description, against which everything
+    /// not evaluated yet is then evaluated.
     ///
-    /// It goes before all that waits its turn, and after all that is on its way to the log. A question that is
-    /// open is closed, and what it was about is evaluated anew. Nobody is asked, and only one that looks different
-    /// makes a transition.
+    /// It goes before all that waits its turn, and after all that is on its way to the log. An open
+    /// question is closed, and its proposal is evaluated anew. Nobody is asked, and only a state
+    /// that looks different makes a transition.
     ///
     /// - Parameters:
     ///   - cause: why, carried by that transition.
     ///   - place: where `completion` is called, in order with what is decided before and after.
-    ///   - make: pure, and may be asked again; what becomes of the state.
-    ///   - completion: told what became of it, once; it may not block.
+    ///   - make: pure, and may be called again; decides what becomes of the state.
+    ///   - completion: called with what became of it, once; it must not block.
     package func recast(
         cause: String?,
         in place: any CompletionPlace,
@@ -139,7 +139,7 @@ extension StateMachine {
         self.pump()
     }
 
-    /// Performs what the gate decides about it.
+    /// Performs what the gate decides about a recast.
     ///
     /// - Returns: the next step.
     @usableFromInline
@@ -157,7 +157,7 @@ extension StateMachine {
         return self.after { $0.performed(at: $1) }
     }
 
-    /// Runs what the recast was given, so never under the lock.
+    /// Runs the recast's closure, so never under the lock.
     private func decision(
         on recast: PendingRecast<State>,
         from base: Snapshot<State>

@@ -1,14 +1,14 @@
-/// A guard that is required: while none of its name is connected, what it guards is denied.
+/// A required guard: while no guard of that name is connected, what it guards is denied.
 package struct Requirement: Hashable, Sendable, Codable {
-    /// What it is known by.
+    /// The guard's name.
     package let name: String
-    /// Whose it is: who connected last.
+    /// The last peer that connected as this guard.
     package var peer: Peer
-    /// The line that asked for it last.
+    /// The line that last requested it.
     package var request: [UInt8]
     /// Since when it has been required.
     package let since: WallTime
-    /// Since when none has been connected; nil while one is.
+    /// Since when no guard of that name has been connected; nil while one is.
     package var missing: WallTime?
 
     package init(
@@ -28,20 +28,20 @@ package struct Requirement: Hashable, Sendable, Codable {
 
 /// A history that keeps which guards are required.
 package protocol RequirementHistory: AnyObject, Sendable {
-    /// Those that the last run left, by name.
+    /// The requirements that the last run left, by name.
     var requirements: [Requirement] { get }
 
-    /// Writes one down in place of what is known of its name.
+    /// Records a requirement in place of the one of its name.
     ///
     /// - Parameters:
     ///   - requirement: as it is now.
-    ///   - done: called once, from anywhere; nil, or why it could not be done.
+    ///   - done: called once, from anywhere; nil, or why it failed.
     func keep(_ requirement: Requirement, done: @escaping @Sendable (_ failure: String?) -> Void)
 
     /// Forgets the one of that name.
     ///
     /// - Parameters:
-    ///   - name: what it is known by.
-    ///   - done: called once, from anywhere; nil, or why it could not be done.
+    ///   - name: the guard's name.
+    ///   - done: called once, from anywhere; nil, or why it failed.
     func forget(_ name: String, done: @escaping @Sendable (_ failure: String?) -> Void)
 }

@@ -7,21 +7,20 @@ extension StateMachine {
         case unchanged(Snapshot<State>)
     }
 
-    /// Sets the state, unless that is illegal from here or the machine is not as expected: the
-    /// straight call.
+    /// Sets the state at once, unless that is illegal from here or the machine is not as expected.
     ///
-    /// It commits before it returns. Proposals from several threads are evaluated one after the other,
-    /// each against the state as it is at its turn. It throws ``Refusal/wouldWait``
-    /// where it could not decide without waiting: if a voter has to be asked, if the machine has a
-    /// write-ahead log, or if earlier proposals wait their turn.
+    /// It commits before it returns. Proposals from several threads are evaluated one after the
+    /// other, each against the state as it is at its turn. It throws
+    /// ``TransitionError/wouldWait(current:)`` if it cannot decide without waiting: if a voter has
+    /// to be asked, if the machine has a write-ahead log, or if earlier proposals wait their turn.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
-    ///   - isExpected: pure, and may be asked again if another thread was faster; the proposal goes
-    ///     on only if it holds for the state that it replaces. Nil: always.
-    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - isExpected: pure, and may be called again if another thread was faster; the proposal
+    ///     goes on only if it holds for the state that it replaces. Nil: always.
+    ///   - reenter: makes a transition even to a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    /// - Returns: the transition, or where the machine was already.
+    /// - Returns: the transition, or where the machine already was.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @inlinable
     @discardableResult
@@ -39,22 +38,22 @@ extension StateMachine {
         return try straight.get()
     }
 
-    /// Proposes a state; `completion` is told what became of it, once.
+    /// Proposes a state; `completion` is called with what became of it, once.
     ///
     /// Proposals are decided one at a time, in order of arrival, each against the state as it is at
     /// its turn: is it as expected, is it legal, do the voters agree, is it durable. An error means
-    /// that nothing has changed. If nobody has to be waited for it is decided, and `completion`
-    /// called, before this returns; else `completion` is called by whoever brings the decision,
-    /// after `.immediate` delegates have been told. No thread waits.
+    /// that nothing has changed. If there is nobody to wait for, it is decided, and `completion`
+    /// called, before this returns; else `completion` is called by the thread that brings the
+    /// decision, after `.immediate` delegates have been told. No thread waits.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
     ///   - question: how voters are asked.
-    ///   - isExpected: pure, and may be asked again; the proposal goes on only if it holds for the
+    ///   - isExpected: pure, and may be called again; the proposal goes on only if it holds for the
     ///     state that it replaces. Nil: always.
-    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - reenter: makes a transition even to a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    ///   - completion: told the outcome; it may not block.
+    ///   - completion: called with the outcome; it must not block.
     @inlinable
     package func propose(
         _ new: State,
@@ -105,9 +104,9 @@ extension StateMachine {
     ///
     /// - Parameters:
     ///   - new: the state, which has to be one that may follow.
-    ///   - isExpected: pure; whether it is wanted of the state that it replaces.
+    ///   - isExpected: pure; whether the state that it replaces is as expected.
     ///   - terms: the rest of what is proposed.
-    ///   - completion: told the outcome; it may not block.
+    ///   - completion: called with the outcome; it must not block.
     package func propose(
         _ new: State,
         if isExpected: @escaping @Sendable (Snapshot<State>) -> Bool,
@@ -127,7 +126,7 @@ extension StateMachine {
         self.code.proposeMade(self, make, isExpected, terms, completion)
     }
 
-    /// Both, in the code for the type that is written out where this is called.
+    /// Both, specialized for the type known at the call site.
     @inlinable
     func proposeHere(
         _ target: Move<State>.Target,
@@ -153,12 +152,12 @@ extension StateMachine {
         )
     }
 
-    /// Decides at once, or returns nil if that would mean to wait.
+    /// Decides at once, or returns nil if that would mean waiting.
     package func decideAtOnce(_ move: consuming Move<State>) -> MoveOutcome<State>? {
         self.code.decide(self, move)
     }
 
-    /// The same, in the code for the type that is written out where this is called.
+    /// The same, specialized for the type known at the call site.
     @inlinable
     func decideHere(_ move: consuming Move<State>) -> MoveOutcome<State>? {
         self.decided(
@@ -172,7 +171,8 @@ extension StateMachine {
 
     /// Enters the state at once.
     ///
-    /// - Returns: nil if it is refused, is the state already, or has to wait; ``decideAtOnce(_:)`` tells which.
+    /// - Returns: nil if it is refused, is already the state, or has to wait; ``decideAtOnce(_:)``
+    ///   tells which.
     package func enterAtOnce(
         _ new: State,
         ifSeq seq: UInt64?,
@@ -183,7 +183,7 @@ extension StateMachine {
         self.code.enter(self, new, seq, reenter, cause, peer)
     }
 
-    /// The same as ``decideAtOnce(_:)`` for those who want to know all of the transition.
+    /// As ``decideAtOnce(_:)``, for callers that need the whole transition.
     @inlinable
     func acceptAtOnce(
         _ move: consuming Move<State>,
@@ -200,8 +200,8 @@ extension StateMachine {
         )
     }
 
-    /// What there is to be said of a move that can be decided without waiting, in the caller's words; nil if it
-    /// cannot.
+    /// The outcome of a move that can be decided without waiting, as the closures build it; nil if
+    /// it cannot.
     @inlinable
     @inline(__always)
     func decided<Outcome>(

@@ -1,6 +1,6 @@
 /// Performs what the gate decides.
 extension StateMachine {
-    /// An action of the gate's, and what was appended for it under the lock.
+    /// An action of the gate, and what was appended for it under the lock.
     @usableFromInline
     struct Step: Sendable {
         @usableFromInline let action: Gate<State>.Action
@@ -13,17 +13,17 @@ extension StateMachine {
         }
     }
 
-    /// Proposes it at its turn.
+    /// Enqueues a proposal to be decided at its turn.
     ///
     /// - Parameters:
-    ///   - pending: what waits its turn.
-    ///   - isLimited: whether it is refused where there is no room; its completion is told that too.
+    ///   - pending: the proposal.
+    ///   - isLimited: whether it is refused if there is no room; its completion is told that too.
     @usableFromInline
     func enqueue(_ pending: PendingProposal<State>, isLimited: Bool = true) {
         self.code.enqueue(self, pending, isLimited)
     }
 
-    /// The same, in the code for the type that is written out where this is called.
+    /// The same, specialized for the type known at the call site.
     @inlinable
     func enqueueHere(_ pending: PendingProposal<State>, isLimited: Bool) {
         switch self.holder.withLock({ $0.gate.proposed(pending, isLimited: isLimited) }) {
@@ -34,9 +34,9 @@ extension StateMachine {
         }
     }
 
-    /// Has the proposal answered with ``Refusal/withdrawn``, unless it is decided.
+    /// Answers the proposal with ``TransitionError/withdrawn(current:)``, unless it is decided.
     ///
-    /// Those behind it move up. Called from anywhere, under no lock.
+    /// The proposals behind it move up. Called from anywhere, under no lock.
     func withdraw(_ pending: PendingProposal<State>) {
         let (withdrawal, current) = self.holder.withLock { holder in
             (holder.gate.withdrawn(pending), holder.snapshot)
@@ -50,16 +50,17 @@ extension StateMachine {
         }
     }
 
-    /// Has what is proposed from now on gather until ``releaseGroups()``, so that a burst is
-    /// committed together and not one by one.
+    /// Lets proposals gather from now on until ``releaseGroups()``, so that a burst is committed
+    /// together and not one by one.
     ///
-    /// For who has more to propose at once, and never waits before it releases. A group that is big
-    /// enough does not wait, nor does one with an assignment, whose thread waits for it.
+    /// For callers that have more to propose at once, and never wait before they release. A group
+    /// that is big enough does not wait, nor does one with an assignment, whose thread waits for
+    /// it.
     ///
-    /// - Returns: whether anybody might be asked about a proposal.
+    /// - Returns: whether there are voters that might be asked about a proposal.
     package func holdGroups() -> Bool { self.code.hold(self) }
 
-    /// The same, in the code for the type that is written out where this is called.
+    /// The same, specialized for the type known at the call site.
     @inlinable
     func holdGroupsHere() -> Bool {
         self.holder.withLock { holder in
@@ -68,20 +69,20 @@ extension StateMachine {
         }
     }
 
-    /// Has the log given what gathered; without ``holdGroups()`` it does nothing.
+    /// Gives what gathered to the log; without ``holdGroups()`` it does nothing.
     package func releaseGroups() { self.code.release(self) }
 
-    /// The same, in the code for the type that is written out where this is called.
+    /// The same, specialized for the type known at the call site.
     @inlinable
     func releaseGroupsHere() { self.pump(from: self.after { $0.released(at: $1) }) }
 
-    /// Moves the gate on until there is nothing it could do, unless somebody else is at it already.
+    /// Moves the gate on until nothing is left to do, unless another thread is doing so already.
     @inlinable
     func pump() { self.pump(from: self.after { $0.pumped(at: $1) }) }
 
-    /// Tells the gate of an event, and does what its answer wants done under the lock.
+    /// Tells the gate about an event, and does the part of its answer that needs the lock.
     ///
-    /// The question that this closes, with the states that it was about, is let go of after the lock.
+    /// The question that this closes is released after the lock, with the states that it was about.
     @inlinable
     func after(
         _ event: (inout Gate<State>, Snapshot<State>) -> Gate<State>.Action?
@@ -94,7 +95,7 @@ extension StateMachine {
         return step
     }
 
-    /// For who has begun to pump, and knows the first step.
+    /// Pumps from the first step, for a caller that has begun to pump.
     @inlinable
     func pump(from first: Step?) {
         var step = first
@@ -120,8 +121,8 @@ extension StateMachine {
 
     // MARK: - Evaluating
 
-    /// Evaluates each against the state as it will be after those before it; like all evaluating never under the
-    /// lock, since that runs the state's and the proposer's own pure code.
+    /// Evaluates each proposal against the state as it will be after those before it; like all
+    /// evaluating never under the lock, since it runs pure code of the state and the proposer.
     @inlinable
     func evaluate(
         _ run: [PendingProposal<State>],
@@ -144,7 +145,7 @@ extension StateMachine {
         }
     }
 
-    /// What becomes of a proposal that nobody is asked about; nothing changes if `new` is nil.
+    /// What becomes of a proposal that asks nobody; nothing changes if `new` is nil.
     @inlinable
     func fate(
         of pending: PendingProposal<State>,
@@ -162,7 +163,7 @@ extension StateMachine {
 
     @inlinable
     func tell(_ evaluated: [EvaluatedProposal<State>], of appended: Appended?) {
-        // Who listens on this very thread is told before any completion, and may wait for others.
+        // Delegates on this very thread are told before any completion, and may wait for others.
         let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
         guard !isHeardHere, let place = evaluated.first?.pending.place else {
             if let appended { self.announce(appended) }
@@ -180,7 +181,7 @@ extension StateMachine {
         self.tell([EvaluatedProposal(pending, .answered(answer))])
     }
 
-    /// Completes each; those in a row that are completed in the same place are taken there together.
+    /// Completes each; successive ones with the same place are completed there together.
     @inlinable
     func tell(_ evaluated: ArraySlice<EvaluatedProposal<State>>) {
         var rest = evaluated
@@ -200,7 +201,7 @@ extension StateMachine {
 }
 
 extension StateMachine.Holder {
-    /// Does what an action wants done under the lock: enters states, puts a question.
+    /// Does the part of an action that needs the lock: enters states, puts a question.
     @inlinable
     mutating func take(_ action: Gate<State>.Action) -> StateMachine<State>.Step {
         switch action {

@@ -1,19 +1,21 @@
-/// Who is asked before the state changes.
+/// Asks voters before the state changes.
 ///
-/// Voters are asked at the same time, each on its own context, when they have heard of all that led to the current
-/// state. One may read and propose; if it sets the state past the gate, what it votes on is stale.
+/// They are asked at the same time, each on its own context, when they have heard of all that led
+/// to the current state. A voter may read and propose; if it sets the state past the gate, what it
+/// votes on is stale.
 extension StateMachine {
     /// Asks before the state changes; the answer is known at once.
     ///
     /// - Parameters:
-    ///   - label: what the voter is called when it says no.
+    ///   - label: the voter's name when it says no.
     ///   - context: where it is asked.
-    ///   - limit: how long it is waited for; nil: as long as the question says.
-    ///   - silence: what no answer in that time counts as; nil: consent if the time is its own, and else what the question
-    ///     says.
+    ///   - limit: how long to wait for it; nil: as long as the question says.
+    ///   - silence: what no answer in that time counts as; nil: consent if the limit is the voter's
+    ///     own, and else what the question says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
-    ///   - vote: what it says; it may not block.
-    /// - Returns: its place; a question that is open then waits for it no longer.
+    ///   - vote: returns its vote; it must not block.
+    /// - Returns: its registration; once that is cancelled, an open question no longer waits for
+    ///   the voter.
     @discardableResult
     public func addVoter(
         label: String,
@@ -37,16 +39,18 @@ extension StateMachine {
     /// Asks before the state changes; the answer may come later, and from anywhere.
     ///
     /// - Parameters:
-    ///   - label: what the voter is called when it says no.
+    ///   - label: the voter's name when it says no.
     ///   - context: where it is asked.
-    ///   - limit: how long it is waited for; nil: as long as the question says.
-    ///   - silence: what no answer in that time counts as; nil: consent if the time is its own, and else what the question
-    ///     says.
+    ///   - limit: how long to wait for it; nil: as long as the question says.
+    ///   - silence: what no answer in that time counts as; nil: consent if the limit is the voter's
+    ///     own, and else what the question says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
-    ///   - body: given each question, once, and what answers it; it may not block. The first answer counts, and what is let
-    ///     go of without one abstains. If an answer decides the question, the state has been assigned when that returns,
-    ///     unless a log commits it first.
-    /// - Returns: its place; a question that is open then waits for it no longer.
+    ///   - body: called with each question, once, and a closure that answers it; it must not block.
+    ///     The first answer counts, and a question released without one abstains. If an answer
+    ///     decides the question, the state has been assigned when the closure returns, unless a log
+    ///     commits it first.
+    /// - Returns: its registration; once that is cancelled, an open question no longer waits for
+    ///   the voter.
     @discardableResult
     public func addVoter(
         label: String,
@@ -73,17 +77,18 @@ extension StateMachine {
 
     /// Asks an async function before the state changes; each question is a task of its own.
     ///
-    /// A question that is decided without the answer, by another voter's no or because time is up, leaves the function to
-    /// its end; its vote does not count then.
+    /// A question may be decided without the answer, by another voter's no or because time is up:
+    /// the function then still runs to its end, but its vote does not count.
     ///
     /// - Parameters:
-    ///   - label: what the voter is called when it says no.
-    ///   - limit: how long it is waited for; nil: as long as the question says.
-    ///   - silence: what no answer in that time counts as; nil: consent if the time is its own, and else what the question
-    ///     says.
+    ///   - label: the voter's name when it says no.
+    ///   - limit: how long to wait for it; nil: as long as the question says.
+    ///   - silence: what no answer in that time counts as; nil: consent if the limit is the voter's
+    ///     own, and else what the question says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
-    ///   - vote: what it says.
-    /// - Returns: its place; a question that is open then waits for it no longer.
+    ///   - vote: returns its vote.
+    /// - Returns: its registration; once that is cancelled, an open question no longer waits for
+    ///   the voter.
     @discardableResult
     public func addVoter(
         label: String,
@@ -107,13 +112,13 @@ extension StateMachine {
     /// Asks before the state changes, perhaps on behalf of a peer.
     ///
     /// - Parameters:
-    ///   - label: what the voter is called when it says no.
+    ///   - label: the voter's name when it says no.
     ///   - peer: on whose behalf it votes, if not the process itself.
     ///   - context: where it is asked.
-    ///   - deadline: how long it is waited for; nil: as long as the question says.
+    ///   - deadline: how long to wait for it; nil: as long as the question says.
     ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
-    ///   - body: given each question, once; it may not block.
-    /// - Returns: its place.
+    ///   - body: called with each question, once; it must not block.
+    /// - Returns: its registration.
     @discardableResult
     package func addVoter(
         label: String,

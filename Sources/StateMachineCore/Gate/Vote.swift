@@ -1,21 +1,21 @@
-/// What a voter says.
+/// A voter's answer.
 public enum Vote: Hashable, Sendable {
     /// It may happen.
     case yes
     /// It may not, and why.
     case no(String)
-    /// Somebody else may decide.
+    /// The others may decide.
     case abstain
 }
 
 extension Vote {
     /// One voter's no.
     public struct Denial: Hashable, Sendable {
-        /// What the voter was called when it was added.
+        /// The voter's name, given when it was added.
         public let label: String
         /// On whose behalf it votes, if not the process itself.
         package let peer: Peer?
-        /// Its reason, be it that its silence counts as a no.
+        /// Its reason; that may be that its silence counts as a no.
         public let why: String
 
         /// A no with that reason.
@@ -27,7 +27,7 @@ extension Vote {
             self.why = why
         }
 
-        /// What a question is answered with when the task that asked it has been cancelled.
+        /// The answer to a question whose asking task has been cancelled.
         package static let withdrawn = Denial(label: "asker", why: "withdrawn")
     }
 }
@@ -37,10 +37,10 @@ extension Vote {
 enum Verdict: Hashable, Sendable {
     /// It may happen.
     case yes
-    /// It may not; who said so, nobody if a yes was needed and none came.
+    /// It may not; the denials, none if a yes was needed and none came.
     case no([Vote.Denial])
 
-    /// Who says no; nobody if it may happen.
+    /// The denials; none if it may happen.
     var denials: [Vote.Denial] {
         switch self {
         case .yes: []
@@ -65,11 +65,13 @@ public struct Question: Sendable {
     let whenSilent: Vote
     let whenNobodyVotes: Vote
 
-    /// Any no refuses, at once; silence for a second is consent, and so is everybody's.
+    /// Any no refuses, at once; silence for a second counts as consent, and so do abstentions by
+    /// all.
     ///
     /// - Parameters:
     ///   - needsYes: whether instead any yes suffices, at once, and without one the answer is no.
-    ///   - deadline: how long a voter that says nothing about it is waited for; nil: until it votes or vanishes.
+    ///   - deadline: how long to wait for a voter that sets no limit of its own; nil: until it
+    ///     votes or vanishes.
     ///   - whenSilent: what such a voter's silence counts as after that.
     ///   - whenNobodyVotes: the answer if nobody is asked, or all abstain.
     public init(
@@ -85,8 +87,8 @@ public struct Question: Sendable {
     }
 }
 
-/// Counts the votes on one question: a mechanism's state machine, told what happened and answering
-/// with the verdict, which it does once.
+/// Counts the votes on one question: a state machine that takes events and answers with the
+/// verdict, once.
 struct VoteTally {
     struct Voter {
         var label: String
@@ -107,7 +109,7 @@ struct VoteTally {
         self.awaited = voters
     }
 
-    /// For a question that has nobody to be asked.
+    /// For a question that has nobody to ask.
     mutating func begun() -> Verdict? { self.verdict() }
 
     /// Returns whether the vote counts, and the verdict if it is the deciding one.
@@ -126,7 +128,7 @@ struct VoteTally {
         return self.verdict()
     }
 
-    /// Whoever asked does not want to know any more.
+    /// The asker no longer wants to know.
     mutating func withdrawn() -> Verdict? {
         guard self.isOpen else { return nil }
         self.isOpen = false

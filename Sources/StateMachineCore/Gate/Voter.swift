@@ -1,8 +1,8 @@
-/// What may happen next, as voters are asked about it.
+/// What may happen next, as put to voters.
 public struct Proposal<State: MachineState>: Equatable, Sendable {
     /// Where the machine is; the voter has heard of all that led there.
     public let current: Snapshot<State>
-    /// What would be entered.
+    /// The state that would be entered.
     public let proposed: State
     /// Why, in the words of whoever proposed it.
     public let cause: String?
@@ -40,15 +40,15 @@ package struct VoteDeadline: Hashable, Sendable {
         self.counting = counting
     }
 
-    /// A delay: the voter postpones what is proposed until it votes, but at most so long.
+    /// A delay: the voter postpones the proposal until it votes, but for at most that long.
     package static func postponing(atMost limit: Duration) -> VoteDeadline {
         VoteDeadline(limit: limit, whenSilent: .yes, counting: .fromArrival)
     }
 }
 
-/// A question as one voter is given it; it is answered once, now or later, from anywhere.
+/// A question as put to one voter; it is answered once, now or later, from anywhere.
 ///
-/// Letting go of it unanswered abstains, so a voter that is gone is not waited for.
+/// Releasing it unanswered abstains, so a voter that is gone is not waited for.
 package final class Ask<State: MachineState>: Sendable {
     /// What is asked about.
     package let proposal: Proposal<State>
@@ -74,16 +74,17 @@ package final class Ask<State: MachineState>: Sendable {
     deinit { self.ballot.release(self.voter) }
 }
 
-/// A voter's place in a lane, its terms, and whom to call.
+/// A voter's place in a lane, its terms, and the closure to call.
 ///
-/// `@unchecked Sendable`: `body` is let go of once, when no call runs and none will begin.
+/// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin.
 @usableFromInline
 final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable {
     struct Terms: Sendable {
         var label: String
         var peer: Peer?
         var deadline: VoteDeadline?
-        /// What its silence counts as where the question says how long it is waited for; nil: what the question says.
+        /// What its silence counts as when the question sets the time limit; nil: what the question
+        /// says.
         var whenSilent: Vote?
     }
 

@@ -1,6 +1,6 @@
-/// How what a task waits for is withdrawn when that is cancelled; which may be before it is known.
+/// Withdraws what a task waits for when the task is cancelled, which may be before that is known.
 ///
-/// Guarded state, behind `state`: which of the two has come.
+/// Guarded state, behind `state`: which of the two came first.
 final class Withdrawal: Sendable {
     private enum State: Sendable {
         case unknown
@@ -10,7 +10,8 @@ final class Withdrawal: Sendable {
 
     private let state = Lock(State.unknown)
 
-    /// `withdraw` is called once, at once if the task is cancelled already; it may come too late.
+    /// Sets what to do on cancellation: `withdraw` is called once, at once if the task is cancelled
+    /// already; it may come too late.
     func has(_ withdraw: @escaping @Sendable () -> Void) {
         let isWithdrawn = self.state.withLock { state in
             switch state {
@@ -23,7 +24,7 @@ final class Withdrawal: Sendable {
         if isWithdrawn { withdraw() }
     }
 
-    /// The task was cancelled.
+    /// Called when the task is cancelled.
     func withdraw() {
         switch self.state.withLock({ exchange(&$0, with: .withdrawn) }) {
         case .known(let withdraw): withdraw()

@@ -2,7 +2,7 @@
 public enum AppState: EnumState {
     /// Nothing is under way; the value says whether the application can be used.
     case ready(Bool)
-    /// Somebody is being logged in.
+    /// A user is being logged in.
     case authentication(phase: Phase)
     /// What the application shows is being fetched.
     case dataRetrieval(phase: Phase)

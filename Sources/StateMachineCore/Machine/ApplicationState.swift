@@ -1,4 +1,4 @@
-/// A state that belongs to one machine, so that it can be read and set by its type's name.
+/// A state that belongs to one machine, so that it can be read and set through its type.
 ///
 /// ```swift
 /// extension AppState: @retroactive ApplicationState {
@@ -9,8 +9,8 @@
 /// if AppState.state == .ready(true) { … }
 /// ```
 ///
-/// The application says which machine; this module holds none. A state of the application's own needs no
-/// `@retroactive`; that is for one that another module declares.
+/// The application chooses the machine; this module holds none. A state of the application's own
+/// needs no `@retroactive`; that is for a state that another module declares.
 public protocol ApplicationState: MachineState {
     /// The one machine.
     static var machine: StateMachine<Self> { get }

@@ -2,10 +2,10 @@ public import Synchronization
 
 /// What has been found out about the cases of enums, once for each case of each type, for good.
 ///
-/// A table that is only ever added to: to find something there takes no lock and counts no reference.
+/// A table that only grows: a lookup takes no lock and counts no reference.
 @usableFromInline
 enum CaseCache {
-    /// What a place of the table holds; of a case, or with ``wholeType`` of all.
+    /// The contents of a place in the table: about one case, or with ``wholeType`` about all.
     @usableFromInline
     class Entry: @unchecked Sendable {
         @usableFromInline final let type: ObjectIdentifier
@@ -37,25 +37,26 @@ enum CaseCache {
         init() {}
     }
 
-    /// The tag of what is true of all cases; no enum has as many.
+    /// The tag for what is true of all cases; no enum has that many.
     @inlinable static var wholeType: UInt32 { .max }
 
     /// Room for the enums of any program.
     ///
-    /// What finds no place among the eight that are looked at is worked out each time. Not tuned.
+    /// What finds no free place among the eight that are looked at is computed each time. Not
+    /// tuned.
     @inlinable static var count: Int { 512 }
     @inlinable static var lookedAt: Int { 8 }
 
-    /// Never freed; who reads and who adds go through its atomics alone.
+    /// Never freed; readers and writers only go through its atomics.
     @usableFromInline nonisolated(unsafe) static let places: UnsafeMutablePointer<Place> = {
         let places = UnsafeMutablePointer<Place>.allocate(capacity: count)
         for index in 0..<count { (places + index).initialize(to: Place()) }
         return places
     }()
 
-    /// What was found of a case of `type`, or now is.
+    /// The value for a case of `type`, found now if it was not before.
     ///
-    /// Of one type and tag always asked for the same `Value`.
+    /// A type and tag are always looked up with the same `Value`.
     @inlinable
     static func value<Value: Sendable>(
         of type: any Any.Type,
@@ -63,7 +64,7 @@ enum CaseCache {
         finding find: () -> Value
     ) -> Value {
         let identity = ObjectIdentifier(type)
-        // What describes a type lies at a multiple of eight.
+        // Type metadata is aligned to eight bytes.
         let first = Int(bitPattern: identity) >> 3 &+ Int(truncatingIfNeeded: tag)
         for index in first..<first + self.lookedAt {
             let place = self.places + (index & (self.count - 1))
@@ -79,7 +80,7 @@ enum CaseCache {
         return find()
     }
 
-    /// Who is too late finds it at its next look.
+    /// Stores a value; a thread that is too late finds the other's at its next lookup.
     @inlinable
     static func note<Value: Sendable>(
         _ value: Value,

@@ -1,12 +1,12 @@
-/// What a case of an enum is called: the ``MachineState/Name`` of states that have none of their own.
+/// The name of an enum's case: the ``MachineState/Name`` of states that have none of their own.
 ///
-/// Written as a string: `[.serving]` of an enum's own `Name` is `["serving"]` here. That a string names no case is told when
-/// a daemon starts.
+/// Written as a string: an enum's own `Name` has `[.serving]` where this has `["serving"]`. A
+/// string that names no case is reported when a daemon starts.
 public struct CaseName<State>: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
     /// The name, as in the source and on the wire.
     public let rawValue: String
 
-    /// The name of a case; whether it is one is not looked at.
+    /// The name of a case; not checked.
     public init(rawValue: String) { self.rawValue = rawValue }
 
     /// The name of a case, written out.
@@ -19,10 +19,10 @@ extension CaseName: CustomStringConvertible {
 }
 
 extension CaseName: CaseIterable {
-    /// All cases of the enum, those with values first; read off the type, at each call.
+    /// All cases of the enum, those with values first; read from the type at each call.
     ///
-    /// None of a type that is no enum, and in a program that was built with `-disable-reflection-metadata`; a
-    /// daemon does not start with it then, and says so.
+    /// Empty for a type that is not an enum, and in a program built with
+    /// `-disable-reflection-metadata`; then a daemon does not start, and says so.
     public static var allCases: [CaseName<State>] {
         (EnumCases.names(of: State.self) ?? []).map { CaseName(rawValue: $0) }
     }

@@ -1,11 +1,12 @@
 internal import Synchronization
 
-/// A peer as a change carries it along: numbers alone, so that copies of the change cost nothing for it.
+/// A peer as a change carries it: numbers alone, so that it adds nothing to the cost of copying the
+/// change.
 @usableFromInline
 package struct CompactPeer: Sendable {
     package let uid: UInt32
     package let pid: Int32
-    /// What runs there, by its number among the ``RecentPrograms``; 0 if that is not known.
+    /// The program's number among the ``RecentPrograms``; 0 if it is not known.
     private let program: UInt64
 
     @usableFromInline
@@ -48,18 +49,18 @@ extension CompactPeer: Codable {
     }
 }
 
-/// The programs that have set something of late, by numbers that are given once.
+/// The programs that have set something lately, each under a number that is given once.
 final class RecentPrograms: Sendable {
     static let shared = RecentPrograms()
 
     /// How many are kept.
     ///
-    /// 4096: a change is told and written down before that many others set. Some 1.5 MiB with the longest
-    /// names. Not tuned.
+    /// 4096: a change is delivered and written down before that many others set. Some 1.5 MiB with
+    /// the longest names. Not tuned.
     static let capacity = 4096
 
     private struct Programs: Sendable {
-        /// The one that has the number `n` lies at `n % capacity`.
+        /// The program with number `n` is at `n % capacity`.
         var kept: [Program?] = [nil]
         var last: UInt64 = 0
     }
@@ -70,7 +71,7 @@ final class RecentPrograms: Sendable {
     func number(of program: Program) -> UInt64 {
         let known = program.number.load(ordering: .relaxed)
         guard known == 0 else { return known }
-        // What makes room is let go of after the lock.
+        // The program that makes room is released after the lock.
         let (number, _) = self.programs.withLock { programs -> (UInt64, Program?) in
             let known = program.number.load(ordering: .relaxed)
             guard known == 0 else { return (known, nil) }

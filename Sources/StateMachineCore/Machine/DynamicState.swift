@@ -1,12 +1,11 @@
-/// What states there are, and which may follow which, where that is known when the program runs and not
-/// when it is built.
+/// Which states there are, and which may follow which, when that is known only at run time.
 ///
 /// A reference to something that never changes: every state of the machine points to it.
 package protocol DynamicForm: AnyObject, Sendable {
-    /// What the state of that number is called.
+    /// The name of the state of that number.
     func name(of state: Int) -> String
 
-    /// Whether a client may set the one state from the other.
+    /// Whether a client may set `next` when the machine is in `state`.
     func maySet(_ next: Int, from state: Int) -> Bool
 
     /// The numbers of the states that a client may set from that one.
@@ -19,17 +18,17 @@ package protocol DynamicValues: AnyObject, Sendable {
     func hash(into hasher: inout Hasher)
 }
 
-/// A state of a machine whose form is known when the program runs: which one, and the values of its fields,
-/// whose meaning is the form's affair.
+/// A state whose form is known only at run time: its number, and the values of its fields, which
+/// the form interprets.
 ///
-/// One reference, so that it is copied at the price of counting that. Small closed fields are packed into
-/// words, so that states without open fields are compared by a few integers. States of different forms are
-/// never equal.
+/// One reference, so that copying costs one reference count. Small closed fields are packed into
+/// words, so that states without open fields are compared by a few integers. States of different
+/// forms are never equal.
 ///
-/// It stands here, and not beside its forms, since the machine has code of its own for it, as it has for
-/// ``AppState``: see `StateMachine.decideAtOnce(_:)`.
+/// It is declared here, and not beside its forms, since the machine has specialized code for it, as
+/// it has for ``AppState``: see `StateMachine.decideAtOnce(_:)`.
 package struct DynamicState: MachineState, Hashable {
-    /// What such a state is called.
+    /// The name of such a state.
     package struct Name: RawRepresentable, Hashable, Sendable {
         package let rawValue: String
 
@@ -81,7 +80,7 @@ package struct DynamicState: MachineState, Hashable {
 
     package var form: any DynamicForm { self.content.form }
 
-    /// Which of the form's states.
+    /// The number of the state in its form.
     package var number: Int { self.content.number }
 
     package var words: Words { self.content.words }
@@ -89,7 +88,7 @@ package struct DynamicState: MachineState, Hashable {
     /// Nil if all fields are packed.
     package var open: (any DynamicValues)? { self.content.open }
 
-    /// Whether time does something to it: most have none, and are asked at every change.
+    /// Whether it has a deadline: most states have none, and this is asked at every change.
     package var isTimed: Bool { self.content.isTimed }
 
     package var name: Name { Name(rawValue: self.form.name(of: self.number)) }
@@ -99,11 +98,11 @@ package struct DynamicState: MachineState, Hashable {
         Set(self.form.successors(of: self.number).map { Name(rawValue: self.form.name(of: $0)) })
     }
 
-    /// By number: no name is looked at.
+    /// By number: no name is looked up.
     ///
-    /// Never a state of another form.
+    /// Never true of a state of another form.
     package func mayBecome(_ next: Self) -> Bool {
-        // Of the contents, here and below, since what a property returns is counted.
+        // Uses the contents, here and below, since a property's result is reference-counted.
         let (present, next) = (self.content, next.content)
         return next.form === present.form && present.form.maySet(next.number, from: present.number)
     }

@@ -1,21 +1,22 @@
-/// What the cases of an enum are called, read off the type itself, where the compiler has written them down for
+/// The names of an enum's cases, read from the type itself, where the compiler stores them for
 /// mirrors.
 ///
-/// Mirrors tell the name of a value's case only; here nobody has a value. The layout is that of Swift's ABI
-/// (docs/ABI/TypeMetadata.rst of the compiler): it is the same on all platforms.
+/// Mirrors only give the name of a value's case; here there is no value. The layout is that of
+/// Swift's ABI (docs/ABI/TypeMetadata.rst of the compiler): it is the same on all platforms.
 @usableFromInline
 package enum EnumCases {
-    /// Whether values of the type are cases; an optional's are not.
+    /// Whether the type is an enum; optionals do not count.
     @inlinable
     package static func isEnum(_ type: Any.Type) -> Bool {
-        // The first word says what kind of type it is. 0x201 is an enum's, and 0x202 an optional's.
+        // The first word is the metadata kind: 0x201 for an enum, 0x202 for an optional.
         unsafeBitCast(type, to: UnsafeRawPointer.self).load(as: UInt.self) == 0x201
     }
 
-    /// Which of the cases a value is, counted as ``names(of:)`` lists them; nil of what is no enum.
+    /// Which of the cases a value is, counted as ``names(of:)`` lists them; nil if it is not an
+    /// enum.
     ///
-    /// What the compiler's own mirrors ask: the type's `getEnumTag`, which is found behind its size and flags in the table
-    /// of what can be done with its values (docs/ABI/TypeLayout.rst, lib/IRGen/ValueWitness.h).
+    /// Calls what the compiler's own mirrors call: the type's `getEnumTag`, which follows the size
+    /// and flags in its value witness table (docs/ABI/TypeLayout.rst, lib/IRGen/ValueWitness.h).
     @inlinable
     package static func tag<Value>(of value: Value) -> UInt32? {
         guard self.isEnum(Value.self) else { return nil }
@@ -32,16 +33,16 @@ package enum EnumCases {
 
     @inlinable package static var hasEnumWitnesses: UInt32 { 0x0020_0000 }
 
-    /// The names, those of cases with values first, else in the order of the source.
+    /// The names: cases with values first, then the others, each in source order.
     ///
-    /// - Returns: nil of what is no enum, or if the program was built without what mirrors read
-    ///   (`-disable-reflection-metadata`).
+    /// - Returns: nil if the type is not an enum, or if the program was built without the metadata
+    ///   that mirrors read (`-disable-reflection-metadata`).
     package static func names(of type: Any.Type) -> [String]? {
         guard self.isEnum(type) else { return nil }
         let metadata = unsafeBitCast(type, to: UnsafeRawPointer.self)
         let word = MemoryLayout<UInt>.size
         let descriptor = metadata.load(fromByteOffset: word, as: UnsafeRawPointer.self)
-        // Of the flags the lower five bits are the kind again.
+        // The lower five bits of the flags are the kind again.
         guard descriptor.load(as: UInt32.self) & 0x1F == 18,
             let fields = descriptor.pointee(at: 16)
         else { return nil }
@@ -52,7 +53,7 @@ package enum EnumCases {
         guard count == payloads + empties, size == 12 else { return nil }
         var names: [String] = []
         for index in 0..<Int(count) {
-            // Flags, the type of the values, the name.
+            // A field record: flags, the type of the values, the name.
             guard let name = fields.pointee(at: 16 + index * size + 8) else { return nil }
             names.append(String(cString: name.assumingMemoryBound(to: CChar.self)))
         }
@@ -61,7 +62,7 @@ package enum EnumCases {
 }
 
 extension UnsafeRawPointer {
-    /// What a relative pointer leads to; nil if to nothing.
+    /// What a relative pointer points to; nil if nothing.
     fileprivate func pointee(at offset: Int) -> UnsafeRawPointer? {
         let place = self + offset
         let distance = place.load(as: Int32.self)

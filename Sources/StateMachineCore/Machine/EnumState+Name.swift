@@ -1,8 +1,9 @@
 extension EnumState {
     /// The case as `Codable` writes it: an enum is encoded under the name of its case.
     ///
-    /// It saves writing the `switch`. A state is encoded for it once for each case of the type. A case that
-    /// ``MachineState/Name`` does not list is a programming error and ends the process when it is first entered.
+    /// It saves writing the `switch`. For this, a state is encoded once for each case of the type.
+    /// A case that ``MachineState/Name`` does not list is a programming error and ends the process
+    /// when it is first entered.
     @inlinable public var name: Name {
         guard let tag = EnumCases.tag(of: self) else { return self.encodedName }
         return CaseCache.value(of: Self.self, tag: tag) { self.encodedName }
@@ -24,7 +25,7 @@ extension EnumState {
     }
 }
 
-/// Takes down the key that a state is encoded under, and nothing else.
+/// Records the key that a state is encoded under, and nothing else.
 private final class CaseEncoder: Encoder {
     fileprivate(set) var key: String?
 
@@ -39,7 +40,7 @@ private final class CaseEncoder: Encoder {
     func singleValueContainer() -> any SingleValueEncodingContainer { Ignored(encoder: self) }
 }
 
-/// The case's key if it is the outermost container, what the case carries if not.
+/// Records the case's key if it is the outermost container; inner ones hold what the case carries.
 private struct CaseContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: CaseEncoder
     let isOutermost: Bool
@@ -70,7 +71,8 @@ private struct CaseContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     mutating func superEncoder(forKey key: Key) -> any Encoder { self.encoder }
 }
 
-/// What has no key; an enum with raw values is encoded like that, and its raw value is its key.
+/// A container without keys; an enum with raw values is encoded in one, and its raw value is its
+/// key.
 private struct Ignored: UnkeyedEncodingContainer, SingleValueEncodingContainer {
     let encoder: CaseEncoder
 

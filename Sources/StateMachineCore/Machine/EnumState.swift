@@ -1,27 +1,27 @@
-/// A state that is shown to others or kept: a case of an enum, each case with the data that means something in that
-/// case.
+/// A state that is shown to others or kept: a case of an enum, each case with the data that applies
+/// to it.
 ///
-/// Conformance to `Codable` is the one that the compiler writes; it is how a state gets its form on
-/// the wire. Equality includes the associated values, ``MachineState/name`` leaves them out.
+/// The `Codable` conformance is the one that the compiler writes; it gives a state its form on the
+/// wire. Equality includes the associated values, ``MachineState/name`` leaves them out.
 ///
-/// An enum may have a `Name` of its own, with the same cases, which the compiler then checks wherever one is
-/// named. A daemon does not start with one that has others.
+/// An enum may have a `Name` of its own, with the same cases, which the compiler then checks
+/// wherever one is named. A daemon does not start if the cases differ.
 public protocol EnumState: MachineState, Hashable, Codable, CustomStringConvertible
 where Name: CaseIterable {
-    /// What the cases are called; read off the enum unless it has its own.
+    /// The names of the cases; read from the enum unless it has its own.
     associatedtype Name = CaseName<Self>
 
     /// The state that a machine is in before anybody has set one. It is never announced.
     static var initial: Self { get }
 
-    /// What states and fields were called in earlier versions of the program, by what they are called now, as on the
-    /// wire: a state by its name, a field as `state.field`; nothing unless said.
+    /// The names that states and fields had in earlier versions of the program, by their present
+    /// names, as on the wire: a state by its name, a field as `state.field`; empty by default.
     ///
-    /// A state that an earlier version has left goes on under its new name.
+    /// A state left by an earlier version goes on under its new name.
     static var was: [String: [String]] { get }
 
-    /// Where to go at a start at which the state that was left is none any more, or its values do not fit; nil, unless
-    /// said, to refuse to start.
+    /// The state to start in if the state that was left no longer exists, or its values do not fit;
+    /// nil, the default, refuses to start.
     static var lost: Self? { get }
 }
 
@@ -36,17 +36,17 @@ extension EnumState {
             return "\(self.name.rawValue)(\(written(payload)))"
         }
         let list = fields.children.map { label, value in
-            // The compiler calls what has no name `.0`, `.1` and so on.
+            // The compiler labels unnamed values `.0`, `.1` and so on.
             guard let label, !label.hasPrefix(".") else { return written(value) }
             return "\(label): \(written(value))"
         }
         return "\(self.name.rawValue)(\(list.joined(separator: ", ")))"
     }
 
-    /// Everything is called what it always was.
+    /// Nothing has been renamed.
     public static var was: [String: [String]] { [:] }
 
-    /// A start is refused that does not know the state which was left.
+    /// Refuses to start if the state that was left is unknown.
     public static var lost: Self? { nil }
 }
 
@@ -58,7 +58,7 @@ extension StateMachine where State: EnumState {
     }
 }
 
-/// A value as one would write it: a text in quotes, and what there is not as nil.
+/// A value as one would write it: strings in quotes, and a missing value as nil.
 private func written(_ value: Any) -> String {
     if let text = value as? String { return String(reflecting: text) }
     let mirror = Mirror(reflecting: value)

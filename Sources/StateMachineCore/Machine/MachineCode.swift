@@ -1,11 +1,12 @@
-/// The code of a machine that runs where nobody spells its type, made for that type all the same.
+/// The code of a machine, specialized for its type, for callers that do not know the type.
 ///
-/// Generic code asks the runtime for the layout of every value at every step, which is most of what a commit costs
-/// otherwise. What a program calls on a machine whose type it has written out is inlinable, so that the compiler makes it
-/// for the type. Nobody writes the type out where a context drains a lane, or where a server decides for a client: what they
-/// call is kept here, and is made where the machine is, in the module that knows the type.
+/// Generic code asks the runtime for the layout of every value at every step, which would be most
+/// of the cost of a commit. What a program calls on a machine of a known type is inlinable, so that
+/// the compiler specializes it. The type is not known where a context drains a lane, or where a
+/// server decides for a client: what they call is kept here, and is specialized where the machine
+/// is created, in the module that knows the type.
 ///
-/// What asks voters, recasts or withdraws goes on in generic code.
+/// Asking voters, recasting and withdrawing stay generic.
 @usableFromInline
 package struct MachineCode<State: MachineState>: Sendable {
     /// ``Lane/deliverHere(atMost:)``.
@@ -14,19 +15,19 @@ package struct MachineCode<State: MachineState>: Sendable {
     @usableFromInline let decide:
         @Sendable (StateMachine<State>, Move<State>) -> MoveOutcome<State>?
 
-    /// ``StateMachine/enterAtOnce(_:ifSeq:reenter:cause:by:)``, of which nothing is generic but the state: who calls it has
-    /// no layout to ask for.
+    /// ``StateMachine/enterAtOnce(_:ifSeq:reenter:cause:by:)``, in which only the state is generic:
+    /// its caller needs no other layout.
     @usableFromInline let enter:
         @Sendable (StateMachine<State>, State, UInt64?, Bool, String?, CompactPeer) ->
             TransitionMark?
-    /// ``StateMachine/proposeHere(_:if:_:completion:)`` of a state.
+    /// ``StateMachine/proposeHere(_:if:_:completion:)`` for a state.
     @usableFromInline let propose:
         @Sendable (
             StateMachine<State>, State, @escaping @Sendable (Snapshot<State>) -> Bool,
             ProposalTerms,
             @escaping @Sendable (MoveOutcome<State>) -> Void
         ) -> Void
-    /// The same of what is made at its turn.
+    /// The same for a state that is made at its turn.
     @usableFromInline let proposeMade:
         @Sendable (
             StateMachine<State>, @escaping @Sendable (Snapshot<State>) -> State?,
@@ -41,7 +42,7 @@ package struct MachineCode<State: MachineState>: Sendable {
     /// ``StateMachine/releaseGroupsHere()``.
     @usableFromInline let release: @Sendable (StateMachine<State>) -> Void
 
-    /// The code for the type that is written out where this is called; generic code if none is.
+    /// The code for the type known at the call site; generic code if it is not known.
     @inlinable
     package init() {
         self.deliver = { lane, limit in lane.deliverHere(atMost: limit) }

@@ -1,6 +1,6 @@
-/// A state that a ``StateMachine`` can hold: what the machine needs to know of a value.
+/// A state that a ``StateMachine`` can hold: what the machine needs to know about a value.
 ///
-/// An enum has all of it by adopting this, as long as its values can be compared:
+/// An enum gets all of it by conforming, as long as its values can be compared:
 ///
 /// ```swift
 /// enum Download: MachineState {
@@ -19,15 +19,17 @@
 /// }
 /// ```
 ///
-/// One whose states are shown to others or kept adopts ``EnumState``, which asks for what that takes.
+/// An enum whose states are shown to others or kept conforms to ``EnumState``, which requires what
+/// that takes.
 public protocol MachineState: Equatable, Sendable {
-    /// What the kinds of states are called, without the values that they carry; read off the enum unless it has its own.
+    /// The names of the kinds of states, without the values that they carry; read from the enum
+    /// unless it has its own.
     associatedtype Name: RawRepresentable<String>, Hashable, Sendable = CaseName<Self>
 
-    /// What this state is called, without its values.
+    /// The name of this state, without its values.
     var name: Name { get }
 
-    /// The states that may follow this one; unless said, every one.
+    /// The states that may follow this one; by default every one.
     ///
     /// Pure: it gives the same answer every time. A state that may be followed by another value of
     /// itself lists its own name.
@@ -36,7 +38,7 @@ public protocol MachineState: Equatable, Sendable {
     /// Whether `next` may follow this state: whether its name is among the ``successors``, unless the
     /// type has a quicker answer, or one that looks at the values.
     ///
-    /// Pure, and asked at every assignment, where building a set is the greater part of the cost.
+    /// Pure, and called at every assignment, where building a set would be most of the cost.
     func mayBecome(_ next: Self) -> Bool
 }
 
@@ -45,10 +47,10 @@ extension MachineState {
     @inlinable
     public func mayBecome(_ next: Self) -> Bool { self.successors.contains(next.name) }
 
-    /// The case, as the source calls it; of what is no enum the name of the type.
+    /// The case, as named in the source; the type's name if it is not an enum.
     ///
-    /// It is read off the type once for each case. A case that ``Name`` does not list is a programming error and ends
-    /// the process when it is first entered.
+    /// It is read from the type once for each case. A case that ``Name`` does not list is a
+    /// programming error and ends the process when it is first entered.
     @inlinable public var name: Name {
         guard let tag = EnumCases.tag(of: self) else { return Self.name(ofCase: nil) }
         return CaseCache.value(of: Self.self, tag: tag) { Self.name(ofCase: tag) }
@@ -68,7 +70,7 @@ extension MachineState where Name: CaseIterable {
     /// Every state may follow every other.
     @inlinable public var successors: Set<Name> {
         CaseCache.value(of: Self.self, tag: CaseCache.wholeType) {
-            // What is no enum has one name, its own.
+            // A type that is not an enum has one name, its own.
             Set(Name.allCases).union([self.name])
         }
     }

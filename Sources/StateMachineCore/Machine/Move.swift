@@ -1,4 +1,4 @@
-/// What a move does to a state that is as it should be.
+/// What a move does if the state is as expected.
 @usableFromInline
 package enum MoveKind: Sendable {
     /// Nothing happens if the state is the same; another one is entered, and a new stay begins.
@@ -9,7 +9,7 @@ package enum MoveKind: Sendable {
     case update
 }
 
-/// What somebody wants of a machine: which state it is to be in, and on what condition.
+/// A request to a machine: which state it is to enter, and on what condition.
 @usableFromInline
 package struct Move<State: MachineState>: Sendable {
     /// Which state.
@@ -17,14 +17,14 @@ package struct Move<State: MachineState>: Sendable {
     package enum Target: Sendable {
         /// That one, if it may follow the current one.
         case state(State)
-        /// The one that the function makes of the state as it is at the move's turn, which may follow
-        /// whatever it is; with nil nothing changes. It is pure, and may be asked again.
+        /// The state that the function makes of the current one at the move's turn; it need not be
+        /// one that may follow. With nil nothing changes. It is pure, and may be called again.
         case made(@Sendable (Snapshot<State>) -> State?)
         /// The same, if it may follow the current one.
         case event(@Sendable (State) -> State?)
     }
 
-    /// What has to hold of the state that is replaced.
+    /// What has to hold for the state that is replaced.
     @usableFromInline
     package enum Condition: Sendable {
         /// Nothing.
@@ -33,7 +33,8 @@ package struct Move<State: MachineState>: Sendable {
         case seq(UInt64)
         /// The machine is in the stay that began with that seq.
         case stay(UInt64)
-        /// What the function says; it is pure, and may be asked again if another thread was faster.
+        /// What the function says; it is pure, and may be called again if another thread was
+        /// faster.
         case holds(@Sendable (Snapshot<State>) -> Bool)
 
         /// That seq; with nil nothing.
@@ -62,7 +63,7 @@ package struct Move<State: MachineState>: Sendable {
     @usableFromInline let kind: MoveKind
     /// Why, carried by the transition.
     @usableFromInline let cause: String?
-    /// Who, if not the process itself.
+    /// Who sets, if not the process itself.
     @usableFromInline let setter: CompactPeer?
 
     @inlinable
@@ -135,7 +136,7 @@ package struct Move<State: MachineState>: Sendable {
         return new
     }
 
-    /// Whether even the state that is makes a transition.
+    /// Whether even the current state makes a transition.
     @inlinable
     func repeats(_ announcesEqual: Bool) -> Bool {
         switch (self.kind, announcesEqual) {
@@ -156,7 +157,7 @@ package struct Move<State: MachineState>: Sendable {
         )
     }
 
-    /// The same, as it was made.
+    /// The same, with the mark of one that was made.
     @inlinable
     func transition(
         from base: Snapshot<State>,
@@ -174,7 +175,7 @@ package struct Move<State: MachineState>: Sendable {
         )
     }
 
-    /// The stay of a machine at `base` once it has been made.
+    /// The machine's stay after the move from `base`.
     @inlinable
     func stay(from base: Snapshot<State>) -> UInt64 {
         switch self.kind {
@@ -183,7 +184,7 @@ package struct Move<State: MachineState>: Sendable {
         }
     }
 
-    /// As voters are asked about it.
+    /// The move as put to voters.
     func proposal(of new: State, at base: Snapshot<State>) -> Proposal<State> {
         Proposal(current: base, proposed: new, cause: self.cause, by: self.setter?.peer)
     }
@@ -191,13 +192,14 @@ package struct Move<State: MachineState>: Sendable {
 
 /// What became of a move.
 ///
-/// Without the states of a transition, which whoever asks has: copies of them would be a tenth of what a set costs.
+/// Without the transition's states, which the caller has: copying them would be a tenth of a set's
+/// cost.
 @usableFromInline
 package enum MoveOutcome<State: MachineState>: Sendable {
     case committed(TransitionMark)
     /// The machine was in that state already; nothing happened.
     ///
-    /// Indirect as the next, so that the outcome is of one size whatever the states are.
+    /// Indirect like the next case, so that the outcome has one size whatever the states are.
     indirect case unchanged(Snapshot<State>)
     indirect case refused(TransitionError<State>)
 

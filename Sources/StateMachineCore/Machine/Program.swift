@@ -1,24 +1,25 @@
 internal import Synchronization
 
-/// What runs in a process on the other end of a local socket, for people to look at: a process names itself.
+/// The program at the other end of a local socket, for people to look at: a process names itself.
 ///
-/// One for each connection, and shared by all that it brings about.
+/// One for each connection, shared by everything that it causes.
 ///
-/// `@unchecked Sendable`: the texts are written once, before anybody has it, and freed with it.
+/// `@unchecked Sendable`: the texts are written once, before it is shared, and freed with it.
 package final class Program: Hashable, Codable, @unchecked Sendable {
-    /// What the process calls itself, as the kernel shows it.
+    /// The process's own name, as the kernel shows it.
     package let comm: String?
     /// The systemd unit that it runs in; a user's with the user's manager before it, as in
     /// `user@1000.service/deploy.service`.
     package let unit: String?
-    /// The peer as the lines of a front have it, put together once for all of them; empty without one.
+    /// The peer as a front writes it in its lines, built once for all of them; empty without a
+    /// front.
     package let written: [UInt8]
 
-    /// The texts where they can be read for as long as this lives; nil for what there is not.
+    /// The texts, readable for as long as this lives; nil where missing.
     package let commText: UnsafeBufferPointer<CChar>?
     package let unitText: UnsafeBufferPointer<CChar>?
 
-    /// What ``RecentPrograms`` know it by; 0 while they do not.
+    /// The number that ``RecentPrograms`` gave it; 0 while there is none.
     let number = Atomic<UInt64>(0)
 
     package init(comm: String?, unit: String?, written: [UInt8] = []) {
@@ -63,9 +64,9 @@ package final class Program: Hashable, Codable, @unchecked Sendable {
 }
 
 extension UnsafeBufferPointer<CChar> {
-    /// A copy of a text that lies still until it is deallocated.
+    /// A copy of a text that stays in place until it is deallocated.
     package static func allocate(copying text: String) -> Self {
-        // One byte more: a pointer to nothing would be taken for no text.
+        // One byte more: an empty buffer has no address and would be taken for no text.
         let bytes = text.utf8CString
         let copy = UnsafeMutableBufferPointer<CChar>.allocate(capacity: bytes.count)
         _ = copy.initialize(from: bytes)

@@ -5,19 +5,19 @@ extension StateMachine {
     /// Sets the state without asking a voter, unless that is illegal from here or the machine has
     /// moved on.
     ///
-    /// It commits before it returns. On a machine with a write-ahead log it waits for the log, on the
-    /// calling thread, but for no voter: it goes past proposals that wait for one, and makes a
-    /// question that is open stale. So on such a machine it is for threads and queues that may block;
-    /// code that may suspend has a way of its own, which `await` picks. Called where it would wait for
-    /// itself, by what the gate calls or where the log works (``WriteAheadLog/isCurrent``), it throws
-    /// ``Refusal/wouldWait``.
+    /// It commits before it returns. On a machine with a write-ahead log it blocks the calling
+    /// thread until the log has committed, but waits for no voter: it goes past proposals that wait
+    /// for one, and makes an open question stale. So on such a machine it is for threads and queues
+    /// that may block; code that may suspend has its own overload, which `await` picks. Where it
+    /// would wait for itself, in code that the gate calls or where the log works
+    /// (``WriteAheadLog/isCurrent``), it throws ``TransitionError/wouldWait(current:)``.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
     ///   - seq: if given, the seq that the machine has to be at.
-    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - reenter: makes a transition even to a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    /// - Returns: the transition, or where the machine was already.
+    /// - Returns: the transition, or where the machine already was.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @inlinable
     @discardableResult

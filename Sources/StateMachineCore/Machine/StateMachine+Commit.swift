@@ -1,8 +1,8 @@
 extension StateMachine {
     /// What has to happen after the lock, when something was appended under it.
     ///
-    /// `before` keeps the entry that was the tail until the lock is open: with it a state may go, and
-    /// a client's code run.
+    /// `before` keeps the former tail until the lock is released: a state may go with it, and that
+    /// may run a client's code.
     @usableFromInline
     struct Appended: Sendable {
         @usableFromInline let before: LogEntry
@@ -21,7 +21,8 @@ extension StateMachine {
         }
     }
 
-    /// Assigns `new` without asking anybody, unless it is refused; only without a write-ahead log.
+    /// Assigns the state without asking voters, unless it is refused; only without a write-ahead
+    /// log.
     ///
     /// Evaluated, and its entry built, outside the lock, since that runs client code; under the lock it
     /// is committed if nothing has moved meanwhile, and evaluated again if something has.
@@ -37,8 +38,8 @@ extension StateMachine {
         }
     }
 
-    /// Makes the transition of the move into that state, unless the machine is not at `base` any more, or
-    /// `isStill` says no; then nil.
+    /// Makes the move's transition into `new`; nil if the machine is no longer at `base`, or
+    /// `isStill` says no.
     @inlinable
     @inline(__always)
     func commit(
@@ -53,11 +54,11 @@ extension StateMachine {
         return done.mark
     }
 
-    /// Appends the transition, and wakes those who do not listen inline.
+    /// Appends the transition, and wakes the lanes that are not drained inline.
     ///
-    /// - Returns: the lanes if some do, and its position; nil if the machine is not at `base` any more.
-    ///   They are woken when this has returned, since who tells them may be held up there, and must hold no
-    ///   entry: an entry keeps all that follow it.
+    /// - Returns: its position, and the lanes if some are drained inline; nil if the machine is no
+    ///   longer at `base`. The caller wakes those after this has returned: delivering may take long
+    ///   there, and must hold no entry, since an entry keeps all that follow it.
     @inlinable
     @inline(__always)
     func link(
@@ -68,27 +69,28 @@ extension StateMachine {
         let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
             guard holder.seq == base.seq, isStill(holder) else { return nil }
             let before = holder.enter(entry.new, as: entry, at: entry.at, stay: entry.stay)
-            // Where everybody listens already there is nobody to be told.
+            // If all are awake already, there is no lane to wake.
             return (before, self.areAwake(holder.lanes) ? nil : holder.appended(since: before))
         }
         guard let done else { return nil }
-        // The state before may go with it, and a client's code run: not under the lock.
+        // The former state may go with it, and run a client's code: not under the lock.
         defer { withExtendedLifetime(done.before) {} }
         guard let news = done.news else { return (entry.mark, [], entry.position) }
         return (entry.mark, self.wakeOthers(news) ? news.lanes : [], entry.position)
     }
 
-    /// Whether all of the machine's lanes, of which there are some, find what is appended without being woken.
+    /// Whether the machine has lanes, and all find what is appended without being woken.
     ///
-    /// Asked after it was appended: whoever falls asleep later sees the entry first.
+    /// Asked after the append: a lane that falls asleep later sees the entry first.
     @inlinable
     func areAwake(_ lanes: [Lane<State>]) -> Bool {
         self.sleepers.isEmpty && self.options.laneLimit == nil && !lanes.isEmpty
     }
 
-    /// The place in the log of what a move makes of a machine at `base`, which it has yet to take.
+    /// Builds the log entry for what a move makes of a machine at `base`; it is not appended yet.
     ///
-    /// As `move.transition(from:to:)`, one by one: nothing is counted but what the entry keeps.
+    /// As `move.transition(from:to:)`, field by field: only what the entry keeps is
+    /// reference-counted.
     @inlinable
     func entry(
         of move: Move<State>,
@@ -121,7 +123,7 @@ extension StateMachine {
         }
     }
 
-    /// Tells the lanes; `.immediate` is the last of them.
+    /// Wakes the lanes; `.immediate` is the last of them.
     @inlinable
     func announce(_ appended: Appended) {
         guard !self.areAwake(appended.lanes), self.wakeOthers(appended) else { return }
@@ -143,7 +145,7 @@ extension StateMachine {
         return isHeardHere
     }
 
-    /// Has those told who listen inline, on this thread unless another one is at it.
+    /// Drains the inline lanes, on this thread unless another one is doing so.
     @inlinable
     func tellHere(_ lanes: [Lane<State>], for position: UInt64) {
         for lane in lanes where !lane.hasTurns { lane.wakeHere(for: position) }

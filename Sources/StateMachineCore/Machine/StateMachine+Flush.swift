@@ -1,11 +1,12 @@
 extension StateMachine {
     /// Waits, without a thread, until every context has passed what was committed before the call.
     ///
-    /// It waits for as long as the slowest context takes, and so without a limit for ever for one that never runs
-    /// what it is given: a stuck queue, or an adopted thread that nobody drains. One that has ended is
-    /// not waited for. It ends when the task is cancelled, too, whoever has passed by then.
+    /// It waits as long as the slowest context takes; without a limit, for ever for a context that
+    /// never runs its jobs: a stuck queue, or an adopted thread that nobody drains. One that has
+    /// ended is not waited for. It also ends when the task is cancelled, whichever contexts have
+    /// passed by then.
     ///
-    /// - Parameter limit: for how long at most, measured by the machine's clock; nil: without a limit.
+    /// - Parameter limit: how long at most, measured by the machine's clock; nil: without a limit.
     /// - Returns: whether every context has passed.
     @discardableResult
     public func flush(within limit: Duration? = nil) async -> Bool {

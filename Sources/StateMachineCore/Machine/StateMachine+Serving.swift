@@ -2,10 +2,11 @@ extension StateMachine {
     /// Calls `done` when all that has been evaluated so far has happened, or has failed to, and its
     /// proposers know.
     ///
-    /// So `done` says as well that the log has answered whatever it was given before; while the log does not
-    /// answer it is not called. That takes two groups at most. Proposals that wait for voters are not
-    /// waited for, and however many proposals wait, this is not refused: whoever calls again before `done`
-    /// has a bound of his own. Called from anywhere, straight away on a machine without a write-ahead log.
+    /// So `done` also means that the log has answered whatever it was given before; it is not
+    /// called until the log answers. That takes two groups at most. Proposals that wait for voters
+    /// are not waited for, and however many proposals wait, this is not refused: a caller that
+    /// calls again before `done` must bound that itself. Called from anywhere; calls `done`
+    /// straight away on a machine without a write-ahead log.
     package func afterCommits(_ done: @escaping @Sendable () -> Void) {
         // A proposal which goes past the voters and is always refused: its answer waits its turn.
         self.enqueue(

@@ -1,4 +1,4 @@
-// The ways in of code that may suspend: they are what `await` picks, and no thread waits.
+// The entry points for code that may suspend: `await` picks them, and no thread waits.
 extension StateMachine {
     /// Proposes a state and waits, without a thread, for what becomes of it.
     ///
@@ -14,10 +14,10 @@ extension StateMachine {
     /// - Parameters:
     ///   - new: the state to enter.
     ///   - question: how voters are asked.
-    ///   - isExpected: pure, and may be asked again; nil: always.
-    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - isExpected: pure, and may be called again; nil: always.
+    ///   - reenter: makes a transition even to a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    /// - Returns: the transition, or where the machine was already.
+    /// - Returns: the transition, or where the machine already was.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @discardableResult
     public func propose(
@@ -44,9 +44,9 @@ extension StateMachine {
     /// ```
     ///
     /// - Parameters:
-    ///   - event: what it is called.
+    ///   - event: its name.
     ///   - question: how voters are asked.
-    ///   - next: pure, and may be asked again; the state that follows, nil where the event means nothing.
+    ///   - next: pure, and may be called again; the next state, nil where the event means nothing.
     /// - Returns: the transition, or where the machine was if nothing follows.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @discardableResult
@@ -64,15 +64,15 @@ extension StateMachine {
     /// Sets the state without asking a voter, unless that is illegal from here or the machine has
     /// moved on; suspends where it has to wait for a write-ahead log.
     ///
-    /// As the one that blocks, but it never throws ``Refusal/wouldWait``. Cancelling
-    /// the task withdraws it as it does a proposal.
+    /// As the overload that blocks, but never throws ``TransitionError/wouldWait(current:)``.
+    /// Cancelling the task withdraws it like a proposal.
     ///
     /// - Parameters:
     ///   - new: the state to enter.
     ///   - seq: if given, the seq that the machine has to be at.
-    ///   - reenter: makes a transition even of a state equal to the current one.
+    ///   - reenter: makes a transition even to a state equal to the current one.
     ///   - cause: why, carried by the transition.
-    /// - Returns: the transition, or where the machine was already.
+    /// - Returns: the transition, or where the machine already was.
     /// - Throws: ``TransitionError``; then nothing has changed.
     @discardableResult
     public func assign(
@@ -95,7 +95,8 @@ extension StateMachine {
         }
     }
 
-    /// What becomes of what `begin` proposes, which returns it if it is not decided yet.
+    /// Waits for what becomes of the proposal that `begin` makes, and returns if it is not decided
+    /// yet.
     private func outcome(
         of begin: (_ completion: @escaping @Sendable (Gate<State>.Answer) -> Void)
             -> PendingProposal<State>?

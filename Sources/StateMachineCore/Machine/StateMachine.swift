@@ -1,4 +1,4 @@
-/// The one holder of a state, and the one place from which its changes go out.
+/// Holds a state, and is the only source of its changes.
 ///
 /// Setting the state numbers the change, appends it to a log under one lock, and wakes the execution
 /// contexts that listen; each of them reads the log for itself. No client's code runs under the lock.
@@ -24,8 +24,8 @@ public final class StateMachine<State: MachineState>: Sendable {
         @usableFromInline var isReplacing = false
 
         @usableFromInline var state: State {
-            // The only way out: an assignment that has no entry does not happen. It does nothing but
-            // link, since what is built of a state is built before the lock.
+            // The only way out: an assignment without an entry does not happen. It only links,
+            // since whatever is built from a state is built before the lock.
             didSet {
                 guard let entry = self.prepared.take() else {
                     precondition(self.isReplacing, "a state was assigned without a transition")
@@ -44,10 +44,10 @@ public final class StateMachine<State: MachineState>: Sendable {
             exchange(&self.tail, with: entry).append(entry)
         }
 
-        /// Enters a state, under the lock; `entry` is its transition, from the state as it is.
+        /// Enters a state, under the lock; `entry` is its transition from the present state.
         ///
-        /// - Returns: the tail as it was. Whoever calls keeps it, and the former state, until the lock is
-        ///   open: with them a state may go, and a client's code run.
+        /// - Returns: the former tail. The caller keeps it, and the former state, until the lock is
+        ///   released: states may go with them, and that may run a client's code.
         @inlinable
         mutating func enter(
             _ new: State,
@@ -65,7 +65,7 @@ public final class StateMachine<State: MachineState>: Sendable {
 
         /// Replaces the state by one that looks the same, without a transition.
         ///
-        /// Whoever calls keeps the former state until the lock is open.
+        /// The caller keeps the former state until the lock is released.
         @usableFromInline
         mutating func replace(with state: State) {
             self.isReplacing = true
@@ -88,13 +88,13 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// Whether assigning a state equal to the current one makes a transition; if not, nothing happens.
         public var announcesEqual = false
 
-        /// Entries of the log that a context may be late before what it has not heard is let go, and
-        /// its delegates are told how many that were; nil: any number.
+        /// Log entries that a context may fall behind before the machine drops what it has not
+        /// heard, and tells its delegates how many that were; nil: any number.
         ///
-        /// Nil unless it is asked for: every delegate hears every transition. What that costs is
-        /// memory, some 150 bytes and the state's own for each transition that a stuck context has
-        /// not heard; a machine whose delegates may block for hours should have a limit. It holds while a
-        /// delegate is being called too.
+        /// Nil by default: every delegate hears every transition. That costs memory, some 150 bytes
+        /// plus the state's own for each transition that a stuck context has not heard; a machine
+        /// whose delegates may block for hours should have a limit. It also holds while a delegate
+        /// is being called.
         public var laneLimit: Int?
 
         /// Proposals that may wait their turn before the next one is refused.
@@ -102,18 +102,19 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// 4096: more than a daemon's connections have in flight together. Not tuned.
         public var proposalLimit = 4096
 
-        /// What voters' deadlines are measured with.
+        /// The clock that voters' deadlines are measured with.
         public var clock: any Clock<Duration> = ContinuousClock()
 
         /// Called once for each transition that nobody heard, after every context has passed it, on
-        /// the context that passed it last; on the setting thread if there is none at all.
+        /// the context that passed it last; on the setting thread if there is no context.
         public var unheard: (@Sendable (Transition<State>) -> Void)?
 
-        /// Called with each state that was assigned to ``StateMachine/state`` in vain though it was
-        /// legal, and why: the log could not commit it, or more proposals wait than the machine takes.
+        /// Called with each state whose assignment to ``StateMachine/state`` failed though it was
+        /// legal, and why: the log could not commit it, or more proposals wait than the machine
+        /// takes.
         ///
-        /// The state is as it was. It is called before the assignment returns; where the assignment was
-        /// queued, by whoever brings the answer. It may not block.
+        /// The state is unchanged. It is called before the assignment returns; if the assignment
+        /// was queued, by the thread that brings the answer. It must not block.
         public var unassigned: (@Sendable (State, TransitionError<State>) -> Void)?
 
         /// Where transitions are made durable before they happen; nil: nowhere.
@@ -127,22 +128,22 @@ public final class StateMachine<State: MachineState>: Sendable {
     @usableFromInline let options: Options
     @usableFromInline let code: MachineCode<State>
     @usableFromInline let sleepers = LaneSleepers()
-    /// Who tells those that track ``observed``; nil while nobody has.
+    /// The member that tells those who track ``observed``; nil until somebody does.
     let observation = Lock<ObservationMember<State>?>(nil)
 
-    /// A machine in that state, with nobody told.
+    /// A machine in that state, without delegates.
     @inlinable
     public convenience init(_ initial: State, options: Options = Options()) {
         self.init(resuming: Snapshot(seq: 0, state: initial, at: .now), options: options)
     }
 
-    /// A machine that goes on where another one stopped; nobody is told.
+    /// A machine that goes on where another one stopped; nobody is told about it.
     @inlinable
     public convenience init(resuming snapshot: Snapshot<State>, options: Options = Options()) {
         self.init(resuming: snapshot, options: options, code: MachineCode())
     }
 
-    /// The same for callers that do not know the type; whoever does makes `code`.
+    /// The same for callers that do not know the type; `code` is made where it is known.
     @usableFromInline
     package init(
         resuming snapshot: Snapshot<State>,
@@ -170,16 +171,17 @@ public final class StateMachine<State: MachineState>: Sendable {
     /// Setting it commits before it returns; a state equal to the current one changes nothing. It
     /// asks no voter, so an illegal successor is a programming error and ends the process. What may
     /// be refused goes through ``assign(_:ifSeq:reenter:cause:)`` or the gate. With `.immediate`
-    /// delegates it tells them before it returns, and where several threads set, its share of what the
-    /// others have set; while more is untold than is good it waits its turn. In such a callback it does
-    /// neither.
+    /// delegates it delivers to them before it returns and, where several threads set, also
+    /// delivers its share of what the others have set; while too much is undelivered it waits its
+    /// turn. In such a delegate's callback it does neither.
     ///
-    /// On a machine with a write-ahead log setting waits for the log, on the calling thread, but for
-    /// no voter; a task uses the ``assign(_:ifSeq:reenter:cause:)`` that suspends. If the log cannot
-    /// commit it, or the machine is overloaded, the state stays as it was, and ``Options/unassigned``
-    /// hears of it; who has to know throws with ``assign(_:ifSeq:reenter:cause:)``. Set where that would be to wait for oneself it is queued
-    /// and happens later: by what the gate calls, an `.immediate` delegate of such a machine for one,
-    /// and where the log itself works (``WriteAheadLog/isCurrent``).
+    /// On a machine with a write-ahead log setting blocks the calling thread until the log has
+    /// committed, but waits for no voter; a task uses the ``assign(_:ifSeq:reenter:cause:)`` that
+    /// suspends. If the log cannot commit it, or the machine is overloaded, the state stays as it
+    /// was, and ``Options/unassigned`` is called; to get the error instead, use
+    /// ``assign(_:ifSeq:reenter:cause:)``. Where setting would wait for itself it is queued and
+    /// happens later: in code that the gate calls, such as an `.immediate` delegate of such a
+    /// machine, and where the log itself works (``WriteAheadLog/isCurrent``).
     @inlinable public var state: State {
         get { self.holder.withLock { $0.state } }
         set { self.assignOrTrap(newValue) }

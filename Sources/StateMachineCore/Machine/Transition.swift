@@ -10,20 +10,21 @@ public struct Transition<State: MachineState>: Equatable, Sendable {
     public let cause: String?
     /// Who set it from outside the process; nil for the process itself.
     ///
-    /// What runs there is known while the change is told and written down, and until some thousands of other
-    /// programs have set something.
+    /// The peer's program is known while the change is delivered and written down, and until some
+    /// thousands of other programs have set something.
     public var by: Peer? { self.setter?.peer }
     @usableFromInline package let setter: CompactPeer?
     /// The seq of the transition that began the stay in the state: its own, unless it only changed what the
     /// state carries.
     public let stay: UInt64
-    // What is of the same size whatever the states are comes first, so that generic code finds it without asking.
+    // Fields whose size does not depend on the state come first, so that generic code finds them
+    // without asking for a layout.
     /// The state that was left.
     public let old: State
     /// The state that was entered.
     public let new: State
 
-    /// A change as it was written down before; one that began a stay if `stay` is nil.
+    /// A change that was recorded before; one that began a stay if `stay` is nil.
     @inlinable
     public init(
         seq: UInt64,
@@ -64,7 +65,7 @@ public struct Transition<State: MachineState>: Equatable, Sendable {
         self.stay = stay
     }
 
-    /// Where the machine was when it had been made.
+    /// Where the machine was after it.
     @inlinable public var snapshot: Snapshot<State> {
         Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
     }
@@ -82,7 +83,7 @@ public struct Snapshot<State: MachineState>: Equatable, Sendable {
     /// what the state carries.
     public let stay: UInt64
 
-    /// A place in the order, as it was written down before; the beginning of a stay if `stay` is nil.
+    /// A place in the order that was recorded before; the beginning of a stay if `stay` is nil.
     @inlinable
     public init(seq: UInt64, state: State, at: WallTime, stay: UInt64? = nil) {
         self.seq = seq
@@ -92,7 +93,7 @@ public struct Snapshot<State: MachineState>: Equatable, Sendable {
     }
 }
 
-/// Where a transition stands in the order, and when it was made: what there is to know of it beside the states.
+/// A transition's place in the order and its time: all of it but the states.
 @usableFromInline
 package struct TransitionMark: Hashable, Sendable {
     @usableFromInline package let seq: UInt64
@@ -130,12 +131,12 @@ extension Snapshot: Codable where State: Codable {}
 public struct Peer: Hashable, Sendable, Codable {
     /// The user that it runs as; may be trusted.
     public let uid: UInt32
-    /// The process; for people to look at, never to be trusted, since numbers are used again.
+    /// The process; for people to look at, never to be trusted, since numbers are reused.
     public let pid: Int32
-    /// What runs in it; nil if that is not known.
+    /// The program that runs in it; nil if not known.
     package let program: Program?
 
-    /// What the process calls itself, never to be trusted; nil if that is not known.
+    /// The process's own name, never to be trusted; nil if not known.
     public var comm: String? { self.program?.comm }
 
     /// The systemd unit that it runs in; nil if it runs in none, or that is not known.
@@ -143,7 +144,7 @@ public struct Peer: Hashable, Sendable, Codable {
     /// A user's unit has the user's manager before it, as in `user@1000.service/deploy.service`.
     public var unit: String? { self.program?.unit }
 
-    /// A peer of that user and process, in which that runs.
+    /// A peer of that user, process and program.
     package init(uid: UInt32, pid: Int32, comm: String? = nil, unit: String? = nil) {
         let isKnown = comm != nil || unit != nil
         self.init(

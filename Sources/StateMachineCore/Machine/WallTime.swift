@@ -12,7 +12,7 @@ public struct WallTime: Hashable, Comparable, Sendable, Codable {
         self.microseconds = microseconds
     }
 
-    /// This moment, as `CLOCK_REALTIME` has it.
+    /// This moment, by `CLOCK_REALTIME`.
     public static var now: WallTime {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

@@ -1,23 +1,24 @@
 /// Where transitions are made durable before they happen.
 ///
-/// A machine that has one assigns, announces and answers nothing that is not committed there.
+/// A machine with a log does not assign, announce or answer anything that is not committed there.
 public protocol WriteAheadLog<State>: AnyObject, Sendable {
     /// The state whose transitions it keeps.
     associatedtype State: MachineState
 
-    /// Whether the calling code runs where the log commits, on its queue for one; false unless the log
-    /// says otherwise.
+    /// Whether the calling code runs where the log commits, for example on its queue; false by
+    /// default.
     ///
-    /// What assigns there must not wait for the log: ``StateMachine/assign(_:ifSeq:reenter:cause:)``
-    /// throws, and setting ``StateMachine/state`` is queued. A log that works on a thread or queue of
-    /// its own and calls others' code there has to say so, else such code waits for ever.
+    /// Code that assigns there must not wait for the log:
+    /// ``StateMachine/assign(_:ifSeq:reenter:cause:)`` throws, and setting ``StateMachine/state``
+    /// is queued. A log that works on a thread or queue of its own and calls others' code there has
+    /// to say so, or such code waits for ever.
     var isCurrent: Bool { get }
 
     /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere.
     ///
-    /// One group at a time: the next one gathers meanwhile, evaluated against the state as it will be,
-    /// and is handed over after `done`. It is called on whatever thread moves the gate on, so it
-    /// hands the work to a queue of its own and returns.
+    /// One group at a time: the next one gathers meanwhile, evaluated against the state as it will
+    /// be, and is handed over after `done`. It is called on whatever thread moves the gate on, so
+    /// it should hand the work to a queue of its own and return.
     ///
     /// - Parameters:
     ///   - group: the transitions in order, at least one, exactly as they will happen.

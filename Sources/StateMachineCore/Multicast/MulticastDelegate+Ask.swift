@@ -1,15 +1,15 @@
 extension MulticastDelegate {
-    /// Asks everybody who responds to `facet`, at the same time, each on its own context.
+    /// Asks all delegates that respond to `facet`, at the same time, each on its own context.
     ///
     /// The answer may come later than the call. No thread waits.
     ///
     /// - Parameters:
-    ///   - facet: who is asked.
-    ///   - question: how votes are counted, and how long they are waited for.
-    ///   - put: puts the question to one of them, on its context, with what answers it, now or later, from anywhere;
-    ///     what is let go of without an answer abstains.
-    ///   - completion: told who says no, once, by whoever brings the last vote; before this returns if nobody
-    ///     is there to be asked. It may happen if nobody does.
+    ///   - facet: the facet to ask.
+    ///   - question: how votes are counted, and how long to wait for them.
+    ///   - put: puts the question to one delegate, on its context, with a closure that answers it,
+    ///     now or later, from anywhere; releasing that unanswered abstains.
+    ///   - completion: called with the denials, once, by the thread that brings the last vote;
+    ///     before this returns if there is nobody to ask. Without denials it may happen.
     public func ask<Facet: Sendable>(
         _ facet: Facet.Type,
         _ question: Question = Question(),
@@ -53,23 +53,26 @@ extension MulticastDelegate {
                 let isAsked =
                     mayCall
                     && recipient.call(facet) { put($0, Reply(poll, voter: id)) }
-                // Gone or cancelled since: not waited for.
+                // Gone or cancelled since then: not waited for.
                 if !isAsked { poll.release(id) }
             }
         }
         return poll
     }
 
-    /// Asks everybody who responds to `facet` and answers at once, and suspends until it is decided.
+    /// Asks all delegates that respond to `facet` and answer at once, and suspends until it is
+    /// decided.
     ///
-    /// It ends when the task is cancelled: the answer is a no then, `withdrawn`, and later votes do not count.
+    /// It ends when the task is cancelled: the answer is then a no, `withdrawn`, and later votes do
+    /// not count.
     ///
     /// - Parameters:
-    ///   - facet: who is asked.
-    ///   - question: how votes are counted, and how long they are waited for.
-    ///   - vote: one delegate's vote, on its context.
-    /// - Returns: who says no; it may happen if nobody does. The first no decides, so that it is one unless a yes was needed;
-    ///   ``amend(_:_:_:_:)`` goes from one to the next and can gather what all have to say.
+    ///   - facet: the facet to ask.
+    ///   - question: how votes are counted, and how long to wait for them.
+    ///   - vote: returns one delegate's vote, on its context.
+    /// - Returns: the denials; without any it may happen. The first no decides, so there is one at
+    ///   most unless a yes was needed; ``amend(_:_:_:_:)`` goes from one to the next and can gather
+    ///   what all have to say.
     public func ask<Facet: Sendable>(
         _ facet: Facet.Type,
         _ question: Question = Question(),
@@ -91,16 +94,18 @@ extension MulticastDelegate {
         }
     }
 
-    /// Lets everybody who responds to `facet` change `value`, one after the other in order of
+    /// Lets all delegates that respond to `facet` change `value`, one after the other in order of
     /// registration, each on its own context.
     ///
-    /// It ends when the task is cancelled: the value is suppressed then, and nobody else is asked.
+    /// It ends when the task is cancelled: the value is then suppressed, and no other delegate is
+    /// asked.
     ///
     /// - Parameters:
-    ///   - facet: who is asked.
-    ///   - value: what the first one is given.
-    ///   - question: its deadline is how long each is waited for; one that is silent for longer, or
-    ///     gone, changes nothing if that counts as a yes, and else suppresses the value.
+    ///   - facet: the facet to ask.
+    ///   - value: what the first delegate is given.
+    ///   - question: its deadline is how long to wait for each; one that is silent for longer
+    ///     changes nothing if that counts as a yes, and else suppresses the value. One that is gone
+    ///     changes nothing.
     ///   - step: one delegate's change, on its context; nil suppresses the value.
     /// - Returns: the value as the last one left it; nil if it was suppressed.
     public func amend<Facet: Sendable, Value: Sendable>(
@@ -135,7 +140,7 @@ extension MulticastDelegate {
                     case .yes, .abstain: value
                     case .no: nil
                     }
-                // Held for as long as the step is waited for.
+                // Kept while the step is waited for.
                 if let deadline = question.deadline {
                     answer.keep(Alarm(after: deadline, on: self.clock) { answer.give(silent) })
                 }
@@ -150,7 +155,7 @@ extension MulticastDelegate {
     }
 }
 
-/// One delegate's answer to a question, given once; letting go of it unanswered abstains.
+/// One delegate's answer to a question, given once; releasing it unanswered abstains.
 private final class Reply: Sendable {
     private let poll: Poll
     private let voter: ObjectIdentifier

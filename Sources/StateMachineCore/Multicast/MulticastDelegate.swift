@@ -1,8 +1,9 @@
 /// Many delegates, each on its own execution context, behind what looks like one.
 ///
-/// A delegate is an object and a context; the same object may be there on several. What a delegate
-/// responds to is said by small protocols, facets, which stand for optional methods: whoever conforms
-/// to a facet hears what is sent to it. Keep it private to whoever sends.
+/// A delegate is an object and a context; the same object may be registered on several. What a
+/// delegate responds to is expressed by small protocols, facets, which stand for optional methods:
+/// an object that conforms to a facet hears what is sent to it. Keep the multicast delegate private
+/// to the sender.
 ///
 /// ```swift
 /// protocol EnemyWatching: AnyObject, Sendable { func appeared(_ enemy: Enemy) }
@@ -14,12 +15,12 @@
 ///
 /// `D` is what every delegate has to be; `AnyObject` for anything.
 ///
-/// A facet is `Sendable`, as delegates are; so a conformance that holds on one actor only is refused by the
-/// compiler.
+/// A facet is `Sendable`, as delegates are, so the compiler refuses a conformance that holds on one
+/// actor only.
 ///
 /// Guarded state, behind `roster`: the delegates in order of registration, and a lane for each
 /// context. Broadcasts are appended to the lanes under that lock, so all contexts agree on their
-/// order; nothing is called under it, and nothing of a client's let go of.
+/// order; nothing is called under it, and nothing of a client's is released.
 public final class MulticastDelegate<D>: Sendable {
     private let roster = Lock(Roster())
     private let callLimit: Int
@@ -27,18 +28,19 @@ public final class MulticastDelegate<D>: Sendable {
     private let missed: @Sendable (_ delegate: AnyObject, _ count: Int) -> Void
     private let unheard: @Sendable (_ facet: String) -> Void
 
-    /// Nobody yet.
+    /// A multicast delegate without delegates yet.
     ///
     /// - Parameters:
-    ///   - clock: what deadlines are measured with.
-    ///   - callLimit: calls that may wait for one context; past it the oldest is not made, and `missed` is told of
-    ///     those that it was for. A question counts as one that nobody
-    ///     there answers. 65,536: no burst is as long, and a context that is stuck keeps some 20 MB. Not
-    ///     tuned.
-    ///   - unheard: called with a facet's name each time when nobody has responded to a broadcast:
-    ///     on the broadcasting thread if nobody was there, else on the context that found out last.
-    ///   - missed: called on the context of a delegate that was not called, before what it is called for next: who it
-    ///     is, and how many calls, the oldest, it will never hear of.
+    ///   - clock: the clock that deadlines are measured with.
+    ///   - callLimit: calls that may wait for one context; beyond that the oldest is dropped, and
+    ///     `missed` reports it for each delegate it was for. A dropped question counts as one that
+    ///     nobody there answers. 65,536: no burst is as long, and a stuck context keeps some 20 MB.
+    ///     Not tuned.
+    ///   - unheard: called with a facet's name each time nobody has responded to a broadcast: on
+    ///     the broadcasting thread if there was no responder, else on the context that found out
+    ///     last.
+    ///   - missed: called on the context of a delegate that missed calls, before its next one, with
+    ///     the delegate and how many calls, the oldest, it will never hear of.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         callLimit: Int = 65_536,
@@ -52,17 +54,17 @@ public final class MulticastDelegate<D>: Sendable {
         self.unheard = unheard
     }
 
-    /// Adds `delegate`, to be called on `context`, after those that are there.
+    /// Adds `delegate`, to be called on `context`, after the present ones.
     ///
-    /// A pair that is there already keeps its place. A delegate that is no `D` is a programming error
-    /// and ends the process.
+    /// A pair that is already registered keeps its place. A delegate that is no `D` is a
+    /// programming error and ends the process.
     ///
     /// - Parameters:
-    ///   - delegate: who is called.
-    ///   - context: where.
-    ///   - label: what it is called when it votes no; nil: its type.
+    ///   - delegate: the delegate to call.
+    ///   - context: where it is called.
+    ///   - label: its name when it votes no; nil: its type.
     ///   - retaining: whether it is kept alive until its registration is cancelled.
-    /// - Returns: its place.
+    /// - Returns: its registration.
     @discardableResult
     public func add<Delegate: AnyObject & Sendable>(
         _ delegate: Delegate,
@@ -115,19 +117,20 @@ public final class MulticastDelegate<D>: Sendable {
         self.leave(leaving)
     }
 
-    /// How many there are who respond to `facet`.
+    /// How many delegates respond to `facet`.
     public func count<Facet: Sendable>(of facet: Facet.Type) -> Int {
         self.responders(to: facet).count
     }
 
-    /// Calls everybody who responds to `facet`, each on its own context, in order; waits for nobody.
+    /// Calls all delegates that respond to `facet`, each on its own context, in order; waits for
+    /// none.
     ///
-    /// Contexts are woken in order of registration; who is called by the calling thread itself,
-    /// `.immediate`, comes last.
+    /// Contexts are woken in order of registration; `.immediate`, whose delegates the calling
+    /// thread itself calls, comes last.
     ///
     /// - Parameters:
-    ///   - facet: whom it is for.
-    ///   - call: made for each, on its context.
+    ///   - facet: the facet to call.
+    ///   - call: run for each, on its context.
     /// - Returns: how many were addressed; one of them may be gone before its turn.
     @discardableResult
     public func broadcast<Facet: Sendable>(
@@ -154,7 +157,7 @@ public final class MulticastDelegate<D>: Sendable {
         return responders.count
     }
 
-    /// Everybody alive who responds; asked for under no lock, since a delegate may die meanwhile.
+    /// All live responders; determined under no lock, since a delegate may die meanwhile.
     func responders<Facet: Sendable>(to facet: Facet.Type) -> [Recipient] {
         let all = self.roster.withLock { $0.slots }
         var gone: [Recipient] = []
@@ -168,7 +171,7 @@ public final class MulticastDelegate<D>: Sendable {
         return responders
     }
 
-    /// Those on one context each, in order of registration, but such as are called inline last.
+    /// The recipients grouped by context, in order of registration, with inline ones last.
     private static func groups(of recipients: [Recipient]) -> [[Recipient]] {
         var indices: [ObjectIdentifier: Int] = [:]
         var groups: [[Recipient]] = []
@@ -185,8 +188,8 @@ public final class MulticastDelegate<D>: Sendable {
         return groups.filter { !isInline($0) } + groups.filter(isInline)
     }
 
-    /// Hands `turn` to each context, with those of `recipients` that are there; all contexts get
-    /// theirs in one cut.
+    /// Appends `turn` to each context, with those of `recipients` that are there; atomic across
+    /// contexts.
     func post(
         to recipients: [Recipient],
         _ turn: @escaping @Sendable (_ members: [Recipient], _ mayCall: Bool) -> Void
@@ -207,13 +210,13 @@ public final class MulticastDelegate<D>: Sendable {
 
     private func leave(_ leaving: [Recipient]) {
         guard !leaving.isEmpty else { return }
-        // What leaves is let go of after the lock: with it a delegate's context may go.
+        // Those that leave are released after the lock: a delegate's context may go with them.
         self.roster.withLock { roster in
             for recipient in leaving { roster.remove(recipient) }
         }
     }
 
-    /// Those that are gone leave, so that nobody has to be called for that.
+    /// Removes delegates that are gone, without having to call anybody.
     private func sweep() {
         let all = self.roster.withLock { $0.slots }
         self.leave(all.compactMap(\.self).filter(\.isGone))

@@ -2,12 +2,12 @@ import Synchronization
 
 /// A delegate of a ``MulticastDelegate`` and its context.
 ///
-/// Guarded state: `callGuard` guards the calls; `facets` remembers behind its lock what the object has
-/// been found to respond to; `strong` is let go of by its cancelling; `missed` is atomic.
+/// Guarded state: `callGuard` guards the calls; `facets` caches, behind its lock, what the object
+/// was found to respond to; `strong` is released by cancelling; `missed` is atomic.
 final class Recipient: Sendable {
     let lane: CallLane
     let label: String
-    /// Whose it is: by number only, which may be another's when the object has died.
+    /// The object's identifier, which may be reused once the object has died.
     let object: ObjectIdentifier
 
     private let strong: Lock<(any AnyObject & Sendable)?>
@@ -33,13 +33,13 @@ final class Recipient: Sendable {
     }
 
     var context: ObjectIdentifier { self.lane.identity }
-    /// Asked under no lock: what it looks with may be the last that holds the object.
+    /// Asked under no lock: loading the weak reference may make it the object's last.
     var isGone: Bool { self.weak == nil }
     var isCancelled: Bool { self.callGuard.isCancelled }
 
-    /// By number and life: a dead object's number may be another's by now.
+    /// By identifier and lifetime: a dead object's identifier may be reused.
     ///
-    /// It lets nothing go: whoever asks holds the only object that can be found.
+    /// It releases nothing: the caller holds the only object that can be found.
     func represents(_ object: AnyObject) -> Bool {
         self.object == ObjectIdentifier(object) && self.weak === object
     }
@@ -54,14 +54,14 @@ final class Recipient: Sendable {
         self.letGo()
     }
 
-    /// Of an object that was held strongly; after the lock, for its end may run a client's code.
+    /// Releases an object held strongly; after the lock, since its deinit may run a client's code.
     private func letGo() { _ = self.strong.withLock { $0.take() } }
 
     func responds<Facet: Sendable>(to facet: Facet.Type) -> Bool {
         self.responds(to: ObjectIdentifier(facet)) { $0 is Facet }
     }
 
-    /// `isResponding` is asked of the object once for each facet.
+    /// `isResponding` is called with the object once for each facet.
     func responds(to facet: ObjectIdentifier, asking isResponding: (AnyObject) -> Bool) -> Bool {
         guard !self.isCancelled, let object = self.weak else { return false }
         if let known = self.facets.withLock({ $0[facet] }) { return known }
@@ -79,7 +79,7 @@ final class Recipient: Sendable {
         }
     }
 
-    /// A call of it was not made; returns whether that is the first one that it has to be told of.
+    /// Counts a call that was dropped; returns whether it is the first that has yet to be reported.
     func misses() -> Bool {
         self.missed.add(1, ordering: .sequentiallyConsistent).oldValue == 0
     }

@@ -1,10 +1,10 @@
 /// The delegates of a ``MulticastDelegate``, in order of registration, and a lane for each context.
 ///
-/// Part of what its lock guards; it calls nobody, and lets go of nothing: what leaves is returned, or held
-/// by whoever has it removed.
+/// Part of what its lock guards; it calls nobody, and releases nothing: what leaves is returned, or
+/// held by whoever removes it.
 ///
-/// A delegate that leaves, leaves a gap, and the gaps are closed when they are as many as the delegates: so
-/// adding and removing cost the same however many there are.
+/// A delegate that leaves leaves a gap, and the gaps are closed when they outnumber the delegates:
+/// so adding and removing cost the same however many there are.
 struct Roster: Sendable {
     private struct Place: Sendable {
         let lane: CallLane
@@ -17,13 +17,13 @@ struct Roster: Sendable {
     /// Where an object's pairs are.
     private var indices: [ObjectIdentifier: [Int]] = [:]
     private var places: [ObjectIdentifier: Place] = [:]
-    /// How many there may be before it is time to look for such as are gone.
+    /// How many there may be before it is time to look for those that are gone.
     private var sweepLimit = Self.firstSweepLimit
 
     // 64: few enough to be looked through in no time. Not tuned.
     private static let firstSweepLimit = 64
 
-    /// The pairs of that object that are there, dead ones of the same number left out.
+    /// The registered pairs of that object; dead ones with the same identifier are left out.
     func pairs(of object: AnyObject) -> [Recipient] {
         (self.indices[ObjectIdentifier(object)] ?? [])
             .compactMap { self.slots[$0] }
@@ -56,7 +56,7 @@ struct Roster: Sendable {
         if self.places[recipient.context]?.count == 0 { self.places[recipient.context] = nil }
     }
 
-    /// Whether there are twice as many as when they were last looked through.
+    /// Whether there are twice as many as at the last sweep.
     mutating func isSweepDue() -> Bool {
         guard self.count >= self.sweepLimit else { return false }
         self.sweepLimit = self.count * 2

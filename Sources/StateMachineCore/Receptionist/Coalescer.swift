@@ -1,5 +1,5 @@
-/// Decides what becomes of the values that a receptionist receives: a mechanism's state machine,
-/// told what happened and answering with what is to be done.
+/// Decides what becomes of the values that a receptionist receives: a state machine that takes
+/// events and answers with actions.
 struct Coalescer<Value: Sendable> {
     enum Action {
         case wait
@@ -11,7 +11,7 @@ struct Coalescer<Value: Sendable> {
 
     private let delivery: Delivery<Value>
     private var held: BoundedBuffer<Value>
-    /// Instead, where there is a newest of each key.
+    /// Used instead if the newest of each key is kept.
     private var newest: NewestPerKey<Value>
     private var seqs: ClosedRange<UInt64>?
     private var coalesced = 0
@@ -42,7 +42,7 @@ struct Coalescer<Value: Sendable> {
         }
     }
 
-    /// So many were lost before they came here; the newest of them follows as received.
+    /// `count` values were lost before they came here; the newest of them is received next.
     mutating func lost(_ count: Int, from seq: UInt64) {
         guard count > 0 else { return }
         self.dropped += count
@@ -68,7 +68,7 @@ struct Coalescer<Value: Sendable> {
         }
     }
 
-    /// What is held goes now.
+    /// Delivers what is held, now.
     mutating func deliver(thenRingAfter duration: Duration? = nil) -> Action {
         guard let seqs = self.seqs else { return .wait }
         let values = self.held.takeAll() + self.newest.takeAll()

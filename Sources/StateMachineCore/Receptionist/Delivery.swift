@@ -1,12 +1,11 @@
-/// Which of the values that come somebody is given, and when: what is kept until it is given, when that is, and how much
-/// may be kept.
+/// Which values are delivered, and when: what is kept until then, and how much of it.
 ///
-/// The same for a receptionist's task, for delegates, and for whoever iterates.
+/// The same for a receptionist's task, for delegates, and for iterators.
 ///
-/// Whatever is left out is counted; the newest never is. Keys are asked for on the target context; a key function
-/// says the same of the same value every time.
+/// Whatever is left out is counted; the newest value never is. Keys are computed on the target
+/// context; a key function returns the same key for the same value every time.
 public struct Delivery<Value: Sendable>: Sendable {
-    /// What is kept of the values until they are given.
+    /// What is kept of the values until they are delivered.
     enum Keeping: Sendable {
         case all
         case newest
@@ -14,9 +13,9 @@ public struct Delivery<Value: Sendable>: Sendable {
         case newestPer(@Sendable (Value) -> AnyHashable)
     }
 
-    /// When the values are given.
+    /// When the values are delivered.
     enum Timing: Sendable {
-        /// When they come.
+        /// As they come.
         case atOnce
         /// When the context has got to all that there are for now.
         case afterBurst
@@ -27,27 +26,28 @@ public struct Delivery<Value: Sendable>: Sendable {
 
     let keeping: Keeping
     let timing: Timing
-    /// Values that are kept until they are given; past it the oldest is dropped, and counted.
+    /// Values that are kept until they are delivered; beyond that the oldest is dropped, and
+    /// counted.
     var limit = Self.defaultLimit
 
-    /// Of receptionists, delegates, and whoever iterates, unless they say otherwise.
+    /// The default for receptionists, delegates and iterators.
     ///
     /// 4096: what a machine's connections have in flight together. Not tuned.
     static var defaultLimit: Int { 4096 }
 
-    /// Every one, by itself.
+    /// Each value by itself.
     public static var each: Self { Self(keeping: .all, timing: .atOnce) }
 
-    /// Of those that have gathered when the context gets to them, the newest.
+    /// The newest of those that have gathered when the context gets to them.
     public static var latest: Self { Self(keeping: .newest, timing: .afterBurst) }
 
-    /// Of those that have gathered, the newest of each key, in the order in which they came.
+    /// The newest of each key among those that have gathered, in the order in which they came.
     public static func latestPer(_ key: @escaping @Sendable (Value) -> AnyHashable) -> Self {
         Self(keeping: .newestPer(key), timing: .afterBurst)
     }
 
-    /// All, or the newest of each key, in one batch at an interval, which begins with the first; sooner if there are so
-    /// many, of which there are never more than its limit.
+    /// All, or the newest of each key, in one batch per interval, which begins with the first
+    /// value; sooner if `count` have come; a batch never exceeds the limit.
     public static func batch(
         every interval: Duration,
         atMost count: Int,
@@ -67,7 +67,7 @@ public struct Delivery<Value: Sendable>: Sendable {
         Self(keeping: Self.newest(key), timing: .paced(every: interval))
     }
 
-    /// The newest, or the newest of each key, when none has come for so long.
+    /// The newest, or the newest of each key, once none has come for `quiet`.
     public static func settled(
         after quiet: Duration,
         per key: (@Sendable (Value) -> AnyHashable)? = nil
@@ -75,12 +75,12 @@ public struct Delivery<Value: Sendable>: Sendable {
         Self(keeping: Self.newest(key), timing: .settled(after: quiet))
     }
 
-    /// The same, but at most so many are kept until they are given: past it the oldest, or of keys the one that has
-    /// waited longest, is dropped and counted.
+    /// The same, but keeps at most `limit` values until they are delivered: beyond that the oldest,
+    /// or with keys the one that has waited longest, is dropped and counted.
     ///
-    /// 4096 unless said. It holds of ``each`` for an iterator, at the source, and where events are fed by hand; a delegate
-    /// that is told of each is told of all, and what waits for its context is the machine's affair
-    /// (``StateMachine/Options/laneLimit``).
+    /// 4096 by default. For ``each`` it applies to an iterator, at the source, and to events fed by
+    /// hand; a delegate with ``each`` is told of all, and what waits for its context is up to the
+    /// machine (``StateMachine/Options/laneLimit``).
     public func limited(to limit: Int) -> Self {
         precondition(limit > 0, "a delivery has to have room for one value")
         var delivery = self
@@ -92,7 +92,7 @@ public struct Delivery<Value: Sendable>: Sendable {
         key.map { .newestPer($0) } ?? .newest
     }
 
-    /// Whether it is given every value when it comes, so that nothing has to be kept.
+    /// Whether every value is delivered as it comes, so that nothing has to be kept.
     var isStraight: Bool {
         switch (self.keeping, self.timing) {
         case (.all, .atOnce): true
@@ -100,18 +100,18 @@ public struct Delivery<Value: Sendable>: Sendable {
         }
     }
 
-    /// What is given at one time.
+    /// What is delivered at one time.
     public struct Batch: Sendable {
         /// The values, at least one, the newest last.
         public let values: [Value]
-        /// From the first transition that this accounts for to the last, whatever came of them; numbers
-        /// in order of arrival where there is no machine.
+        /// From the first transition that this accounts for to the last, whatever became of them;
+        /// numbers in order of arrival where there is no machine.
         public let seqs: ClosedRange<UInt64>
-        /// How many were left out because a newer one took their place.
+        /// How many were left out because a newer one replaced them.
         public let coalesced: Int
-        /// How many were lost: for them there was no room, or the context was too late.
+        /// How many were lost: there was no room for them, or the context was too late.
         ///
-        /// Of those that a context was too late for nobody can say whether they would have passed the
+        /// Nobody can say whether those that a context was too late for would have passed the
         /// filter.
         public let dropped: Int
     }

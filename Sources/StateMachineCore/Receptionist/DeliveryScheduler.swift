@@ -2,25 +2,27 @@ import Synchronization
 
 /// Where a receptionist's values arrive: collects them and calls the task.
 ///
-/// Guarded state: `coalescer`, `task`, `alarm` and `alarmNumber` belong to whoever has the turn on the target
-/// context; a lane or a ``SerialTurn`` gives one turn at a time. `rung` is the number of the last alarm
-/// that rang, `isFlushing` whether what is held shall go at the next turn; both are atomic. `waiting` and `turn` are
-/// behind their own locks.
+/// Guarded state: `coalescer`, `task`, `alarm` and `alarmNumber` belong to whoever has the turn on
+/// the target context; a lane or a ``SerialTurn`` gives one turn at a time. `rung` is the number of
+/// the last alarm that rang, `isFlushing` whether to deliver what is held at the next turn; both
+/// are atomic. `waiting` and `turn` are behind their own locks.
 ///
-/// `@unchecked Sendable`: turns are handed on by the lane's flag or the serial turn's, which orders them.
+/// `@unchecked Sendable`: turns are handed on by the lane's flag or the serial turn's, which orders
+/// them.
 final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
     private let clock: any Clock<Duration>
     private var task: (@Sendable (Delivery<Value>.Batch) -> Void)?
     private let rung = Atomic<UInt64>(0)
     private let isFlushing = Atomic<Bool>(false)
-    /// Told when what is held has been given; nil once all has been let go of.
+    /// Called when what is held has been delivered; nil once all has been released.
     private let waiting = Lock<[@Sendable () -> Void]?>([])
 
     private var coalescer: Coalescer<Value>?
     private var alarm: Alarm?
     private var alarmNumber: UInt64 = 0
 
-    /// Asks for a turn on the target context, once that is known; whether it was needed before.
+    /// How to request a turn on the target context, once that is known, and whether one was needed
+    /// before.
     private struct Turn: Sendable {
         var ask: (@Sendable () -> Void)?
         var isOwed = false
@@ -38,7 +40,7 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         self.task = task
     }
 
-    /// Set once, since the scheduler is there before the place in front of which it stands.
+    /// Set once: the scheduler exists before the member that it feeds.
     func onNeed(_ ask: @escaping @Sendable () -> Void) {
         let isOwed = self.turn.withLock { turn in
             turn.ask = ask
@@ -47,7 +49,8 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
         if isOwed { ask() }
     }
 
-    /// What is held goes at the next turn, which is asked for; `given` is called after that, or when all is let go of.
+    /// Requests a turn that delivers what is held; `given` is called after that, or when all is
+    /// released.
     func flush(then given: (@Sendable () -> Void)? = nil) {
         if let given {
             let isWaiting = self.waiting.withLock { waiting in
@@ -76,7 +79,7 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
 
     func burstEnded() { self.perform(self.coalescer?.burstEnded()) }
 
-    /// An alarm has rung, or what is held shall go.
+    /// Handles an alarm that rang, or a flush.
     func nudged() {
         if self.alarm != nil,
             self.rung.load(ordering: .sequentiallyConsistent) == self.alarmNumber
@@ -85,17 +88,17 @@ final class DeliveryScheduler<Value: Sendable>: @unchecked Sendable {
             self.perform(self.coalescer?.rang())
         }
         if self.isFlushing.exchange(false, ordering: .sequentiallyConsistent) {
-            // Those who come meanwhile ask for another turn.
+            // A flush that comes meanwhile requests another turn.
             let waiting = self.waiting.withLock { $0 == nil ? [] : exchange(&$0, with: []) ?? [] }
             self.deliver()
             for given in waiting { given() }
         }
     }
 
-    /// Gives what is held, now.
+    /// Delivers what is held, now.
     func deliver() { self.perform(self.coalescer?.deliver()) }
 
-    /// Lets go of the task and of what is held; called when no turn runs and none will begin.
+    /// Releases the task and what is held; called when no turn runs and none will begin.
     func letGo() {
         self.alarm?.stop()
         self.alarm = nil

@@ -1,7 +1,7 @@
 /// A receptionist that is fed by hand: events of any kind, from any thread, redirected to one task on
 /// one execution context.
 ///
-/// It observes nobody. Whoever is called back puts the event in: a notification's block, a signal, a
+/// It observes nothing. Put events in from any callback: a notification's block, a signal, a
 /// delegate's method. So it may be a delegate itself:
 ///
 /// ```swift
@@ -10,21 +10,22 @@
 /// }
 /// ```
 ///
-/// Events are numbered 1, 2, 3 … as they come in, and the task is given them in that order, one call
-/// at a time, on whatever context. It stops when it is closed or released, and what it has collected
-/// by then goes nowhere.
+/// Events are numbered 1, 2, 3 … as they come in, and the task gets them in that order, one call at
+/// a time, whatever the context. It stops when it is closed or released, and what it has collected
+/// by then is discarded.
 public final class EventReceptionist<Event: Sendable>: Sendable {
     private let scheduler: DeliveryScheduler<Event>
     private let inbox: Inbox<Event>
     private let serialTurn: SerialTurn
 
-    /// Takes up its post.
+    /// A receptionist on that context.
     ///
     /// - Parameters:
     ///   - context: where the task runs.
-    ///   - delivery: which events the task is given, and when; at most its limit of them wait for the context.
-    ///   - clock: what intervals are measured with.
-    ///   - task: given the events; it may not block the context.
+    ///   - delivery: which events the task gets, and when; at most its limit of them wait for the
+    ///     context.
+    ///   - clock: the clock that intervals are measured with.
+    ///   - task: called with the events; it must not block the context.
     public init(
         on context: any ExecutionContext,
         delivering delivery: Delivery<Event> = .each,
@@ -39,16 +40,17 @@ public final class EventReceptionist<Event: Sendable>: Sendable {
 
     /// Takes an event in and returns; the task hears of it on its own context.
     ///
-    /// On `.immediate` the task has been given it when this returns, if it is given each, unless
-    /// another thread is at the task at that moment, which then gives it this one too. Once closed,
-    /// nothing is taken in.
+    /// On `.immediate`, if each is delivered, the task has been called with it when this returns,
+    /// unless another thread is calling the task at that moment; that thread then delivers this one
+    /// too. Once closed, nothing is taken in.
     public func receive(_ event: Event) {
         guard !self.serialTurn.isClosed else { return }
         self.inbox.put(event)
         self.serialTurn.ask()
     }
 
-    /// Gives the task, soon and on its context, what is collected, however long it would have waited.
+    /// Delivers what is collected to the task, soon and on its context, however long it would have
+    /// waited.
     public func flush() { self.scheduler.flush() }
 
     /// Ends it: no call of the task begins after this returns.

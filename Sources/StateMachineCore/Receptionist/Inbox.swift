@@ -1,6 +1,7 @@
 /// Values on their way from where they are made to a ``DeliveryScheduler`` on its target context.
 ///
-/// Guarded state: `contents`, behind its lock; past its capacity the oldest value is lost and counted.
+/// Guarded state: `contents`, behind its lock; beyond its capacity the oldest value is lost and
+/// counted.
 final class Inbox<Value: Sendable>: Sendable {
     private struct Contents: Sendable {
         var values: BoundedBuffer<(value: Value, seq: UInt64)>
@@ -9,7 +10,7 @@ final class Inbox<Value: Sendable>: Sendable {
         /// How many were numbered here.
         var numbered: UInt64 = 0
 
-        /// Returns what is pushed out, to be let go of after the lock.
+        /// Returns what is pushed out, to be released after the lock.
         mutating func put(_ value: Value, seq: UInt64) -> Value? {
             guard let oldest = self.values.append((value, seq)) else { return nil }
             if self.lost == 0 { self.lostFrom = oldest.seq }
@@ -55,7 +56,7 @@ final class Inbox<Value: Sendable>: Sendable {
         }
     }
 
-    /// The turns on `context` in which it is emptied; closing them lets go of all that is kept.
+    /// The turns on `context` in which it is emptied; closing them releases all that is kept.
     func turns(on context: any ExecutionContext) -> SerialTurn {
         let turns = SerialTurn(
             on: context,
@@ -66,7 +67,7 @@ final class Inbox<Value: Sendable>: Sendable {
         return turns
     }
 
-    /// Has what is here and what the scheduler holds given soon; then `given` is called.
+    /// Delivers, soon, what is here and what the scheduler holds; then calls `given`.
     func flush(then given: @escaping @Sendable () -> Void) { self.scheduler.flush(then: given) }
 
     /// On the target context, in its turn.

@@ -1,6 +1,8 @@
-/// The place of a receptionist, or of a delegate that is not given everything, in the lane of its context.
+/// The place of a receptionist, or of a delegate that does not get everything, in its context's
+/// lane.
 ///
-/// `@unchecked Sendable`: `select` is let go of once, when no call runs and none will begin; the rest never changes.
+/// `@unchecked Sendable`: `select` is released once, when no call runs and none will begin; the
+/// rest never changes.
 class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
     @unchecked Sendable
 {
@@ -49,15 +51,16 @@ class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
 }
 
 /// A receptionist's place at the source: the filter runs on the committing thread, after the lock,
-/// and what it lets through waits in an inbox for the target context.
+/// and what passes it waits in an inbox for the target context.
 ///
-/// `@unchecked Sendable`: `select` and `turn` are let go of once, when no call runs and none will begin.
+/// `@unchecked Sendable`: `select` and `turn` are released once, when no call runs and none will
+/// begin.
 final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>,
     @unchecked Sendable
 {
     private let inbox: Inbox<Value>
     @exclusivity(unchecked) private var select: (@Sendable (Transition<State>) -> Value?)?
-    /// The target's, which empties the inbox; kept here.
+    /// The turn on the target context that empties the inbox; kept alive here.
     @exclusivity(unchecked) private var turn: SerialTurn?
 
     init(

@@ -1,17 +1,18 @@
 public import Observation
 
-/// For what tracks what it reads: `withObservationTracking`, `Observations`, a view.
+/// For code that tracks what it reads: `withObservationTracking`, `Observations`, a view.
 extension StateMachine: Observable {
-    /// The state, as ``state``; whoever has read it in a closure that is tracked is told of the next transition.
+    /// The state, as ``state``; a tracked closure that reads it is notified of the next transition.
     ///
-    /// The machine has moved on when that is told, by the thread that set it. Tracking begins when the closure has
-    /// returned: of a transition that another thread makes just before, nobody is told, as of nothing that is tracked.
-    /// A machine of which nobody reads this pays nothing for it.
+    /// By then the machine has moved on; the notification comes from the thread that set it.
+    /// Tracking begins when the closure has returned: a transition that another thread makes just
+    /// before is not reported, as with everything that is tracked. A machine where nobody reads
+    /// this pays nothing for it.
     public var observed: State {
         let member = self.observation.withLock { observation in
             if let observation { return observation }
             let first = ObservationMember(of: self)
-            // Under the lock, so that no other reader is let by before the machine tells.
+            // Under the lock, so that no other reader gets past before the machine notifies.
             _ = self.register(first, on: .immediate)
             observation = first
             return first
@@ -21,7 +22,8 @@ extension StateMachine: Observable {
     }
 }
 
-/// Tells those who track a machine's state of its transitions; whether there are any, nobody knows.
+/// Notifies those who track a machine's state of its transitions; it cannot know whether there are
+/// any.
 ///
 /// `@unchecked Sendable`: its fields never change.
 final class ObservationMember<State: MachineState>: Member<State>, @unchecked Sendable {

@@ -1,19 +1,21 @@
 extension StateMachine {
-    /// Has a receptionist receive the transitions wherever they are made, and redirect what is wanted of them to one task
-    /// on one context: Apple's Cocoa pattern, not a service registry.
+    /// Adds a receptionist, which receives the transitions where they are made, and redirects those
+    /// that are wanted to one task on one context: Apple's Cocoa pattern, not a service registry.
     ///
-    /// Every transition after this that `select` lets through is given, or counted as coalesced or dropped.
+    /// Every later transition that `select` lets through is delivered, or counted as coalesced or
+    /// dropped.
     ///
     /// - Parameters:
     ///   - context: where the task runs.
-    ///   - select: pure; what of a transition the task is given, nil to leave it out.
-    ///   - selectsAtSource: whether `select` runs on the committing thread, after the lock, so that what it leaves out
-    ///     costs the context nothing; else it runs on the context.
-    ///   - delivery: which values the task is given, and when, by the machine's clock.
-    ///   - start: whether `select` is asked for the current state first, as a transition from
-    ///     itself to itself which has its seq.
-    ///   - task: given the values; it may not block the context.
-    /// - Returns: its place. Cancelling it ends it, and what has been collected by then goes nowhere.
+    ///   - select: pure; what of a transition to give the task, nil to leave it out.
+    ///   - selectsAtSource: whether `select` runs on the committing thread, after the lock, so that
+    ///     what it leaves out costs the context nothing; else it runs on the context.
+    ///   - delivery: which values the task gets, and when, by the machine's clock.
+    ///   - start: whether `select` is first called with the current state, as a transition from
+    ///     that state to itself with its seq.
+    ///   - task: called with the values; it must not block the context.
+    /// - Returns: its registration. Cancelling it ends it, and discards what has been collected by
+    ///   then.
     @discardableResult
     public func addReceptionist<Value: Sendable>(
         on context: any ExecutionContext,
@@ -43,14 +45,14 @@ extension StateMachine {
         }
     }
 
-    /// Has a receptionist give a task what is at `path` of the state, when it has changed.
+    /// Adds a receptionist that gives a task the value at `path` of the state when it has changed.
     ///
     /// - Parameters:
-    ///   - path: what of the state it observes.
+    ///   - path: the part of the state that it observes.
     ///   - context: where the task runs.
-    ///   - delivery: which values the task is given, and when, by the machine's clock.
-    ///   - task: given the values; it may not block the context.
-    /// - Returns: its place.
+    ///   - delivery: which values the task gets, and when, by the machine's clock.
+    ///   - task: called with the values; it must not block the context.
+    /// - Returns: its registration.
     @discardableResult
     public func addReceptionist<Value: Sendable & Equatable>(
         of path: any KeyPath<State, Value> & Sendable,

@@ -1,7 +1,7 @@
 /// A machine's states, for `for await`: the present one, and each that is entered after it.
 ///
-/// As ``Transitions``, for those who want to know where the machine is and not how it came there: one that falls too
-/// far behind goes on with the newest state.
+/// As ``Transitions``, but with the state alone and not how the machine came there: an iterator
+/// that falls too far behind goes on with the newest state.
 struct States<State: MachineState>: AsyncSequence, Sendable {
     typealias Element = State
     typealias Failure = Never
@@ -39,23 +39,26 @@ struct States<State: MachineState>: AsyncSequence, Sendable {
 }
 
 extension StateMachine {
-    /// The present state and those after it, as a sequence; each of its iterators begins when it is made.
+    /// The present state and those after it, as a sequence; each of its iterators starts when it is
+    /// made.
     ///
-    /// It ends when the task is cancelled, and when the machine goes. One that falls behind goes on with the newest state.
+    /// It ends when the task is cancelled, and when the machine goes. An iterator that falls behind
+    /// goes on with the newest state.
     public var states: some AsyncSequence<State, Never> & Sendable {
         States(of: Transitions(of: self, starting: .current, delivering: .each))
     }
 
     /// Waits for a state: the present one, or the first that is entered from now on, however briefly.
     ///
-    /// - Parameter isWanted: pure; asked on a queue of the machine's, and not where it is set.
-    /// - Returns: where the machine was then; it may have gone on.
+    /// - Parameter isWanted: pure; called on a queue of the machine's, and not where the state is
+    ///   set.
+    /// - Returns: where the machine was then; it may have moved on.
     /// - Throws: `CancellationError`.
     @discardableResult
     public func wait(
         until isWanted: @escaping @Sendable (State) -> Bool
     ) async throws(CancellationError) -> Snapshot<State> {
-        // Without a limit there is always one, or the task is cancelled.
+        // Without a limit one is always found, or the task is cancelled.
         guard let found = try await self.found(isWanted, within: nil) else {
             throw CancellationError()
         }
@@ -64,7 +67,7 @@ extension StateMachine {
 
     /// As ``wait(until:)``, but for no longer than `limit`, measured by the machine's clock.
     ///
-    /// - Returns: where the machine was then; nil if it was in no such state in that time.
+    /// - Returns: where the machine was then; nil if it was in no such state within the limit.
     @discardableResult
     public func wait(
         until isWanted: @escaping @Sendable (State) -> Bool,

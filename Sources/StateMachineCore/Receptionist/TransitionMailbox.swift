@@ -1,4 +1,4 @@
-/// What waits for an iterator's task, or the tasks that wait for it.
+/// The elements that wait for an iterator's task, or the tasks that wait for an element.
 ///
 /// Guarded state, behind `contents`.
 final class TransitionMailbox<State: MachineState>: Sendable {
@@ -9,7 +9,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
 
     private typealias Waiting = (wait: Wait, continuation: CheckedContinuation<Heard?, Never>)
 
-    /// What is let go of after the lock: with a state a client's code may run.
+    /// What to release after the lock: releasing a state may run a client's code.
     private struct Lost: Sendable {
         var transitions: [Transition<State>] = []
         var snapshot: Snapshot<State>?
@@ -20,7 +20,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         var missed = 0
         var missedTo: Snapshot<State>?
         var changes: BoundedBuffer<Transition<State>>
-        /// In order of arrival; nobody waits while there is something to hear.
+        /// In order of arrival; empty while there is an element to hear.
         var waiting: [Waiting] = []
         var isEnded = false
 
@@ -42,7 +42,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
             return (self.waiting.removeFirst().continuation, heard)
         }
 
-        /// Loses all that is kept, so that what is told as missed lies before what follows.
+        /// Drops all that is kept, so that what is reported as missed comes before what follows.
         mutating func lose(_ count: Int, to now: Snapshot<State>) -> Lost {
             let lost = self.changes.takeAll()
             self.missed += lost.count + count
@@ -56,13 +56,13 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         self.contents = Lock(Contents(changes: BoundedBuffer(capacity: capacity)))
     }
 
-    /// Before anybody takes: whatever has come since the registration is behind it.
+    /// Called before anything is taken: what has come since the registration is behind it.
     func begin(with current: Snapshot<State>) { self.contents.withLock { $0.current = current } }
 
-    /// In the task that waits.
+    /// Called in the task that waits.
     func take(_ continuation: CheckedContinuation<Heard?, Never>, as wait: Wait) {
         let heard = self.contents.withLock { contents -> Heard?? in
-            // Asked under the lock: whoever is cancelled later is found among those who wait.
+            // Checked under the lock: a task cancelled later is found in `waiting`.
             if Task.isCancelled { return .some(nil) }
             if let heard = contents.next() { return heard }
             if contents.isEnded { return .some(nil) }
@@ -72,7 +72,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         if let heard { continuation.resume(returning: heard) }
     }
 
-    /// The task that waits was cancelled; others may go on.
+    /// Called when the waiting task was cancelled; others may go on.
     func withdraw(_ wait: Wait) {
         let withdrawn = self.contents.withLock { contents -> Waiting? in
             guard let index = contents.waiting.firstIndex(where: { $0.wait === wait }) else {

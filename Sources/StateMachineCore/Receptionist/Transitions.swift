@@ -2,9 +2,9 @@ import Dispatch
 
 /// A machine's transitions, for `for await`.
 ///
-/// Every iterator hears for itself; neither the sequence nor an iterator keeps the machine.
+/// Every iterator hears all of them; neither the sequence nor an iterator keeps the machine alive.
 ///
-/// The iterators of a machine are told together, on a queue of theirs: whoever sets the state wakes that one,
+/// A machine's iterators are told together, on a queue of their own: a setter wakes only that one,
 /// however many there are.
 package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
     package typealias Element = StateMachine<State>.Heard
@@ -31,7 +31,7 @@ package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
         )
     }
 
-    /// One task's way through the transitions; where several share one, each element is one task's.
+    /// One task's way through the transitions; if tasks share one, each element goes to one task.
     package struct Iterator: AsyncIteratorProtocol, Sendable {
         private let reader: TransitionReader<State>
 
@@ -55,27 +55,29 @@ package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
 }
 
 extension StateMachine {
-    /// What somebody hears who iterates over a machine's transitions.
+    /// An element of an iteration over a machine's transitions.
     public enum Heard: Equatable, Sendable {
-        /// Where the machine was when the iterator was made; the first element, if asked for.
+        /// Where the machine was when the iterator was made; the first element, if requested.
         case current(Snapshot<State>)
         /// What happened next.
         case change(Transition<State>)
-        /// So many transitions are lost to this iterator; `now` is where the last of them led.
+        /// That many transitions are lost to this iterator; `now` is where the last of them led.
         case missed(Int, now: Snapshot<State>)
     }
 
     /// The transitions from now on, as a sequence.
     ///
-    /// Every iterator hears for itself, all of them the same, from the moment it is made. It is bounded:
-    /// one that falls behind by more than the delivery's limit gets a ``Heard/missed(_:now:)`` and goes on from there.
-    /// Iterating ends when the task is cancelled, and, after what was committed by then, when the machine goes: neither
-    /// the sequence nor an iterator keeps it. What a delivery still keeps then is not given.
+    /// Every iterator hears all of them, from the moment it is made. It is bounded: one that falls
+    /// behind by more than the delivery's limit gets a ``Heard/missed(_:now:)`` and goes on from
+    /// there. Iterating ends when the task is cancelled, and, after what was committed by then,
+    /// when the machine goes: neither the sequence nor an iterator keeps it alive. What a delivery
+    /// still holds then is not delivered.
     ///
     /// - Parameters:
     ///   - start: whether an iterator begins with the current state.
-    ///   - delivery: which transitions an iterator is given, and when, by the machine's clock; unless said, each.
-    /// - Returns: the sequence; each of its iterators begins when it is made.
+    ///   - delivery: which transitions an iterator gets, and when, by the machine's clock; by
+    ///     default each.
+    /// - Returns: the sequence; each of its iterators starts when it is made.
     public func transitions(
         starting start: Start = .current,
         delivering delivery: Delivery<Transition<State>> = .each
@@ -86,7 +88,8 @@ extension StateMachine {
 
 /// One iterator's registration, which ends with it.
 ///
-/// It keeps the mailbox and not the member: that goes with the machine, and says so.
+/// It keeps the mailbox alive and not the member, which goes with the machine and then ends the
+/// mailbox.
 private final class TransitionReader<State: MachineState>: Sendable {
     private let mailbox: TransitionMailbox<State>
     private let leave: @Sendable () -> Void
@@ -158,7 +161,7 @@ final class ReaderContext: ExecutionContext {
     func enqueue(_ job: @escaping @Sendable () -> Void) { self.queue.async(execute: job) }
 }
 
-/// What is put into a mailbox comes through here; when it goes, the machine has, or nobody iterates any more.
+/// The way into a mailbox; when it is released, the machine is gone, or nobody iterates any more.
 private final class MailboxOpening<State: MachineState>: Sendable {
     let mailbox: TransitionMailbox<State>
 

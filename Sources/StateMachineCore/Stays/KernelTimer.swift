@@ -2,7 +2,7 @@
 import Dispatch
 import CPlatform
 
-/// A timer of the kernel's, which rings on a queue of its own.
+/// A kernel timer, which rings on a queue of its own.
 ///
 /// `@unchecked Sendable`: a descriptor may be used, and a source cancelled, from anywhere.
 final class KernelTimer: StayTimer, @unchecked Sendable {
@@ -21,7 +21,8 @@ final class KernelTimer: StayTimer, @unchecked Sendable {
         self.source.setCancelHandler { close(descriptor) }
         self.source.setEventHandler {
             var count: UInt64 = 0
-            // Nothing is there if it was set anew meanwhile; a clock that was set is an error to the kernel.
+            // Reading fails if it was set anew meanwhile; the kernel reports a clock that was set
+            // as an error.
             let size = read(descriptor, &count, MemoryLayout.size(ofValue: count))
             if size > 0 || platform_errno() == ECANCELED { ring() }
         }
@@ -44,7 +45,7 @@ final class KernelTimer: StayTimer, @unchecked Sendable {
         timerfd_settime(self.descriptor, 0, &never, nil)
     }
 
-    /// Rings whenever the clock, the wall's, is set, and not for any other reason.
+    /// Rings whenever the wall clock is set, and for no other reason.
     func ringWhenTheClockIsSet() {
         var time = itimerspec()
         time.it_value.tv_sec = Int.max

@@ -1,14 +1,15 @@
 extension StateMachine {
     /// Calls `body` whenever the machine enters one of some states.
     ///
-    /// A state that is entered anew, or with other values, is entered; one whose stay only goes on, as by an update in a
-    /// daemon, is not.
+    /// A state that is entered anew, or with other values, counts as entered; one whose stay only
+    /// goes on, as with an update in a daemon, does not.
     ///
     /// - Parameters:
     ///   - names: the states.
-    ///   - context: where; unless said, on the thread that set the state, before the assignment returns.
-    ///   - body: given the transition.
-    /// - Returns: its place.
+    ///   - context: where `body` runs; by default on the thread that set the state, before the
+    ///     assignment returns.
+    ///   - body: called with the transition.
+    /// - Returns: its registration.
     @discardableResult
     public func onEnter(
         _ names: State.Name...,
@@ -23,9 +24,10 @@ extension StateMachine {
         return self.add(member, on: context)
     }
 
-    /// Calls `body` whenever the machine leaves one of some states, be it for itself with other values.
+    /// Calls `body` whenever the machine leaves one of some states, even for the same state with
+    /// other values.
     ///
-    /// As ``onEnter(_:on:do:)``. What belongs to a stay and needs both ends is a task of ``during(_:body:)``.
+    /// As ``onEnter(_:on:do:)``. For work that lasts as long as a stay, use ``during(_:body:)``.
     @discardableResult
     public func onExit(
         _ names: State.Name...,
@@ -43,13 +45,13 @@ extension StateMachine {
 }
 
 extension Transition {
-    /// Whether the state was entered, and did not only change what it carries.
+    /// Whether the state was entered; false if only what it carries changed.
     fileprivate var beginsStay: Bool { self.stay == self.seq }
 }
 
-/// A closure's place that hears of an end of some stays, and of nothing else.
+/// A closure as a member that hears of one end of certain stays, and of nothing else.
 ///
-/// `@unchecked Sendable`: `body` is let go of once, when no call runs and none will begin.
+/// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin.
 private final class StayEndMember<State: MachineState>: Member<State>, @unchecked Sendable {
     /// Returns whether it was meant.
     @exclusivity(unchecked) private var body: (@Sendable (Transition<State>) -> Bool)?

@@ -1,16 +1,17 @@
 extension StateMachine {
-    /// Enters another state when the machine has been in one of some states for that long, without leaving it.
+    /// Enters another state when the machine has stayed in one of some states for `limit`.
     ///
-    /// The time is the stay's: it counts anew when the state is entered anew, or with other values, and of the
-    /// present state from now on. It is measured with ``Options/clock``. Like an assignment it asks no voter, and a
-    /// state that may not follow is a programming error that ends the process; what cannot be committed is told to
-    /// ``Options/unassigned``, and is not tried again. The transition's cause is "after" and the time.
+    /// The time is the stay's: it starts again when the state is entered anew, or with other
+    /// values; for the present state it starts now. It is measured with ``Options/clock``. Like an
+    /// assignment it asks no voter, and an illegal successor is a programming error that ends the
+    /// process; what cannot be committed is reported to ``Options/unassigned``, and not tried
+    /// again. The transition's cause is "after" and the time.
     ///
     /// - Parameters:
     ///   - limit: how long.
     ///   - names: the states.
-    ///   - next: pure; makes the state that is entered of the one that is left.
-    /// - Returns: its place. Cancelling it, or the machine's end, stops the clock.
+    ///   - next: pure; makes the state to enter from the one that is left.
+    /// - Returns: its registration. Cancelling it, or the machine's end, stops the clock.
     @discardableResult
     public func after(
         _ limit: Duration,
@@ -30,7 +31,7 @@ extension StateMachine {
         }
     }
 
-    /// Enters the state if the stay lasts; waits for no log.
+    /// Enters the state if the stay still lasts; does not wait for a log.
     fileprivate func leave(stay: UInt64, after limit: Duration, for next: (State) -> State) {
         let snapshot = self.snapshot
         guard snapshot.stay == stay else { return }
@@ -64,12 +65,12 @@ extension StateMachine {
     }
 }
 
-/// How long the present stay in one of some states may last.
+/// Limits how long a stay in one of some states may last.
 ///
 /// Guarded state: all of it, behind `guarded`.
 private final class StayAlarm<State: MachineState>: StateDelegate {
     private struct Guarded {
-        /// The stay that was heard of last.
+        /// The last stay it heard of.
         var stay: UInt64?
         var alarm: Alarm?
         var hasEnded = false

@@ -1,12 +1,13 @@
-/// A history that keeps since when the present stay counts.
+/// A history that keeps the start of the present stay.
 package protocol StayHistory: AnyObject, Sendable {
-    /// Since when stays count; nil of a machine that has none.
+    /// The starts of stays; nil for a machine that has none.
     var starts: StayStarts? { get }
 
-    /// Whether this is the first run since the machine was started, and the last run's stay has not ended.
+    /// Whether this is the first run since boot, and the last run's stay has not ended.
     var isFirstInBoot: Bool { get }
 
-    /// Notes since when a stay counts, unless another has begun; what begins one is noted with it.
+    /// Notes a stay's start, unless another stay has begun; a new stay's is noted with its
+    /// transition.
     ///
     /// - Parameters:
     ///   - start: the newest.

@@ -1,13 +1,13 @@
-/// Since when the deadline of a stay counts.
+/// The moment from which the deadline of a stay counts.
 ///
-/// Within a start of the machine the uptime decides, and it does not matter what becomes of the wall's clock. From
-/// one start to the next there is only the wall's clock.
+/// Within a boot the uptime decides, whatever happens to the wall clock. From one boot to the next
+/// there is only the wall clock.
 package struct StayStart: Hashable, Sendable {
     /// The seq that began the stay.
     package let stay: UInt64
-    /// When, as the clocks of this start of the machine have it; if it was before that, the uptime is negative.
+    /// When, by the clocks of this boot; if it was before that, the uptime is negative.
     package let moment: StayMoment
-    /// What the wall's clock showed then, if the machine has been started anew since; nil if it has not.
+    /// What the wall clock showed then, if the machine has been booted since; nil if not.
     package let origin: WallTime?
 
     package init(stay: UInt64, moment: StayMoment, origin: WallTime? = nil) {
@@ -16,8 +16,8 @@ package struct StayStart: Hashable, Sendable {
         self.origin = origin
     }
 
-    /// By how much the two clocks may have gone on differently before the wall's is taken to have been set:
-    /// between two looks at them, and from a change's stamp to its commit.
+    /// How far the two clocks may drift apart, between two readings and from a change's stamp to
+    /// its commit, before the wall clock is taken to have been set.
     private static let tolerance: Int64 = 1_000_000
 
     /// The microseconds that have passed since.
@@ -25,20 +25,20 @@ package struct StayStart: Hashable, Sendable {
         max(0, now.uptime &- self.moment.uptime)
     }
 
-    /// The moment that much later, as the wall's clock has it.
+    /// The moment that much later, by the wall clock.
     package func wall(after delay: Duration) -> WallTime {
         WallTime(microseconds: self.moment.wall.microseconds &+ delay.wholeMicroseconds)
     }
 
-    /// The same stay, whose deadline begins anew.
+    /// The same stay, with its deadline counted from `now`.
     package func renewed(at now: StayMoment) -> StayStart {
         StayStart(stay: self.stay, moment: now)
     }
 
-    /// The same after the machine has been started anew: by the wall's clock, and at least nothing has passed.
+    /// The same after a boot: by the wall clock, with an elapsed time of at least zero.
     package func carried(to now: StayMoment) -> StayStart {
         let origin = self.origin ?? self.moment.wall
-        // A clock that is behind the beginning may still have gone on since it was last looked at.
+        // A clock that is behind the beginning may still have advanced since it was last read.
         let since = now.wall < origin ? min(self.moment.wall, now.wall) : origin
         let elapsed = now.wall.microseconds &- since.microseconds
         return StayStart(
@@ -48,9 +48,10 @@ package struct StayStart: Hashable, Sendable {
         )
     }
 
-    /// The same after the wall's clock may have been set.
+    /// The same after the wall clock may have been set.
     ///
-    /// If the machine has been started anew since, a clock that now shows that more has passed is believed.
+    /// If the machine has been booted since, a clock that now shows that more has passed is
+    /// believed.
     package func adjusted(to now: StayMoment) -> StayStart {
         let elapsed = self.elapsed(at: now)
         if let origin {

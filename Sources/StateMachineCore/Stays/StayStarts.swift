@@ -1,12 +1,12 @@
-/// Since when the deadlines of the newest stays count: what a history writes down and a server shows, so that both
-/// say the same of each change.
+/// The moments from which the deadlines of the newest stays count: shared by a history, which
+/// writes them down, and a server, which shows them, so that both agree about each change.
 ///
-/// Guarded state, behind `known`: what has begun, in the order of the changes from which on it holds.
+/// Guarded state, behind `known`: the starts, ordered by the change from which on each holds.
 package final class StayStarts: Sendable {
     package let clock: any StayClock
     private let known: Lock<Known>
 
-    /// From that change on a stay counts from there.
+    /// From the change `seq` on, a stay counts from `start`.
     private struct Entry: Sendable {
         let seq: UInt64
         let start: StayStart
@@ -14,7 +14,7 @@ package final class StayStarts: Sendable {
 
     private struct Known: Sendable {
         var entries: [Entry]
-        /// The newest change of which somebody has asked: what it shows is settled.
+        /// The newest change that was asked about: what it shows is settled.
         var settled: UInt64 = 0
 
         /// Entries that are kept.
@@ -61,20 +61,21 @@ package final class StayStarts: Sendable {
     }
 
     /// - Parameters:
-    ///   - start: since when the present stay counts.
-    ///   - clock: measures them all.
+    ///   - start: the start of the present stay.
+    ///   - clock: measures all stays.
     package init(_ start: StayStart, clock: any StayClock) {
         self.clock = clock
         self.known = Lock(Known(entries: [Entry(seq: start.stay, start: start)]))
     }
 
-    /// Since when the stay counts in which a change was made, or which it began; the first who asks settles it.
+    /// The start of the stay in which a change was made, or which it began; the first call settles
+    /// it.
     ///
     /// - Parameters:
     ///   - stay: the stay.
     ///   - seq: the change.
     ///   - stamp: the time that it shows.
-    /// - Returns: since when.
+    /// - Returns: the start.
     package func start(of stay: UInt64, at seq: UInt64, _ stamp: WallTime) -> StayStart {
         let found = self.known.withLock { known in
             known.settled = max(known.settled, seq)
@@ -90,23 +91,23 @@ package final class StayStarts: Sendable {
         }
     }
 
-    /// Since when that stay counts now; nil if that is not known.
+    /// The present start of that stay; nil if not known.
     package func newest(of stay: UInt64) -> StayStart? {
         self.known.withLock { $0.start(of: stay, at: .max) }
     }
 
-    /// The deadline of the stay begins anew, after that change and before the next.
+    /// Restarts the stay's deadline, after that change and before the next.
     package func renew(_ stay: UInt64, after seq: UInt64) {
         let start = StayStart(stay: stay, moment: self.clock.moment)
         self.known.withLock { $0.insert(Entry(seq: seq + 1, start: start)) }
     }
 
-    /// The stay counts from there for all changes that nobody has asked about.
+    /// Sets the stay's start for all changes that nobody has asked about.
     package func correct(_ start: StayStart) {
         self.known.withLock { $0.insert(Entry(seq: $0.settled + 1, start: start)) }
     }
 
-    /// What was to follow that change has not happened.
+    /// Forgets what was to follow that change, since it did not happen.
     package func drop(after seq: UInt64) {
         self.known.withLock { known in
             known.entries.removeAll { $0.start.stay > seq || $0.seq > seq + 1 }

@@ -1,17 +1,18 @@
 extension StateMachine {
-    /// Runs `body` as a task for as long as the machine is in one of some states: it is begun when one of them is
-    /// entered, the present one included, and cancelled when that is left.
+    /// Runs `body` as a task while the machine is in one of some states: it starts when one of them
+    /// is entered, the present one included, and is cancelled when that is left.
     ///
-    /// A state that is entered anew, or with other values, is another stay, with a task of its own. The next one
-    /// begins when the last has ended, so a body returns soon once it is cancelled; of what comes and goes
-    /// meanwhile there is no task. Where it matters what the machine came from, see
-    /// ``addObserver(on:of:starting:delivering:_:)``.
+    /// A state that is entered anew, or with other values, is another stay, with a task of its own.
+    /// The next task starts when the last has ended, so a body should return soon once cancelled;
+    /// stays that come and go meanwhile get no task. Where it matters what the machine came from,
+    /// see ``addObserver(on:of:starting:delivering:_:)``.
     ///
     /// - Parameters:
     ///   - names: the states.
-    ///   - body: given the state as it was entered; nothing happens when it returns by itself.
-    /// - Returns: its place. Cancelling it, or the machine's end, cancels the task;
-    ///   ``Registration/cancelAndWait()`` waits for the task's end too.
+    ///   - body: called with the state as it was entered; nothing happens when it returns by
+    ///     itself.
+    /// - Returns: its registration. Cancelling it, or the machine's end, cancels the task;
+    ///   ``Registration/cancelAndWait()`` also waits for the task's end.
     @discardableResult
     public func during(
         _ names: State.Name...,
@@ -31,19 +32,19 @@ extension StateMachine {
     }
 }
 
-/// What is done in each stay in one of some states: one task at a time.
+/// Runs one task at a time, one for each stay in one of some states.
 ///
 /// Guarded state: all of it, behind `guarded`.
 private final class StayTask<State: MachineState>: StateDelegate {
     private struct Guarded {
-        /// The stay that was heard of last.
+        /// The last stay it heard of.
         var stay: UInt64?
-        /// What the next task is for.
+        /// The state that the next task is for.
         var next: State?
-        /// The one that runs, perhaps for a stay that is over.
+        /// The running task, perhaps for a stay that is over.
         var task: Task<Void, Never>?
         var hasEnded = false
-        /// Told when no task runs any more.
+        /// Called when no task runs any more.
         var waiting: [@Sendable () -> Void] = []
     }
 
@@ -93,7 +94,7 @@ private final class StayTask<State: MachineState>: StateDelegate {
         self.beginNext()
     }
 
-    /// Cancels what runs; nothing is begun any more.
+    /// Cancels the running task and starts no more.
     ///
     /// `ended` is called once, when nothing runs.
     func end(then ended: @escaping @Sendable () -> Void) {

@@ -1,34 +1,35 @@
 import CPlatform
 
-/// Waits awake for what is expected at once: to sleep and be woken would take longer than that.
+/// Spins for something that is expected at once: sleeping and being woken would take longer.
 ///
-/// It gives way to every other thread, and does nothing where there is one processor to run them all.
+/// It yields to every other thread, and does nothing on a single processor.
 package struct AdaptiveSpin: Sendable {
     /// How long it waits.
     private let timeout: Duration
-    /// How often it is not to wait, since it was in vain.
+    /// How many more waits to skip, since the last was in vain.
     private var left = 0
-    /// How often it was not to wait after the last time that it was in vain; 0 after one that was not.
+    /// How many waits were skipped after the last one in vain; 0 after a success.
     private var pause = 0
 
-    /// How long it waits unless told otherwise.
+    /// How long it waits by default.
     ///
     /// 100 µs: twice the round trip of a request, measured on a virtual machine, where a thread on an idle
     /// processor takes 30 to 50 to wake up.
     private static let usualTimeout: Duration = .microseconds(100)
 
-    /// How often it does not wait at most, after it has in vain: what is expected takes longer than that.
+    /// The most waits it skips after waiting in vain: what is expected then takes longer than that.
     ///
-    /// 31: so it costs 3 µs a time then. Not tuned.
+    /// 31: so it then costs 3 µs each time. Not tuned.
     private static let longestPause = 31
 
     package init(timeout: Duration? = nil) {
         self.timeout = timeout ?? Self.usualTimeout
     }
 
-    /// Calls `hasCome` again and again until it is true or the timeout is at its end.
+    /// Calls `hasCome` again and again until it is true or the timeout has passed.
     ///
-    /// In vain, it does not the next time, and each time in vain thereafter twice as often and once more.
+    /// After a wait in vain it skips the next one, and after each further one twice as many plus
+    /// one.
     ///
     /// - Returns: whether it was called at all.
     package mutating func wait(until hasCome: () -> Bool) -> Bool {

@@ -2,13 +2,13 @@ import Dispatch
 
 /// Calls something once after a while, unless it is stopped or released before.
 ///
-/// On the continuous clock a timer of Dispatch's rings, on a queue of its own: a task would sleep on one
-/// of Dispatch's global queues, and once there was such a task Dispatch looks at the threads of those
-/// every second until the process ends. So the time in which the whole machine sleeps does not count. On
-/// any other clock it is a task.
+/// On the continuous clock this is a Dispatch timer on a queue of its own: a task would sleep on
+/// one of Dispatch's global queues, and after the first such task Dispatch checks the threads of
+/// those every second until the process ends. So time in which the whole machine sleeps does not
+/// count. On any other clock it is a task.
 ///
-/// The timer or task is its only state: whoever holds the alarm owns it. `@unchecked Sendable`: a timer may
-/// be cancelled from anywhere, and is not touched otherwise once it is set.
+/// The timer or task is its only state, owned by the holder of the alarm. `@unchecked Sendable`: a
+/// timer may be cancelled from anywhere, and is not touched otherwise once it is set.
 final class Alarm: @unchecked Sendable {
     private enum Means {
         case timer(any DispatchSourceTimer)
@@ -66,18 +66,18 @@ final class Alarm: @unchecked Sendable {
 }
 
 extension Duration {
-    /// For Dispatch; what is longer than it can say is never.
+    /// For Dispatch; a duration too long for it becomes `.never`.
     fileprivate var interval: DispatchTimeInterval {
         let (seconds, attoseconds) = self.components
         let (whole, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        // A minute is left for the present moment, to which it is added.
+        // Leaves a minute, since it is added to the present time.
         guard !overflows, whole < .max - 60_000_000_000 else { return .never }
         // Rounded up: an alarm never rings too early.
         return .nanoseconds(max(0, Int(whole + (attoseconds + 999_999_999) / 1_000_000_000)))
     }
 }
 
-/// A reading of how long ago the call was.
+/// Returns a function that tells how long ago this call was.
 @usableFromInline
 func stopwatch<C: Clock>(on clock: C) -> @Sendable () -> Duration where C.Duration == Duration {
     let start = clock.now

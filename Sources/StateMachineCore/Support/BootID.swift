@@ -1,9 +1,9 @@
 import CPlatform
 
-/// Which start of the machine this is.
+/// Identifies the present boot of the machine.
 package enum BootID {
-    /// What the unit hands on in `$BOOT_ID` (`%b` in a unit), for `/proc/sys` may be hidden; else the kernel's
-    /// word for it; nil if neither is there.
+    /// The ID that the unit passes in `$BOOT_ID` (`%b` in a unit), for `/proc/sys` may be hidden;
+    /// else the kernel's; nil if there is neither.
     package static var current: String? {
         getenv("BOOT_ID").flatMap { Self.normalized(String(cString: $0)) }
             ?? self.read("/proc/sys/kernel/random/boot_id")

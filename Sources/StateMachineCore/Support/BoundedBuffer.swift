@@ -1,19 +1,19 @@
-/// Elements in order of arrival, at most so many: past that the oldest goes.
+/// Elements in order of arrival, up to a capacity; beyond that the oldest goes.
 ///
-/// Adding and taking cost the same however many there are: nothing moves up when the oldest leaves. Room
-/// is made as it is needed, and given back by ``takeAll()``.
+/// Adding and taking cost the same however many there are: nothing moves up when the oldest leaves.
+/// Room is made as it is needed, and given back by ``takeAll()``.
 ///
-/// Whoever guards it with a lock lets go of what comes back after the lock: with an element a client's
-/// code may run.
+/// If a lock guards it, release what it returns after the lock: releasing an element may run a
+/// client's code.
 package struct BoundedBuffer<Element> {
-    /// At most so many.
+    /// How many elements there may be.
     package let capacity: Int
     package private(set) var count = 0
     /// A ring; its length is a power of two once it is not 0.
     private var slots: [Element?] = []
     private var first = 0
 
-    /// Room for one at least.
+    /// A buffer for at least one element.
     package init(capacity: Int) {
         precondition(capacity > 0, "a buffer has to have room for one element")
         self.capacity = capacity
@@ -21,7 +21,7 @@ package struct BoundedBuffer<Element> {
 
     package var isEmpty: Bool { self.count == 0 }
 
-    /// Adds `element` and returns the one that had to go for it.
+    /// Adds `element` and returns the one it pushed out.
     package mutating func append(_ element: Element) -> Element? {
         let oldest = self.count == self.capacity ? self.popFirst() : nil
         if self.count == self.slots.count { self.grow() }

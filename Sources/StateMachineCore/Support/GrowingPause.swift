@@ -1,4 +1,4 @@
-/// How long to wait before something that failed is tried again: 1 s, and twice as long each time, up to 60 s.
+/// How long to wait before retrying something that failed: 1 s, doubled each time, up to 60 s.
 package struct GrowingPause: Hashable, Sendable {
     private static let longest = Duration.seconds(60)
 
@@ -12,6 +12,6 @@ package struct GrowingPause: Hashable, Sendable {
         return self.step
     }
 
-    /// It has succeeded, or something else has changed.
+    /// Starts again, since it has succeeded or something else has changed.
     package mutating func reset() { self = GrowingPause() }
 }

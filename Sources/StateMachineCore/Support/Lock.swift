@@ -2,13 +2,13 @@ public import CPlatform
 
 /// A value that one thread at a time may touch.
 ///
-/// Everything in this package that needs a lock takes this one, so that the implementation can be
+/// Everything in this package that needs a lock uses this one, so that the implementation can be
 /// exchanged in one place. Never call a client's code from inside ``withLock(_:)``: a lock taken
 /// twice by one thread hangs.
 ///
-/// A `pthread_mutex_t`, adaptive where there is such a one, and not the standard `Mutex`: that one is a priority-inheriting
-/// futex on Linux, whose every contended turn is two system calls, and ThreadSanitizer does not know
-/// it and reports races in correct programs.
+/// A `pthread_mutex_t`, adaptive where available, and not the standard `Mutex`: on Linux that is a
+/// priority-inheriting futex, where every contended turn is two system calls, and ThreadSanitizer
+/// does not know it and reports races in correct programs.
 ///
 /// `@unchecked Sendable`: `value` is only touched between locking and unlocking `mutex`.
 @usableFromInline

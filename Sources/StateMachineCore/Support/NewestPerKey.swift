@@ -1,13 +1,14 @@
-/// The newest value of each key, in the order in which they came; at most so many, past that the oldest goes.
+/// The newest value of each key, in order of arrival, up to a capacity; beyond that the oldest
+/// goes.
 ///
-/// A value that is replaced leaves a gap, and the gaps are closed when they are as many as the values: so
-/// putting a value costs the same however many keys there are.
+/// A value that is replaced leaves a gap, and the gaps are closed when they are as many as the
+/// values: so putting a value costs the same however many keys there are.
 struct NewestPerKey<Value> {
     enum Put {
         case added
-        /// The key's value before it has gone.
+        /// The key's former value was removed.
         case replaced
-        /// The oldest value has gone, there being no room.
+        /// The oldest value was removed to make room.
         case pushedOut
     }
 
@@ -19,7 +20,7 @@ struct NewestPerKey<Value> {
     private let capacity: Int
     private var places: [AnyHashable: Int] = [:]
     private var slots: [Held?] = []
-    /// Before it there are gaps only.
+    /// Only gaps lie before it.
     private var first = 0
 
     init(capacity: Int) {
@@ -44,7 +45,7 @@ struct NewestPerKey<Value> {
         return put
     }
 
-    /// Takes all out, the one that came first first.
+    /// Takes all out, oldest first.
     mutating func takeAll() -> [Value] {
         let all = self.slots.compactMap { $0?.value }
         self = NewestPerKey(capacity: self.capacity)

@@ -1,6 +1,7 @@
 /// The first of several answers, and the alarm that would give another.
 ///
-/// Guarded state, behind `pending`: both, until the answer has been given.
+/// Guarded state, behind `pending`: the continuation and the alarm, until the answer has been
+/// given.
 final class Once<Value: Sendable>: Sendable {
     private struct Pending: Sendable {
         var continuation: CheckedContinuation<Value, Never>?

@@ -1,9 +1,10 @@
 import CPlatform
 
-/// What the process may run on.
+/// The processors that the process may run on.
 package enum Processors {
-    /// Whether they are several, as its first thread to ask sees it; a share of their time does not count.
+    /// Whether there are several, as seen by the first thread that asks; a CPU time quota does not
+    /// count.
     ///
-    /// They are taken for several where that cannot be told.
+    /// True where that cannot be determined.
     package static let areSeveral = platform_processors() != 1
 }

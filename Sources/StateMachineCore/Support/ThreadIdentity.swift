@@ -1,6 +1,6 @@
 import CPlatform
 
-/// Which thread something is done on.
+/// Identifies a thread.
 @usableFromInline
 struct ThreadIdentity: Sendable {
     private let thread: UInt

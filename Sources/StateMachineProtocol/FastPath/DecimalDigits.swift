@@ -1,5 +1,5 @@
 extension UnsafeMutableRawPointer {
-    /// Writes a number's last digits, as many as that, two at a time.
+    /// Writes the last `digits` digits of a number, two at a time.
     func write(_ number: UInt64, digits: Int) {
         var (rest, index) = (number, digits)
         while index >= 2 {

@@ -1,13 +1,12 @@
 import CPlatform
 
-/// States by the bytes that requests have named them with, so that what was evaluated once is not evaluated
-/// again.
+/// States keyed by the bytes that requests named them with, so that none is evaluated twice.
 ///
-/// Only what was right is kept: the same bytes always mean the same state.
+/// Only valid ones are kept: the same bytes always mean the same state.
 package struct DecodedStates {
-    /// A class, so that looking at one counts one reference and not three.
+    /// A class, so that a lookup counts one reference and not three.
     private final class Entry: Sendable {
-        /// The name, and behind it the data.
+        /// The name, followed by the data.
         let bytes: [UInt8]
         let nameLength: Int
         let state: EncodedState
@@ -29,13 +28,13 @@ package struct DecodedStates {
         }
     }
 
-    /// How many are kept; one whose place is taken pushes the other out.
+    /// How many are kept; a new entry replaces the one in its place.
     ///
     /// 256, a power of two: more than the combinations of most enums. Not tuned.
     private static let places = 256
 
-    /// Bytes that a name and data may have together to be kept: with ``places`` an eighth of a megabyte
-    /// at most.
+    /// The most bytes that a name and data may have together to be kept: with ``places`` an eighth
+    /// of a megabyte at most.
     private static let entryBytes = 512
 
     private var entries: [Entry?] = Array(repeating: nil, count: Self.places)
@@ -63,10 +62,10 @@ package struct DecodedStates {
 }
 
 extension UnsafeRawBufferPointer {
-    /// A number that differs for most other bytes.
+    /// A hash of the bytes.
     ///
-    /// Multiplication by 2^64 over the golden ratio, eight bytes at a time. Whoever finds bytes that
-    /// share a place gains nothing: they are decoded as if there were no places.
+    /// Multiplication by 2^64 over the golden ratio, eight bytes at a time. Finding bytes that
+    /// collide gains nothing: they are decoded as if there were no cache.
     fileprivate func mixed(into seed: UInt64) -> UInt64 {
         var hash = seed ^ UInt64(self.count)
         var index = 0
@@ -86,7 +85,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension Slice<UnsafeRawBufferPointer> {
-    /// Whether as many bytes are the same; for as many.
+    /// Whether the bytes are the same; both must have the same count.
     fileprivate func equals(_ other: UnsafeRawBufferPointer) -> Bool {
         guard let own = UnsafeRawBufferPointer(rebasing: self).baseAddress,
             let other = other.baseAddress

@@ -1,13 +1,14 @@
 /// The bytes of a line that is being written.
 ///
-/// In memory of its own, which is kept from line to line: an append to an array asks each time whether somebody
-/// else has it, and where it ends, which for pieces as short as a line's costs more than they do.
+/// In memory of its own, which is kept from line to line: an append to an array checks each time
+/// whether it is shared, and where it ends, which costs more than copying pieces as short as a
+/// line's.
 struct LineBytes: ~Copyable {
     private var memory: UnsafeMutableRawBufferPointer
     /// How many there are.
     private(set) var count = 0
 
-    /// Bytes that it has room for at first; most lines have fewer.
+    /// How many bytes it has room for at first; most lines have fewer.
     private static var capacity: Int { 512 }
 
     init() {
@@ -27,20 +28,20 @@ struct LineBytes: ~Copyable {
     /// Forgets them.
     mutating func clear() { self.count = 0 }
 
-    /// Where so many more go, which the caller writes.
+    /// Returns where `count` more bytes go, which the caller writes.
     @inline(__always)
     mutating func room(for count: Int) -> UnsafeMutableRawPointer {
         if self.memory.count - self.count < count { self.grow(by: count) }
         defer { self.count += count }
-        // Never nil: it has been allocated, and not with nothing.
+        // Never nil: it was allocated with a size above zero.
         return self.memory.baseAddress.unsafelyUnwrapped + self.count
     }
 
-    /// Writes once more what stands there.
+    /// Repeats the bytes at `place`.
     @inline(__always)
     mutating func `repeat`(_ place: Range<Int>) {
         let copy = self.room(for: place.count)
-        // Not by a call for so few bytes.
+        // Not by calling a copy function for so few bytes.
         for index in 0..<place.count {
             let byte = self.memory[place.lowerBound &+ index]
             copy.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)

@@ -1,6 +1,6 @@
 package import StateMachineCore
 
-/// Writes server lines, key by key; the order is the caller's, which is ``ServerLine``.
+/// Writes server lines, key by key, in the caller's order; the caller is ``ServerLine``.
 package struct LineWriter: ~Copyable {
     private var output = LineBytes()
     private var seconds = RecentSeconds()
@@ -9,14 +9,14 @@ package struct LineWriter: ~Copyable {
 
     package init() {}
 
-    /// What there is of the line that was begun last.
+    /// Passes the bytes of the line that was begun last.
     package borrowing func withBytes<Result>(
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
         try self.output.withBytes(body)
     }
 
-    /// The same, to be kept.
+    /// The same bytes, as a copy.
     package var bytes: [UInt8] { self.withBytes { Array($0) } }
 
     /// Writes a whole line with its newline, and forgets what was written before.
@@ -94,7 +94,7 @@ package struct LineWriter: ~Copyable {
         self.text("}")
     }
 
-    /// An array of objects, each with the members that `members` writes, one at the least.
+    /// An array of objects, each with the members that `members` writes, at least one.
     package mutating func objects<Element>(
         _ key: LineKey,
         _ elements: some Sequence<Element>,
@@ -132,13 +132,13 @@ package struct LineWriter: ~Copyable {
         self.text("}")
     }
 
-    /// What runs there, if that is known.
+    /// The peer's program, if known.
     package mutating func program(of peer: Peer) {
         if let comm = peer.comm { self.string(.comm, comm) }
         if let unit = peer.unit { self.string(.unit, unit) }
     }
 
-    /// The object that a line has for somebody, to be put together once.
+    /// The object that lines contain for a peer, to be built once.
     package static func written(_ peer: Peer) -> [UInt8] {
         var writer = LineWriter()
         writer.object(of: peer)
@@ -161,7 +161,7 @@ package struct LineWriter: ~Copyable {
         self.place(seq)
     }
 
-    /// Copied if it stands in the line already.
+    /// Copied if it is already in the line.
     private mutating func place(_ seq: UInt64) {
         if let known = self.seq, known.number == seq {
             self.output.repeat(known.place)
@@ -241,7 +241,7 @@ package struct LineWriter: ~Copyable {
         }
     }
 
-    /// A text in quotes.
+    /// A string in quotes.
     ///
     /// Escaped: the quote, the backslash, C0, DEL, C1, U+2028 and U+2029, so that a line is a line
     /// to every reader and does nothing to a terminal. Slashes are not.

@@ -1,7 +1,7 @@
 import StateMachineCore
 
-/// The two seconds that were written last, and how: a line has the time of its change and perhaps that at which
-/// something is due.
+/// The last two seconds written, with their text: a line has the time of its change and perhaps
+/// that at which something is due.
 struct RecentSeconds {
     private struct Second {
         var number = Int64.min

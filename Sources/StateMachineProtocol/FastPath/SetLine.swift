@@ -1,10 +1,10 @@
 /// A `set` as programs write it, read without building a tree.
 ///
-/// That is one object with no keys but `op`, `id`, `state`, `data` and `cause`, each once, and nothing
-/// in it but printable ASCII without escapes. Whatever else it is, and whatever is wrong with it, is for
+/// It is one object with no keys but `op`, `id`, `state`, `data` and `cause`, each at most once,
+/// and nothing in it but printable ASCII without escapes. Everything else, valid or not, is left to
 /// ``Request/parse(_:)``, which knows what to answer; this only says "not here".
 ///
-/// The inside of `data` is not read: it is right if the same bytes were right before, which is what
+/// The contents of `data` are not read: they are valid if the same bytes were valid before, which
 /// ``DecodedStates`` knows.
 package struct SetLine {
     package private(set) var id: RequestID?
@@ -22,7 +22,7 @@ package struct SetLine {
         case cause = 16
     }
 
-    /// - Parameter line: without its newline; what is read off it points into it.
+    /// - Parameter line: without its newline; the properties point into it.
     package init?(_ line: UnsafeRawBufferPointer) {
         var scan = Scan(line)
         var found: UInt8 = 0
@@ -66,7 +66,7 @@ package struct SetLine {
     }
 }
 
-/// A walk along a line, from token to token.
+/// Walks along a line, from token to token.
 private struct Scan {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -100,7 +100,7 @@ private struct Scan {
         UnsafeRawBufferPointer(rebasing: self.bytes[start..<self.position])
     }
 
-    /// What stands between two quotes.
+    /// The bytes between two quotes.
     mutating func string() -> UnsafeRawBufferPointer? {
         guard self.take("\"") else { return nil }
         let start = self.position
@@ -139,7 +139,7 @@ private struct Scan {
         return count > 0 && count <= 15 && !hasLeadingZero ? .integer(number) : nil
     }
 
-    /// What stands between a brace and the one that closes it.
+    /// An object, from its brace to the one that closes it.
     mutating func object() -> UnsafeRawBufferPointer? {
         self.skipSpace()
         let start = self.position

@@ -1,4 +1,4 @@
-/// What said how a machine's states look, as it was written down.
+/// A declaration, which says how a machine's states look, as it was recorded.
 ///
 /// A reference to something that never changes: every state of the machine leads to it.
 package final class RecordedDeclaration: Sendable {
@@ -6,7 +6,7 @@ package final class RecordedDeclaration: Sendable {
     package let hash: String
     /// The machine's name, if it says one.
     package let machine: String?
-    /// What it calls its version, for people.
+    /// Its version, for people.
     package let version: String?
     /// The bytes of the file.
     package let text: String
@@ -19,7 +19,7 @@ package final class RecordedDeclaration: Sendable {
         self.text = text
     }
 
-    /// What changes give as their cause that it makes: `declaration 1.4`, or with the beginning of the hash if it
-    /// has no version.
+    /// The cause of the changes that it makes: `declaration 1.4`, or with the beginning of the hash
+    /// if it has no version.
     package var cause: String { "declaration \(self.version ?? String(self.hash.prefix(12)))" }
 }

@@ -1,8 +1,8 @@
 package import StateMachineCore
 
-/// A transition as it was written down: its states in the form that they have on the wire.
+/// A transition as it was recorded: its states in their wire form.
 ///
-/// It can be read without knowing the state's type, and shows what was sent to the byte.
+/// It can be read without knowing the state's type, and shows byte for byte what was sent.
 package struct RecordedTransition: Hashable, Sendable {
     /// A state in its encoded form.
     package struct State: Hashable, Sendable {
@@ -18,24 +18,24 @@ package struct RecordedTransition: Hashable, Sendable {
         }
     }
 
-    /// Its place in the total order; 0 for the state in which everything began.
+    /// Its place in the total order; 0 for the initial state.
     package let seq: UInt64
     /// The state that was left; nil only for seq 0.
     package let old: State?
     /// The state that was entered.
     package let new: State
-    /// When it was evaluated, just before it was written down.
+    /// When it was evaluated, just before it was recorded.
     package let at: WallTime
     /// Why, in the words of whoever set it.
     package let cause: String?
     /// Who set it from outside the process; nil for the process itself.
     package let by: Peer?
-    /// The seq that began the stay in the state; nil of a machine that has no stays.
+    /// The seq that began the stay in the state; nil for a machine that has no stays.
     package let stay: UInt64?
     /// What time was to do to the state, and when: the text of a JSON object; nil if nothing.
     package let due: String?
 
-    /// A transition with all that is to be written down of it.
+    /// A transition with everything that is recorded of it.
     package init(
         seq: UInt64,
         old: State?,

@@ -1,6 +1,6 @@
 package import StateMachineCore
 
 extension StateMachine {
-    /// The write-ahead log, if it can be read again.
+    /// The write-ahead log, if it can be read back.
     package var history: (any TransitionHistory)? { self.log as? any TransitionHistory }
 }

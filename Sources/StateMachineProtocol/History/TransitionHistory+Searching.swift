@@ -1,15 +1,16 @@
 package import StateMachineCore
 
 extension TransitionHistory {
-    /// Reads the first few transitions that a query asks for, some of them in vain.
+    /// Reads the first few transitions that a query asks for; there may be none among those
+    /// examined.
     ///
-    /// What ``read(after:done:)`` brings, looked through; a history that can look for itself does.
+    /// It filters what ``read(after:done:)`` returns; a history with a search of its own uses that.
     package func find(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     ) {
         let isNewestFirst = query.isNewestFirst
-        // 256: less than what is read at a time, and little to look through for one who wants the newest.
+        // 256: less than one read returns, and little to search for a client that wants the newest.
         let start =
             isNewestFirst && query.before > query.after + 257 ? query.before - 257 : query.after
         self.collect([], after: start, until: isNewestFirst ? query.before : nil) { result in
@@ -17,7 +18,8 @@ extension TransitionHistory {
         }
     }
 
-    /// Reads an outline of the first few transitions between a query's ends: of what ``find(_:done:)`` brings.
+    /// Reads an outline of the first few transitions between a query's ends, from what
+    /// ``find(_:done:)`` returns.
     package func outline(
         _ query: TransitionQuery,
         limit: Int,
@@ -67,9 +69,10 @@ extension TransitionHistory {
         )
     }
 
-    /// Finds the first transition that is kept and was made at a time or later, one past `newest` if none was.
+    /// Finds the first recorded transition made at `time` or later; one past `newest` if there is
+    /// none.
     ///
-    /// By halving: where the clock was set back in between, there may be others before it.
+    /// A binary search: where the clock was set back in between, there may be earlier ones.
     package func locate(
         _ time: WallTime,
         upTo newest: UInt64,

@@ -1,16 +1,16 @@
 package import StateMachineCore
 
-/// A write-ahead log that can be read again: what a server answers from when a reader asks for more
+/// A write-ahead log that can be read back: a server answers from it when a reader asks for more
 /// than it has in memory.
 ///
 /// Everything may be called from any thread, and nothing waits for the disk.
 package protocol TransitionHistory<State>: WriteAheadLog {
     /// The name of the numbering: one to 32 digits or lower-case letters from `a` to `f`.
     ///
-    /// It is another one whenever the numbering began again or may have lost its end.
+    /// It changes whenever the numbering restarted or may have lost its end.
     var epoch: String { get }
 
-    /// The oldest transition that is kept; one past the newest if none is.
+    /// The oldest transition that is kept; one past the newest if there is none.
     var oldest: UInt64 { get }
 
     /// What is kept, and how safe it is, by name; shown to clients beside the limits.
@@ -18,54 +18,56 @@ package protocol TransitionHistory<State>: WriteAheadLog {
 
     /// Reads the next few transitions after `seq`, in order, without a gap among them.
     ///
-    /// As many as the history finds good to have in memory at a time. The first one is not `seq` + 1 if
-    /// that is not kept any more; there is none if nothing newer is committed.
+    /// How many is up to the history: as many as are good to have in memory at a time. The first
+    /// one is not `seq` + 1 if that is no longer kept; there is none if nothing newer is committed.
     ///
     /// - Parameters:
     ///   - seq: the transition before the first that is wanted.
-    ///   - done: called once, from anywhere, and may take its time.
+    ///   - done: called once, from anywhere, possibly after a while.
     func read(
         after seq: UInt64,
         done: @escaping @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
     )
 
-    /// Reads the first few transitions that a query asks for; there may be none among those that it has looked at.
+    /// Reads the first few transitions that a query asks for; there may be none among those
+    /// examined.
     ///
-    /// A history that need not look at all of them has this; else ``read(after:done:)`` is asked.
+    /// Implemented by a history that need not examine all of them; the default uses
+    /// ``read(after:done:)``.
     ///
     /// - Parameters:
     ///   - query: its `before` is at most one past the newest transition.
-    ///   - done: called once, from anywhere, and may take its time.
+    ///   - done: called once, from anywhere, possibly after a while.
     func find(
         _ query: TransitionQuery,
         done: @escaping @Sendable (Result<TransitionFinding, HistoryFailure>) -> Void
     )
 
-    /// Finds the first transition that was made at a time or later, one past `newest` if none was.
+    /// Finds the first transition made at `time` or later; one past `newest` if there is none.
     ///
-    /// Where the clock was set back in between, one of those that come into question. A history that need not
-    /// read whole transitions for that has this; else ``read(after:done:)`` is asked.
+    /// Where the clock was set back in between, one of the candidates. Implemented by a history
+    /// that need not read whole transitions for it; the default uses ``read(after:done:)``.
     ///
     /// - Parameters:
     ///   - time: the time.
-    ///   - newest: the last transition that comes into question.
-    ///   - done: called once, from anywhere, and may take its time.
+    ///   - newest: the last candidate.
+    ///   - done: called once, from anywhere, possibly after a while.
     func locate(
         _ time: WallTime,
         upTo newest: UInt64,
         done: @escaping @Sendable (Result<UInt64, HistoryFailure>) -> Void
     )
 
-    /// Reads an outline of the first few transitions between a query's ends, the oldest first and without a gap among
-    /// them.
+    /// Reads an outline of the first few transitions between a query's ends, oldest first and
+    /// without a gap among them.
     ///
-    /// What else the query says is of no account. A history that need not read whole transitions for that has this;
-    /// else ``find(_:done:)`` is asked.
+    /// The rest of the query is ignored. Implemented by a history that need not read whole
+    /// transitions for it; the default uses ``find(_:done:)``.
     ///
     /// - Parameters:
     ///   - query: its `before` is at most one past the newest transition.
     ///   - limit: how many at most.
-    ///   - done: called once, from anywhere, and may take its time.
+    ///   - done: called once, from anywhere, possibly after a while.
     func outline(
         _ query: TransitionQuery,
         limit: Int,
@@ -80,31 +82,34 @@ package protocol TransitionHistory<State>: WriteAheadLog {
     /// - Parameter done: called once, from anywhere; nil, or why it could not be done.
     func settle(done: @escaping @Sendable (_ failure: String?) -> Void)
 
-    /// Notes what declares the state after `seq`, and all that follow, until the next such note.
+    /// Notes the declaration of the state after `seq`, and of all that follow, until the next such
+    /// note.
     ///
-    /// A history that has no use for it need not have this.
+    /// Optional; the default does nothing.
     ///
     /// - Parameters:
     ///   - declaration: what declares them.
     ///   - seq: the first whose state it declares.
-    ///   - done: called once, from anywhere; nil, or why it is not written yet: it is written with the next
-    ///     transition then.
+    ///   - done: called once, from anywhere; nil, or why it is not written yet; then it is written
+    ///     with the next transition.
     func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
         done: @escaping @Sendable (_ failure: String?) -> Void
     )
 
-    /// Has `handler` told whenever a kind of work begins to fail, why, and nil when it succeeds again.
+    /// Calls `handler` whenever a kind of work begins to fail, with why, and with nil when it
+    /// succeeds again.
     ///
-    /// There is one; a later one replaces it. Called from anywhere; of what fails already at once.
+    /// There is one handler; a later one replaces it. Called from anywhere; at once for what
+    /// already fails.
     func onTrouble(
         _ handler: @escaping @Sendable (_ work: HistoryWork, _ why: String?) -> Void
     )
 }
 
 extension TransitionHistory {
-    /// Nothing.
+    /// Does nothing.
     package func note(
         _ declaration: RecordedDeclaration,
         from seq: UInt64,
@@ -114,21 +119,21 @@ extension TransitionHistory {
     }
 }
 
-/// What a history does of its own accord or as a log, and may fail to do.
+/// The work of a history, for itself or as a log, that may fail.
 package enum HistoryWork: Hashable, Sendable {
     /// Writing what is to happen; nothing happens while that fails.
     case commits
     /// Removing what need not be kept; it stays while that fails.
     case pruning
-    /// Keeping what it takes on the disk within bounds; it grows while that fails.
+    /// Keeping its disk usage within bounds; it grows while that fails.
     case tidying
 }
 
 /// A number or a word among a history's terms.
 package enum HistoryTerm: Hashable, Sendable {
-    /// So many.
+    /// A number.
     case count(Int)
-    /// One of several ways.
+    /// One of several words.
     case word(String)
 }
 
@@ -137,7 +142,7 @@ package struct HistoryFailure: Error, Hashable, CustomStringConvertible {
     /// The sentence.
     package let description: String
 
-    /// A failure that is described so.
+    /// A failure with that description.
     package init(_ description: String) {
         self.description = description
     }

@@ -1,43 +1,44 @@
 public import StateMachineCore
 
-/// Transitions that follow each other, as far as an outline has them: which states were entered, and when.
+/// An outline of consecutive transitions: which states were entered, and when.
 public struct TransitionOutline: Hashable, Sendable {
-    /// One of them.
+    /// One transition.
     public struct Entry: Hashable, Sendable {
-        /// Which of ``TransitionOutline/names`` was entered; nil if the stay went on, as by an update.
+        /// The index in ``TransitionOutline/names`` of the state entered; nil if the stay went on,
+        /// as with an update.
         public let state: Int?
         /// When.
         public let at: WallTime
 
-        /// A transition to the state of that place among the names.
+        /// A transition to the state at that index of the names.
         public init(state: Int?, at: WallTime) {
             self.state = state
             self.at = at
         }
     }
 
-    /// The seq of the first; the others are one above the one before.
+    /// The seq of the first; each of the others is one more than the one before.
     public let first: UInt64
     /// The names of the states, each once.
     public private(set) var names: [String] = []
     /// The transitions in their order.
     public private(set) var entries: [Entry] = []
-    /// The last transition that was looked at: the last of the entries, or, if nothing is left, the last that was
-    /// asked for.
+    /// The last transition that was examined: the last of the entries or, if nothing is left, the
+    /// last that was requested.
     public var examined: UInt64
     /// Whether some are missing before the first.
     public var hasGap = false
 
-    /// The names as their bytes are.
+    /// The names in UTF-8.
     private var spellings: [[UInt8]] = []
 
-    /// None yet; the first to be added is `first`.
+    /// An empty outline; the first transition to be added is `first`.
     public init(from first: UInt64) {
         self.first = first
         self.examined = first == 0 ? 0 : first - 1
     }
 
-    /// The same of states with those names.
+    /// The same, with the names of the states.
     package init(from first: UInt64, names: [String]) {
         self.init(from: first)
         self.names = names
@@ -55,13 +56,13 @@ public struct TransitionOutline: Hashable, Sendable {
     /// - Parameters:
     ///   - name: the state that it led to.
     ///   - at: when.
-    ///   - isSameStay: whether the state was not entered by it.
+    ///   - isSameStay: whether the stay went on, so that the state was not entered.
     public mutating func append(_ name: String, at: WallTime, isSameStay: Bool) {
         var name = name
         name.withUTF8 { self.append($0, at: at, isSameStay: isSameStay) }
     }
 
-    /// The same of a name in UTF-8.
+    /// The same for a name in UTF-8.
     public mutating func append(
         _ name: UnsafeBufferPointer<UInt8>,
         at: WallTime,
@@ -70,7 +71,7 @@ public struct TransitionOutline: Hashable, Sendable {
         self.append(Entry(state: isSameStay ? nil : self.place(of: name), at: at))
     }
 
-    /// Where a name stands; machines have few states, so that looking through them is fast.
+    /// The index of a name; machines have few states, so a linear search is fast.
     private mutating func place(of name: UnsafeBufferPointer<UInt8>) -> Int {
         for (place, spelling) in self.spellings.enumerated()
         where spelling.count == name.count && spelling.elementsEqual(name) {
@@ -83,7 +84,7 @@ public struct TransitionOutline: Hashable, Sendable {
 }
 
 extension TransitionOutline {
-    /// What a finding has of transitions that follow each other, from its first one on.
+    /// An outline of a finding's consecutive transitions, from its first one on.
     init(_ finding: TransitionFinding, of query: TransitionQuery) {
         let first = finding.transitions.first?.seq ?? query.before
         self.init(from: first)

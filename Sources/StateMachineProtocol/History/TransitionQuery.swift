@@ -8,13 +8,13 @@ package struct TransitionQuery: Hashable, Sendable {
     package var before: UInt64
     /// Whether the newest comes first.
     package var isNewestFirst: Bool
-    /// Only those that lead to a state of one of these names; nil: whatever its name.
+    /// Only those that lead to a state with one of these names; nil: any name.
     package var names: [String]?
-    /// Only those that this user asked for; nil: whoever did, the process itself too.
+    /// Only those that this user requested; nil: anyone, including the process itself.
     package var uid: UInt32?
-    /// Only those that came from a command or a unit of this name; nil: from whatever.
+    /// Only those that came from a command or a unit of this name; nil: from anywhere.
     package var program: String?
-    /// Only those in whose cause this text is, byte for byte; nil: whatever their cause.
+    /// Only those whose cause contains this text, byte for byte; nil: any cause.
     package var cause: String?
 
     /// All transitions between two others.
@@ -24,7 +24,7 @@ package struct TransitionQuery: Hashable, Sendable {
         self.isNewestFirst = isNewestFirst
     }
 
-    /// Whether not all transitions between the two ends are wanted.
+    /// Whether it selects among the transitions between the two ends.
     package var isSelective: Bool {
         self.names != nil || self.uid != nil || self.program != nil || self.cause != nil
     }
@@ -42,16 +42,17 @@ package struct TransitionQuery: Hashable, Sendable {
 
 /// The first few transitions that a query asks for.
 package struct TransitionFinding: Sendable {
-    /// In the order that was asked for.
+    /// In the order requested.
     package var transitions: [RecordedTransition]
-    /// The last transition that was looked at, wanted or not; what is wanted beyond it is for another query.
+    /// The last transition that was examined, wanted or not; for what is wanted beyond it, query
+    /// again.
     ///
-    /// That before the query's end if nothing is left.
+    /// The one before the query's end if nothing is left.
     package var examined: UInt64
-    /// Whether some are missing among those that were looked at.
+    /// Whether some are missing among those that were examined.
     package var hasGap: Bool
 
-    /// What was found, and how far was looked.
+    /// What was found, and how far the search went.
     package init(_ transitions: [RecordedTransition], examined: UInt64, hasGap: Bool = false) {
         self.transitions = transitions
         self.examined = examined
@@ -60,7 +61,8 @@ package struct TransitionFinding: Sendable {
 }
 
 extension Peer {
-    /// Whether the command is called that, or the unit, or a user's unit without the manager before it.
+    /// Whether that is the name of the command, or of the unit, or of a user's unit without the
+    /// manager before it.
     package func runs(_ program: String) -> Bool {
         guard self.comm != program, self.unit != program else { return true }
         return self.unit?.split(separator: "/", maxSplits: 1).last.map { $0 == program } ?? false
@@ -68,7 +70,7 @@ extension Peer {
 }
 
 extension String {
-    /// Whether the bytes of a text stand somewhere in it.
+    /// Whether it contains the bytes of `text`.
     package func holds(_ text: String) -> Bool {
         var rest = self.utf8[...]
         let wanted = text.utf8

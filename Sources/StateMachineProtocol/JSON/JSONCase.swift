@@ -1,4 +1,5 @@
-/// A case of an enum inside a state's data, by the rule for states: its name and an object of what it carries.
+/// A case of an enum inside a state's data, in the form of states: its name and an object with its
+/// values.
 struct JSONCase {
     /// The keys of the object.
     enum Key: String, CodingKey {
@@ -6,7 +7,7 @@ struct JSONCase {
         case data
     }
 
-    /// What has to stand where one is expected.
+    /// What error messages say is expected.
     static let expected = "object, {\"state\":…,\"data\":{…}}"
 
     let name: String
@@ -17,9 +18,9 @@ struct JSONCase {
         self.data = data
     }
 
-    /// The case that an object has; nil if it has none, or more than one.
+    /// The case that an object stands for; nil if it is not a case.
     ///
-    /// What carries nothing may do without data.
+    /// `data` may be missing if the case carries nothing.
     init?(_ value: JSONValue) {
         guard let members = value.members, case .string(let name)? = value[Key.state.rawValue],
             members.allSatisfy({ Key(rawValue: $0.key) != nil })
@@ -27,7 +28,7 @@ struct JSONCase {
         self.init(name: name, data: value[Key.data.rawValue] ?? .object([]))
     }
 
-    /// The case that the compiler's conformance has written: one key, with the values under theirs.
+    /// A case in the compiler's encoding: one key, with the values under their keys.
     init(written name: String, _ values: [JSONMember]) {
         let members = values.map { JSONMember(StateField.name(ofKey: $0.key), $0.value) }
         self.init(name: name, data: .object(members))

@@ -1,10 +1,10 @@
-/// A JSON number by its value, exactly: `1`, `1.0` and `10e-1` are equal, and integers that differ
-/// never are, however long.
+/// A JSON number by its exact value: `1`, `1.0` and `10e-1` are equal, and different integers never
+/// are, however long.
 struct JSONDecimal: Hashable {
     private let isNegative: Bool
     /// Without zeros at either end; none at all for zero.
     private let digits: [UInt8]
-    /// Where the point stands, counted in digits from the first.
+    /// The position of the point, counted in digits from the first.
     private let point: Int
 
     /// The value of a number as JSON writes it; nil if its exponent does not fit in 32 bits.

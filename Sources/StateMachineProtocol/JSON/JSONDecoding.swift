@@ -2,7 +2,7 @@ import FoundationEssentials
 import StateMachineCore
 
 extension JSONValue {
-    /// The value of that type that this JSON encodes; what the type knows nothing of is refused.
+    /// The value of that type that this JSON encodes; refuses what the type does not know.
     ///
     /// - Throws: `DecodingError`; its coding path leads from `codingPath` to the member at fault.
     func decode<Value: Decodable>(
@@ -12,16 +12,15 @@ extension JSONValue {
         try JSONValueDecoder(self, codingPath, by: .request).decode(type)
     }
 
-    /// The case of an enum that has such a name and carries such values.
+    /// Decodes the case of an enum with that name and those values.
     ///
     /// - Parameters:
-    ///   - name: the case's.
-    ///   - data: its values by their names; those that it does not know are passed over, inside of them they are
-    ///     refused.
-    ///   - rule: whether it may be in the forms of earlier versions.
+    ///   - name: the case's name.
+    ///   - data: its values by name; unknown ones are ignored here, but refused inside the values.
+    ///   - rule: whether earlier versions' forms are accepted.
     ///   - type: the enum.
-    /// - Throws: `DecodingError`; its coding path has one key more in front.
-    /// - Returns: that case.
+    /// - Throws: `DecodingError`; its coding path has one more key in front.
+    /// - Returns: the case.
     static func decode<Value: Decodable>(
         _ name: String,
         _ data: [JSONMember],
@@ -35,10 +34,10 @@ extension JSONValue {
 
 /// How strictly values are read.
 enum JSONReadingRule {
-    /// As the specification has it.
+    /// As specified.
     case request
-    /// As an earlier version may have written them down, too: a date as a number, the case of an enum as the compiler's
-    /// conformance has it.
+    /// Also as an earlier version may have written them: a date as a number, an enum's case in the
+    /// compiler's encoding.
     case recorded
 }
 
@@ -46,11 +45,11 @@ struct JSONValueDecoder: Decoder {
     let value: JSONValue
     let codingPath: [any CodingKey]
     let rule: JSONReadingRule
-    /// Whether an enum is read: then an object is the name of a case with its values.
+    /// Whether an enum is read: then an object is a case's name with its values.
     let isCase: Bool
-    /// Whether the object has the values of a case: then it may have some without labels.
+    /// Whether the object holds the values of a case: then some may be unlabelled.
     let isPayload: Bool
-    /// Where what is read is noted; nil of what notes for itself, or has nothing inside.
+    /// Where to note what is read; nil for a value that notes for itself, or has nothing inside.
     let inquiry: JSONInquiry?
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -102,7 +101,8 @@ struct JSONValueDecoder: Decoder {
         )
     }
 
-    /// Of something in here, to be read by the same rule; `isPart` if it notes here what is read of it.
+    /// A decoder for something inside this, by the same rule; `isPart` if what is read of it is
+    /// noted here.
     func inner(
         _ value: JSONValue,
         at path: [any CodingKey],
@@ -137,7 +137,7 @@ struct JSONValueDecoder: Decoder {
         return value
     }
 
-    /// A value that reads itself, and all that is there.
+    /// A value that decodes itself; refuses members that it does not know.
     private func whole<Value: Decodable>(_ type: Value.Type) throws -> Value {
         let inquiry = JSONInquiry()
         let decoder = Self(
@@ -162,7 +162,7 @@ struct JSONValueDecoder: Decoder {
         return convert(text)
     }
 
-    /// What a value of that type must be, with its bounds where only they were missed.
+    /// What a value of that type must be, with the bounds if only those were violated.
     private func expectation(of type: Any.Type) -> String {
         if type is Date.Type { return "string, a time like 2026-11-20T21:55:03Z" }
         guard let fieldType = JSONFieldType(type) else { return "\(type)" }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import StateMachineCore
 
 extension JSONValue {
-    /// What `value` encodes itself to, members in the order in which it encodes them.
+    /// What `value` encodes itself to, with members in the order of encoding.
     ///
     /// Dictionaries and sets have no order of their own; they are sorted, for equal states must be
     /// equal bytes.
@@ -23,7 +23,8 @@ private final class JSONNode {
         case elements([JSONNode])
     }
 
-    /// Whether an object was asked for under a key, and not a value encoded: an enum's cases are.
+    /// Whether an object was requested under a key, rather than a value encoded: so with an enum's
+    /// cases.
     private var isNested = false
     private var content = Content.value(.object([]))
 
@@ -55,7 +56,7 @@ private final class JSONNode {
         self.content = .elements([])
     }
 
-    /// A place for what stands under a key; `isNested` if whoever asks goes on to write an object there.
+    /// A node for the value under a key; `isNested` if the caller goes on to write an object there.
     func child(for key: String, isNested: Bool = false) -> JSONNode {
         let node = JSONNode()
         node.isNested = isNested
@@ -93,7 +94,7 @@ private final class JSONNode {
         }
     }
 
-    /// Makes a case that the compiler's conformance has written what it is on the wire.
+    /// Turns a case in the compiler's encoding into its wire form.
     private func nameCase(of type: Any.Type) {
         guard case .members(let members) = self.content, members.count == 1,
             members[0].node.isNested,
@@ -124,9 +125,9 @@ private final class JSONNode {
     }
 }
 
-/// A collection whose order is that of hashes, which differs between equal ones.
+/// A collection in hash order, which differs between equal ones.
 private protocol HashOrdered {
-    /// How many elements of an array belong together where it is encoded as one.
+    /// How many elements belong together where it is encoded as an array.
     var elementWidth: Int { get }
 }
 

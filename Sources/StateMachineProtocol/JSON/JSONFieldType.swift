@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What JSON type a field of a state has.
+/// The JSON type of a field of a state.
 package enum JSONFieldType: String, Hashable, Sendable {
     case boolean
     case integer
@@ -30,7 +30,7 @@ package enum JSONFieldType: String, Hashable, Sendable {
         }
     }
 
-    /// Whether its values have nothing inside.
+    /// Whether its values contain no others.
     var isScalar: Bool {
         switch self {
         case .boolean, .integer, .number, .string: true

@@ -1,19 +1,20 @@
-/// What a value that reads itself from an object has wanted to know, so that what it knows nothing of can be refused.
+/// Records what a value asks for while it decodes itself, so that members it does not know can be
+/// refused.
 final class JSONInquiry {
     private var members: [JSONMember] = []
     private var path: [any CodingKey] = []
-    /// Up to how many names are told as known.
+    /// How many names are listed as known at most.
     ///
-    /// 24: two lines of a terminal. A dictionary asks for as many as a client gives it.
+    /// 24: two lines of a terminal. A dictionary asks for as many as a client sends.
     private static let told = NearestName.listed
 
-    /// One for each kind of keys that the object was read by.
+    /// One for each key type that the object was read with.
     private var knows: [(String) -> Bool] = []
-    /// The first names that were asked for, each once.
+    /// The first names that were requested, each once.
     private var asked: [String] = []
     private var insides: [JSONInquiry] = []
 
-    /// Notes that the object is read, and which of its members by.
+    /// Notes that the object is read, and by what its members are known.
     func note(
         _ members: [JSONMember],
         at path: [any CodingKey],
@@ -30,14 +31,14 @@ final class JSONInquiry {
         self.asked.append(name)
     }
 
-    /// The same of something inside that is read as a part of this.
+    /// The same for something inside that is read as part of this.
     func inner() -> JSONInquiry {
         let inner = JSONInquiry()
         self.insides.append(inner)
         return inner
     }
 
-    /// - Throws: `DecodingError` of the first member that nothing has a key for.
+    /// - Throws: `DecodingError` for the first member that no key type knows.
     func check() throws {
         for member in self.members where !self.knows.contains(where: { $0(member.key) }) {
             throw DecodingError.dataCorrupted(
@@ -52,7 +53,7 @@ final class JSONInquiry {
     }
 }
 
-/// A member of an object that what it is decoded as knows nothing of.
+/// A member of an object that the decoded type does not know.
 struct UnknownField: Error {
     let name: String
     let known: [String]

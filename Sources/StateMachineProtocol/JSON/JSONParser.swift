@@ -1,27 +1,28 @@
 /// Reads one JSON value (RFC 8259) and nothing after it but white space.
 ///
-/// Strict: no trailing commas, no comments, no unpaired surrogates, UTF-8 only. A key twice in one
-/// object is syntax that the RFC leaves open; it is remembered, and the caller decides.
+/// Strict: no trailing commas, no comments, no unpaired surrogates, UTF-8 only. The RFC leaves a
+/// key that appears twice in one object open; it is remembered, and the caller decides.
 package struct JSONParser {
     /// How deep arrays and objects may be nested.
     ///
-    /// 64: far beyond any state, and a hundred times less than what the stack holds. Not tuned.
+    /// 64: far beyond any state, and a hundredth of what the stack holds. Not tuned.
     private static let depthLimit = 64
 
-    /// Up to how many members a new key is compared with each of them; past it, hashes are kept.
+    /// Up to this many members a new key is compared with each of them; beyond that, hashes are
+    /// kept.
     ///
-    /// 16: no request of the protocol has more. Comparing alone would let one long line of short
-    /// keys take the server tens of millions of comparisons.
+    /// 16: no request of the protocol has more. With comparisons alone, one long line of short keys
+    /// could cost the server tens of millions of them.
     private static let comparedKeys = 16
 
     private var scanner: JSONScanner
     private let valueLimit: Int
     private var values = 0
 
-    /// The first key that stands twice in one object, if there is one.
+    /// The first key that appears twice in one object, if there is one.
     package private(set) var doubledKey: String?
 
-    /// A parser of a text with so many values in it at the most, those inside others counted.
+    /// A parser of a text with at most `valueLimit` values, nested ones included.
     package init(_ bytes: [UInt8], valueLimit: Int = .max) {
         self.scanner = JSONScanner(bytes)
         self.valueLimit = valueLimit

@@ -24,12 +24,12 @@ struct JSONScanner {
         JSONSyntaxError(offset: self.position, message: message)
     }
 
-    /// Passes over the current byte.
+    /// Skips the current byte.
     mutating func advance() { self.position += 1 }
 
     mutating func skipWhiteSpace() {
         while let byte = self.current, byte == 0x20 || (byte >= 0x09 && byte <= 0x0D) {
-            // RFC 8259 knows space, tab, LF and CR.
+            // RFC 8259 allows space, tab, LF and CR.
             guard byte != 0x0B && byte != 0x0C else { return }
             self.position += 1
         }
@@ -80,7 +80,7 @@ struct JSONScanner {
         guard self.position > start else { throw self.error("a digit was expected") }
     }
 
-    /// A string, of which the opening quote is the current byte.
+    /// A string whose opening quote is the current byte.
     mutating func parseString() throws(JSONSyntaxError) -> String {
         self.position += 1
         let start = self.position
@@ -185,7 +185,7 @@ struct JSONScanner {
 }
 
 extension UInt8 {
-    /// What it stands for as a hexadecimal digit.
+    /// Its value as a hexadecimal digit.
     fileprivate var hexDigit: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")

@@ -1,6 +1,6 @@
-/// A JSON value that keeps what JSON keeps: the order of members and the spelling of numbers.
+/// A JSON value that keeps what JSON text keeps: the order of members and the spelling of numbers.
 ///
-/// Two values are equal if they are written the same; `1` and `1.0` are not.
+/// Two values are equal if they are spelled the same; `1` and `1.0` are not.
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
@@ -12,7 +12,7 @@ public enum JSONValue: Hashable, Sendable {
     case string(String)
     /// An array.
     case array([JSONValue])
-    /// An object, its members in that order; a daemon refuses a key that stands twice.
+    /// An object, its members in order; a daemon refuses a key that appears twice.
     case object([JSONMember])
 
     /// A number without a fraction.
@@ -20,22 +20,22 @@ public enum JSONValue: Hashable, Sendable {
         .number(String(integer))
     }
 
-    /// The value of `text` if all of it is JSON, with no key twice in one object.
+    /// The value of `text` if it is JSON as a whole, with no key twice in one object.
     public init?(parsing text: some StringProtocol) {
         var parser = JSONParser(Array(text.utf8))
         guard let value = try? parser.parse(), parser.doubledKey == nil else {
-            // Not JSON; the caller takes the text for what it is.
+            // Not JSON; the caller takes the text as it is.
             return nil
         }
         self = value
     }
 
-    /// What `text` means where people type values: itself if it is JSON, else a string.
+    /// The meaning of `text` where people type values: itself if it is JSON, else a string.
     public init(typed text: some StringProtocol) {
         self = JSONValue(parsing: text) ?? .string(String(text))
     }
 
-    /// What JSON calls this kind of value.
+    /// The JSON name of this kind of value.
     package var kind: String {
         switch self {
         case .null: "null"
@@ -47,7 +47,7 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The member of that name, if this is an object that has it.
+    /// The member of that name, if this is an object with one.
     public subscript(_ key: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.key.isSpelled(key) }?.value
@@ -83,8 +83,8 @@ public enum JSONValue: Hashable, Sendable {
         return elements
     }
 
-    /// Whether `other` has all that this value asks for: equal, numbers by their value, and an
-    /// object may have members that are not asked for.
+    /// Whether `other` has everything that this value asks for: equal values, numbers by value; an
+    /// object may have further members.
     package func isContained(in other: JSONValue) -> Bool {
         switch (self, other) {
         case (.number(let left), .number(let right)):
@@ -105,9 +105,9 @@ public enum JSONValue: Hashable, Sendable {
     }
 }
 
-// Texts and numbers are equal if they are written the same.
+// Strings and numbers are equal if they are spelled the same.
 extension JSONValue {
-    /// Whether both are written the same.
+    /// Whether both are spelled the same.
     public static func == (left: JSONValue, right: JSONValue) -> Bool {
         switch (left, right) {
         case (.null, .null): true
@@ -120,7 +120,7 @@ extension JSONValue {
         }
     }
 
-    /// Combines what it is written with.
+    /// Hashes the spelling.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .null: hasher.combine(0)
@@ -180,24 +180,24 @@ public struct JSONMember: Hashable, Sendable {
         self.value = value
     }
 
-    /// Whether both are written the same.
+    /// Whether both are spelled the same.
     public static func == (left: JSONMember, right: JSONMember) -> Bool {
         left.key.isSpelled(right.key) && left.value == right.value
     }
 
-    /// Combines what it is written with.
+    /// Hashes the spelling.
     public func hash(into hasher: inout Hasher) {
         self.key.hashSpelling(into: &hasher)
         hasher.combine(self.value)
     }
 }
 
-/// The members of an object, to be looked up again and again.
+/// The members of an object, for repeated lookups.
 struct JSONMembers {
-    /// Up to how many are looked through one by one; past it, there is a table.
+    /// Up to this many members a lookup is linear; beyond that, there is a table.
     ///
-    /// 16: states have fewer. One by one alone, a long line of short keys would take tens of millions of
-    /// comparisons.
+    /// 16: states have fewer. With linear lookups alone, a long line of short keys could cost tens
+    /// of millions of comparisons.
     private static let comparedMembers = 16
 
     private let members: [JSONMember]

@@ -3,16 +3,16 @@ package import StateMachineCore
 /// How a change line that was encoded once becomes the line of any watch: all of them share the part
 /// from `"seq"` to the closing brace, and differ before and after it.
 package enum ChangeLine {
-    /// What the shared line begins with.
+    /// The beginning of the shared line.
     package static let head: [UInt8] = Array(#"{"type":"change""#.utf8)
 
-    /// What the shared line ends with.
+    /// The end of the shared line.
     package static let tail: StaticString = "}\n"
 
-    /// What a replayed line ends with instead.
+    /// The end of a replayed line instead.
     package static let replayTail: StaticString = ",\"replay\":true}\n"
 
-    /// What a line ends with that stands for others too: `skipped` counts those left out.
+    /// The end of a line that stands for others too: `skipped` counts those left out.
     package static func tail(skipped: UInt64, isReplayed: Bool) -> [UInt8] {
         var writer = LineWriter()
         if skipped > 0 { writer.number(.skipped, skipped) }
@@ -21,7 +21,7 @@ package enum ChangeLine {
         return writer.bytes
     }
 
-    /// What the line of a watch with that id begins with instead of ``head``.
+    /// The beginning of the line for a watch with that id, instead of ``head``.
     package static func head(id: RequestID) -> [UInt8] {
         var writer = LineWriter()
         writer.begin("change", id: id)
@@ -30,12 +30,13 @@ package enum ChangeLine {
 }
 
 extension ServerLine {
-    /// One transition, for a watch without id; ``ChangeLine`` makes of it those of the others.
+    /// One transition, for a watch without id; ``ChangeLine`` turns it into the lines of other
+    /// watches.
     ///
     /// - Parameters:
     ///   - report: the state that was entered.
-    ///   - old: the fragment of the one that was left.
-    ///   - by: who made it; nil for the process itself.
+    ///   - old: the fragment of the state that was left.
+    ///   - by: who made the change; nil for the process itself.
     ///   - cause: why.
     /// - Returns: the line with its newline, to be shared by all watches.
     package static func change(
@@ -49,7 +50,7 @@ extension ServerLine {
         return writer.bytes
     }
 
-    /// The same, into `writer`, which forgets what it had.
+    /// The same, into `writer`, whose former content is discarded.
     package static func writeChange(
         to writer: inout LineWriter,
         _ report: Report,

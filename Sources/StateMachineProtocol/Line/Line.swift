@@ -5,7 +5,7 @@ public import StateMachineCore
 /// Kinds and keys that are not known here are kept and can be read through the subscript; the
 /// protocol asks clients to ignore them.
 public struct Line: Hashable, Sendable {
-    /// What a line is, its `type`.
+    /// The kind of a line, its `type`.
     public enum Kind: Hashable, Sendable {
         /// The answer to a request.
         case reply
@@ -17,21 +17,21 @@ public struct Line: Hashable, Sendable {
         case live
         /// A question to a guard.
         case ask
-        /// The states are declared by another file from here on.
+        /// From here on another file declares the states.
         case declared
-        /// A sign of life that was asked for.
+        /// A requested sign of life.
         case beat
         /// The last line of a connection that the daemon closes.
         case bye
-        /// A kind that came into the protocol later.
+        /// A kind that a later protocol has added.
         case other(String)
     }
 
     /// The line as it was received, without its newline.
     public let text: String
-    /// What the line is.
+    /// The kind of the line.
     public let kind: Kind
-    /// All of it.
+    /// The whole line.
     package let value: JSONValue
 
     /// The line of those bytes; nil if they are not a JSON object with a `type`.
@@ -55,34 +55,34 @@ public struct Line: Hashable, Sendable {
 }
 
 extension Line {
-    /// What the request that caused the line was called by its sender.
+    /// The id of the request that caused the line.
     public var id: RequestID? { self[.id].flatMap { RequestID($0) } }
 
-    /// For a reply: whether the answer is yes.
+    /// For a reply: whether the request succeeded.
     public var isOK: Bool? { self[.ok]?.bool }
 
-    /// For a reply that says no: why, as a word that does not change.
+    /// For a refusal: why, as a stable word.
     public var error: ErrorCode? { self[.error]?.string.map { ErrorCode($0) } }
 
-    /// For a reply that says no: why, as a sentence that may change.
+    /// For a refusal: why, as a sentence that may change.
     public var message: String? { self[.message]?.string }
 
-    /// For a reply that says no: what would have been possible.
+    /// For a refusal: what would have been possible.
     public var known: [String] {
         self[.known]?.elements?.map { $0.string ?? $0.description } ?? []
     }
 
-    /// For a reply to `set`: whether the state is another than before.
+    /// For a reply to `set`: whether the state has changed.
     public var hasChanged: Bool? { self[.changed]?.bool }
 
-    /// For a reply to `send`: whether the state does anything on the event.
+    /// For a reply to `send`: whether the state handles the event.
     public var isHandled: Bool? { self[.handled]?.bool }
 
-    /// The seq that began the stay in the state; nil of a machine that has no stays, and for a change that
-    /// began one.
+    /// The seq that began the stay in the state; nil for a machine that has no stays, and for a
+    /// change that began one.
     public var stay: UInt64? { self.number(.stay) }
 
-    /// What time will do to the state: what is entered then, and when.
+    /// What time will do to the state: which state will be entered, and when.
     public var due: (state: NamedState, at: WallTime)? {
         guard let due = self[.due], let state = NamedState(due),
             let at = due["at"]?.string.flatMap({ WallTime(rfc3339: $0) })
@@ -105,7 +105,7 @@ extension Line {
     /// When the state was entered.
     public var at: WallTime? { self[.at]?.string.flatMap { WallTime(rfc3339: $0) } }
 
-    /// Who asked for the transition; nil if the daemon itself did, or if the line does not say.
+    /// Who requested the transition; nil if the daemon itself did, or if the line does not say.
     public var by: Peer? {
         guard let uid = self[.by]?["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
             let pid = self[.by]?["pid"]?.integer.flatMap({ Int32(exactly: $0) })
@@ -118,35 +118,35 @@ extension Line {
         )
     }
 
-    /// Why, in the words of whoever asked for the transition.
+    /// Why, in the words of whoever requested the transition.
     public var cause: String? { self[.cause]?.string }
 
-    /// What declares the states from here on, or in `describe` what does: the SHA-256 of the file.
+    /// The SHA-256 of the file that declares the states, from here on or, in `describe`, now.
     public var declaration: String? { self[.declaration]?.string }
 
-    /// For `declared`: what the file calls its version; for `describe` it is the daemon's own.
+    /// For `declared`: the file's version; for `describe`: the daemon's.
     public var version: String? { self[.version]?.string }
 
-    /// Where to go on from after this line; opaque.
+    /// The cursor from which to continue after this line; opaque.
     public var cursor: String? { self[.cursor]?.string }
 
-    /// Whether the change is an old one that was asked for.
+    /// Whether the change is an old one that was requested.
     public var isReplay: Bool { self[.replay]?.bool ?? false }
 
     /// Why changes may be missing before this line: `restarted`, `evicted`, `unknown` or `lagged`.
     public var resync: String? { self[.resync]?.string }
 
-    /// How many changes are missing before this line, where that is known.
+    /// How many changes are missing before this line, if known.
     public var missed: UInt64? { self.number(.missed) }
 
-    /// Whether the watch's patterns select the state; a line that shows the state whatever they are may be of
-    /// another.
+    /// Whether the watch's patterns select the state; a line that shows the state regardless of
+    /// them may show one that they do not select.
     public var isSelected: Bool { self[.selected]?.bool ?? true }
 
     /// For `bye`: why the daemon closes the connection.
     public var reason: String? { self[.reason]?.string }
 
-    /// For `bye`: after how long to come again.
+    /// For `bye`: how long to wait before reconnecting.
     public var retryDelay: Duration? { self.milliseconds(.retryMs) }
 
     /// For a reply to `hold`: the hold's number.
@@ -170,7 +170,7 @@ extension Line {
     /// For a reply to `history`: how many changes came before it.
     public var count: UInt64? { self.number(.count) }
 
-    /// For a reply to `history`: whether there are more changes after the last that was sent.
+    /// For a reply to `history`: whether there are more changes after the last one sent.
     public var hasMore: Bool { self[.more]?.bool ?? false }
 
     package subscript(_ key: LineKey) -> JSONValue? { self.value[key.name.description] }

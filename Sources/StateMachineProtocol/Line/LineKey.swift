@@ -1,7 +1,8 @@
-/// The keys of lines: what writes a line and what reads one name them by these.
+/// The keys of lines, shared by the code that writes lines and the code that reads them.
 ///
-/// A key that has no name here is of one answer alone, whose text for people reads it: it is spelled out
-/// where it is written. Made of `StaticString`, which is copied into a line as it is.
+/// A key without a name here belongs to a single answer, which is read only by the code that prints
+/// it; it is spelled out where it is written. Made of `StaticString`, which is copied into a line
+/// as it is.
 package struct LineKey: Sendable, ExpressibleByStringLiteral {
     let name: StaticString
 
@@ -9,7 +10,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
         self.name = name
     }
 
-    // What the line is, and what it answers.
+    // The line's kind, and what it answers.
     static var type: LineKey { "type" }
     static var id: LineKey { "id" }
     static var ok: LineKey { "ok" }
@@ -28,7 +29,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var cause: LineKey { "cause" }
     static var cursor: LineKey { "cursor" }
 
-    // What declares the states.
+    // The declaration of the states, and the stay.
     static var declaration: LineKey { "declaration" }
     static var version: LineKey { "version" }
 
@@ -48,7 +49,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var to: LineKey { "to" }
     package static var leftMs: LineKey { "leftMs" }
 
-    // What only some answers have.
+    // Keys of certain replies only.
     package static var changed: LineKey { "changed" }
     package static var matched: LineKey { "matched" }
     package static var hold: LineKey { "hold" }

@@ -1,4 +1,4 @@
-/// A state as it stands in a line: the case's name, and the associated values by label.
+/// A state as it appears in a line: the case's name, and the associated values by label.
 public struct NamedState: Hashable, Sendable {
     /// The case's name.
     public let name: String

@@ -1,15 +1,15 @@
 package import StateMachineCore
 
-// What lines tell of a state.
+// What lines say about a state.
 extension ServerLine {
-    /// A state, where it stands in the order, and since when.
+    /// A state, its place in the order, and its time.
     package struct Report: Sendable {
         package let seq: UInt64
-        /// What ``StateCoding/fragment(of:)`` makes of the state.
+        /// The state as ``StateCoding/fragment(of:)`` encodes it.
         package let fragment: [UInt8]
         package let at: WallTime
         package let epoch: Epoch
-        /// Nil of a machine that has no stays.
+        /// Nil for a machine that has no stays.
         package let stay: Stay?
 
         package init(
@@ -39,7 +39,7 @@ extension ServerLine {
         }
     }
 
-    /// How long a state has been the machine's, and what time will do to it.
+    /// A stay in a state, and what time will do to it.
     package struct Stay: Sendable {
         /// The seq that began it.
         package let seq: UInt64
@@ -52,11 +52,11 @@ extension ServerLine {
         }
     }
 
-    /// What time will do: the state that will be entered, and when.
+    /// What time will do: the state to be entered, and when.
     ///
-    /// A reference, so that what has none carries little.
+    /// A reference, so that a stay without one carries little.
     package final class Due: Sendable {
-        /// The state's members; of what was written down, all there are.
+        /// The state's members; all members if it was recorded.
         private let fragment: [UInt8]
         /// Nil if that is among the members.
         private let at: WallTime?
@@ -69,11 +69,11 @@ extension ServerLine {
         }
 
         /// - Parameters:
-        ///   - fragment: what ``StateCoding/fragment(of:)`` makes of the state.
+        ///   - fragment: the state as ``StateCoding/fragment(of:)`` encodes it.
         ///   - at: when.
         package convenience init(fragment: [UInt8], at: WallTime) { self.init(fragment, at: at) }
 
-        /// As it was written down; nil if that is no object.
+        /// As it was recorded; nil if that is not an object.
         package convenience init?(recorded text: String) {
             guard text.utf8.first == UInt8(ascii: "{"), text.utf8.last == UInt8(ascii: "}") else {
                 return nil
@@ -81,14 +81,14 @@ extension ServerLine {
             self.init(Array(text.utf8.dropFirst().dropLast()), at: nil)
         }
 
-        /// The object, to be written down; `writer` forgets what it had.
+        /// The object, to be recorded; the writer's former content is discarded.
         package func text(by writer: inout LineWriter) -> String {
             writer.clear()
             self.write(to: &writer)
             return writer.withBytes { String(decoding: $0, as: UTF8.self) }
         }
 
-        /// The same with what is left until then.
+        /// The same with the time left until then.
         fileprivate func counting(_ leftMs: Int64) -> Due {
             Due(self.fragment, at: self.at, leftMs: leftMs)
         }

@@ -1,7 +1,7 @@
 import StateMachineCore
 
 extension ServerLine {
-    /// Changes that follow each other, as far as an outline has them; one at the least.
+    /// An outline of consecutive changes, at least one.
     package static func outline(
         id: RequestID?,
         _ outline: TransitionOutline,
@@ -31,7 +31,7 @@ extension ServerLine {
 }
 
 extension TransitionOutline {
-    /// What a line of an outline has; nil if it is none.
+    /// The outline in a line; nil if the line has none.
     package init?(_ line: Line) {
         guard line.kind == .other("outline"), let first = line.seq, let begin = line.at,
             let names = line["states"]?.elements?.map({ $0.string ?? "?" }),

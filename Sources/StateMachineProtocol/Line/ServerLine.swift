@@ -2,15 +2,15 @@ package import StateMachineCore
 
 /// The lines that a server sends.
 ///
-/// The order of their keys is part of the protocol and stands here.
+/// The order of their keys is part of the protocol and defined here.
 package enum ServerLine {
-    /// Why a reader is given the state instead of the changes that it asked for.
+    /// Why a reader gets the state instead of the changes that it requested.
     package enum Resync: String, Codable, Sendable {
         /// Its cursor belongs to another numbering.
         case restarted
         /// Its cursor is older than what is kept.
         case evicted
-        /// Its cursor was never one, or is beyond our end.
+        /// Its cursor was never issued, or is beyond the end.
         case unknown
         /// It fell behind what is kept.
         case lagged
@@ -24,7 +24,7 @@ package enum ServerLine {
         case tooLong = "too-long"
     }
 
-    /// A reply that says yes; `own` writes the keys that only this reply has, `rest` those at the end.
+    /// A reply of success; `own` writes the keys that only this reply has, `rest` those at the end.
     package static func reply(
         id: RequestID?,
         report: Report? = nil,
@@ -39,8 +39,8 @@ package enum ServerLine {
         }
     }
 
-    /// A reply that says how the machine is, into `writer`, which forgets what it had; `own` and `rest` as in
-    /// ``reply(id:report:own:rest:)``.
+    /// A reply of success with the state, into `writer`, whose former content is discarded; `own`
+    /// and `rest` as in ``reply(id:report:own:rest:)``.
     package static func writeReply(
         to writer: inout LineWriter,
         id: RequestID?,
@@ -56,7 +56,7 @@ package enum ServerLine {
         }
     }
 
-    /// A reply that says no.
+    /// A refusal.
     package static func refusal(
         id: RequestID?,
         _ error: WireError,
@@ -88,8 +88,8 @@ package enum ServerLine {
         return writer.bytes
     }
 
-    /// The current state, as the beginning of a watch or instead of changes that are not to be had;
-    /// `isSelected`: whether it is one of those that the watch is for.
+    /// The current state, at the beginning of a watch or instead of changes that are not available;
+    /// `isSelected`: whether the watch is for that state.
     package static func state(
         id: RequestID?,
         _ report: Report,
@@ -105,7 +105,7 @@ package enum ServerLine {
         }
     }
 
-    /// The end of a replay: from here on changes come as they happen.
+    /// The end of a replay: from here on changes come live.
     package static func live(
         id: RequestID?,
         _ report: Report,
@@ -114,10 +114,10 @@ package enum ServerLine {
         Self.mark("live", id: id, report, isSelected: isSelected)
     }
 
-    /// A sign of life of a watch that has nothing else to say.
+    /// A sign of life of a watch that has nothing else to send.
     ///
-    /// Its cursor is where the watch has come to, `seq` if nil; behind the state that it shows if lines
-    /// are held back.
+    /// Its cursor is where the watch has got to, the report's seq if `seq` is nil; if lines are
+    /// held back, that is behind the state shown.
     package static func beat(
         id: RequestID?,
         _ report: Report,
@@ -127,14 +127,14 @@ package enum ServerLine {
         Self.mark("beat", id: id, report, resumingAt: seq, isSelected: isSelected)
     }
 
-    /// The states after the watch's cursor are declared by another file.
+    /// From the watch's cursor on, another file declares the states.
     ///
     /// - Parameters:
-    ///   - id: the watch's.
-    ///   - seq: the first change whose state that declares.
-    ///   - hash: the file's.
-    ///   - version: what the file calls its version.
-    ///   - cursor: where the watch has come to.
+    ///   - id: the watch's id.
+    ///   - seq: the first change whose state it declares.
+    ///   - hash: the file's hash.
+    ///   - version: the file's version.
+    ///   - cursor: where the watch has got to.
     /// - Returns: the line.
     package static func declared(
         id: RequestID?,
@@ -169,13 +169,13 @@ package enum ServerLine {
     /// A question to a guard.
     ///
     /// - Parameters:
-    ///   - id: the guard's.
-    ///   - number: what the vote has to name.
+    ///   - id: the guard's id.
+    ///   - number: the number that the vote has to give.
     ///   - report: where the machine is.
     ///   - to: the fragment of the state that would be entered.
     ///   - by: who proposed it; nil for the process itself.
     ///   - cause: why.
-    ///   - leftMs: how long there is to answer.
+    ///   - leftMs: how much time there is to answer.
     /// - Returns: the line.
     package static func ask(
         id: RequestID?,
@@ -209,7 +209,7 @@ package enum ServerLine {
 }
 
 extension LineWriter {
-    /// Said only where it is not so.
+    /// Written only if false.
     fileprivate mutating func selected(_ isSelected: Bool) {
         if !isSelected { self.bool(.selected, false) }
     }

@@ -1,15 +1,16 @@
 // Changing the state.
 extension Request {
-    /// Asks for a state to be entered.
+    /// Requests that a state be entered.
     ///
     /// - Parameters:
     ///   - state: the case's name.
     ///   - data: the associated values; nil leaves the key out.
-    ///   - words: further ones as people type them, in strings: what each means the field's type says.
+    ///   - words: further values as people type them, in strings; the field's type says what each
+    ///     means.
     ///   - ifSeq: only if the machine is at this seq.
-    ///   - ifState: only if the current state is among those that these patterns mean; none asks for nothing.
+    ///   - ifState: only if one of these patterns matches the current state; if empty, any state.
     ///   - ifStay: only in the stay that began with this seq.
-    ///   - reenter: whether the identical state makes a transition too.
+    ///   - reenter: whether even the identical state makes a transition.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func set(
@@ -40,9 +41,10 @@ extension Request {
     /// - Parameters:
     ///   - event: its name.
     ///   - data: what it carries; nil leaves the key out.
-    ///   - words: further fields as people type them, in strings: what each means the field's type says.
+    ///   - words: further fields as people type them, in strings; the field's type says what each
+    ///     means.
     ///   - ifSeq: only if the machine is at this seq.
-    ///   - ifState: only if the current state is among those that these patterns mean; none asks for nothing.
+    ///   - ifState: only if one of these patterns matches the current state; if empty, any state.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
@@ -67,11 +69,12 @@ extension Request {
         return Request(.send(call))
     }
 
-    /// Gives fields of the present state other values; the state is not left.
+    /// Gives fields of the present state new values, without leaving the state.
     ///
     /// - Parameters:
     ///   - data: the new values; null removes a field that may be absent.
-    ///   - words: further ones as people type them, in strings: what each means the field's type says.
+    ///   - words: further values as people type them, in strings; the field's type says what each
+    ///     means.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.

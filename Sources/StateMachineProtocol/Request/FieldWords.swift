@@ -1,9 +1,9 @@
-/// Fields as people type them: `key=value`, whose value the field's type reads, `key:=JSON`, which is JSON on
-/// purpose, and a value alone, which is for the one field that has none.
+/// Fields as people type them: `key=value`, interpreted by the field's type, `key:=JSON`, which is
+/// explicitly JSON, and a single value without a key, which is for the one field that has none yet.
 package struct FieldWords: Hashable, Sendable {
-    /// What is a value as it stands.
+    /// Values to be taken as they are.
     package private(set) var values: [JSONMember]
-    /// What is a word, in strings; the one that names no field has the empty name.
+    /// Words, in strings; the one without a key has the empty name.
     package private(set) var words: [JSONMember]
 
     package init(values: [JSONMember] = [], words: [JSONMember] = []) {
@@ -13,7 +13,7 @@ package struct FieldWords: Hashable, Sendable {
 
     /// - Parameters:
     ///   - texts: `key=value` or `key:=JSON`, and at most one value without a name.
-    ///   - place: where they stand, for what is said of a wrong one.
+    ///   - place: where they are, for error messages.
     /// - Throws: `bad-request` or `limit`.
     package init(_ texts: [String], in place: String) throws(WireError) {
         guard texts.count <= RequestLimits.fields else {
@@ -64,7 +64,7 @@ package struct FieldWords: Hashable, Sendable {
         return key
     }
 
-    /// The same, under other keys.
+    /// The same fields, under other keys.
     func renamed(_ name: (String) -> String) -> FieldWords {
         FieldWords(
             values: self.values.map { JSONMember(name($0.key), $0.value) },
@@ -74,19 +74,20 @@ package struct FieldWords: Hashable, Sendable {
 
     package var isEmpty: Bool { self.values.isEmpty && self.words.isEmpty }
 
-    /// All members, words read as the fields are typed.
+    /// All members, with words interpreted by the types of the fields.
     ///
-    /// One that there is no field for stays a string; if the fields are not all that there are, it is JSON if it
-    /// looks like that. One without a name is the value of the only field that has to be given and is not, or else
-    /// of the only one that is not given.
+    /// A word without a matching field stays a string, unless `areAll` is false and it looks like
+    /// JSON. A word without a name is the value of the only required field that is not given, or
+    /// else of the only field that is not given.
     ///
     /// - Parameters:
-    ///   - fields: those of `owner`.
+    ///   - fields: the fields of `owner`.
     ///   - areAll: whether there are no others.
-    ///   - owner: the state or event, for what is said of a word that cannot be told.
-    ///   - isUpdate: whether all fields have values already: then a word alone is that of the only field.
+    ///   - owner: the state or event, for error messages.
+    ///   - isUpdate: whether all fields already have values: then a word alone is for the only
+    ///     field.
     /// - Returns: the members.
-    /// - Throws: `bad-data` if no field or several could be meant.
+    /// - Throws: `bad-data` if no field, or more than one, could be meant.
     package func members(
         typedBy fields: [StateField],
         areAll: Bool = true,
@@ -106,7 +107,7 @@ package struct FieldWords: Hashable, Sendable {
             .members(readBy: fields, areAll: areAll)
     }
 
-    /// The same before it is known what they are the fields of: a word without a name keeps none.
+    /// The same before it is known whose fields they are: a word without a name stays without one.
     func members(readBy fields: [StateField], areAll: Bool) -> [JSONMember] {
         self.values
             + self.words.map { word in
@@ -117,7 +118,7 @@ package struct FieldWords: Hashable, Sendable {
             }
     }
 
-    /// The field that a word without a name is the value of.
+    /// The field whose value a word without a name is.
     private func field(
         meantBy word: String,
         among fields: [StateField],

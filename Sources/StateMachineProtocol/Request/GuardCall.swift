@@ -1,13 +1,14 @@
-/// Transitions about which the client wants to be asked.
+/// Transitions that the client wants to be asked about.
 package struct GuardCall: Hashable, Sendable {
     /// The states before which it is asked.
     package var before: PatternList
-    /// How long it is waited for, in milliseconds; nil leaves it to the daemon.
+    /// How long to wait for it, in milliseconds; nil leaves that to the daemon.
     package var timeoutMs: UInt64?
     /// What its silence counts as; nil leaves it to the daemon.
     package var onTimeout: Request.Silence?
     package var why: String?
-    /// What it is known by if it is required: while none of that name is connected, what it guards is denied.
+    /// Its name if it is required: while no guard of that name is connected, what it guards is
+    /// denied.
     package var required: String?
 
     /// How long the daemon waits for it.

@@ -1,25 +1,25 @@
 package import StateMachineCore
 
-/// Changes of the past.
+/// Past changes.
 package struct HistoryCall: Hashable, Sendable {
     package var since: String?
-    /// At most so many; nil leaves it to the daemon.
+    /// How many at most; nil leaves that to the daemon.
     package var limit: UInt64?
     package var only: PatternList?
-    /// Which end to begin at; nil: the oldest.
+    /// Which end to start from; nil: the oldest.
     package var order: Request.HistoryOrder?
-    /// Only what comes after it; what was made at a time, or later.
+    /// Only what comes after it; for a time: what was made then or later.
     package var after: HistoryPlace?
     /// Only what comes before it.
     package var before: HistoryPlace?
-    /// Only the changes of one who asked for them.
+    /// Only changes that this actor requested.
     package var by: Actor?
-    /// Only changes in whose cause this text is.
+    /// Only changes whose cause contains this text.
     package var cause: String?
-    /// Whether an outline of the changes is wanted, and not they themselves.
+    /// Whether to send an outline of the changes instead of the changes.
     package var isOutline = false
 
-    /// Who asked for a change.
+    /// Who requested a change.
     package enum Actor: Hashable, Sendable {
         /// The user of that uid.
         case user(UInt32)
@@ -27,10 +27,10 @@ package struct HistoryCall: Hashable, Sendable {
         case program(String)
     }
 
-    /// How many the daemon sends at most.
+    /// The most changes that the daemon sends.
     package var most: UInt64 { self.limit ?? RequestLimits.defaultHistoryChanges }
 
-    /// Whether it asks for more than what follows a cursor.
+    /// Whether it requests more than what follows a cursor.
     package var isSearch: Bool {
         self.order == .newest || self.after != nil || self.before != nil || self.by != nil
             || self.cause != nil || self.isOutline
@@ -67,7 +67,7 @@ extension HistoryCall {
         try self.checkOutline()
     }
 
-    /// An outline has all changes in it, in their order.
+    /// An outline contains all changes, in order.
     private func checkOutline() throws(WireError) {
         let others: [(RequestKey, Bool)] = [
             (.only, self.only != nil), (.order, self.order == .newest), (.by, self.by != nil),

@@ -4,12 +4,12 @@ public import StateMachineCore
 public enum HistoryPlace: Hashable, Sendable {
     /// A change by its number.
     case seq(UInt64)
-    /// A change by a cursor that a line has had.
+    /// A change by a cursor from a line.
     case cursor(String)
     /// A moment, between two changes.
     case time(WallTime)
 
-    /// A place as it stands in a request: a number, or a string that is a time or a cursor; nil if it is none.
+    /// A place as it appears in a request: a number, or a string with a time or a cursor; else nil.
     init?(_ value: JSONValue) {
         switch value {
         case .number:

@@ -11,7 +11,7 @@ package struct HoldCall: Hashable, Sendable {
     package enum Effect {
         /// It is denied.
         case block
-        /// It is postponed, so many milliseconds at the most.
+        /// It is postponed, by at most that many milliseconds.
         case delay(maxMs: UInt64)
     }
 

@@ -1,4 +1,4 @@
-// Standing in the way of changes, and deciding about them.
+// Preventing changes, and deciding about them.
 extension Request {
     /// What a hold does with a set that it matches.
     public enum HoldMode: String, CaseIterable, Hashable, Sendable {
@@ -16,14 +16,14 @@ extension Request {
         case deny
     }
 
-    /// Asks for states not to be entered while the connection lasts.
+    /// Requests that states not be entered while the connection lasts.
     ///
     /// - Parameters:
     ///   - before: the states.
     ///   - mode: what happens to a set.
     ///   - limit: how long a set is delayed at most, rounded up to milliseconds; only for
-    ///     ``HoldMode/delay``; nil leaves it to the daemon.
-    ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
+    ///     ``HoldMode/delay``; nil leaves that to the daemon.
+    ///   - why: shown to whoever is refused; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func hold(
         before: [Pattern],
@@ -36,7 +36,7 @@ extension Request {
         return Request(.hold(call))
     }
 
-    /// Gives back the hold or the guard of that number.
+    /// Releases the hold or the guard of that number.
     public static func release(_ number: UInt64) -> Request {
         Request(.release(.number(number)))
     }
@@ -46,15 +46,16 @@ extension Request {
         Request(.release(.required(name)))
     }
 
-    /// Asks to be asked before states are entered, while the connection lasts.
+    /// Requests to be asked before states are entered, while the connection lasts.
     ///
     /// - Parameters:
     ///   - before: the states.
-    ///   - timeout: how long the daemon waits for a vote, rounded up to milliseconds; nil leaves it to
-    ///     the daemon.
-    ///   - onTimeout: what silence counts as; nil leaves it to the daemon, whose default is a yes.
-    ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
-    ///   - name: what the guard is known by if it is required, so that the states are denied while no guard of
+    ///   - timeout: how long the daemon waits for a vote, rounded up to milliseconds; nil leaves
+    ///     that to the daemon.
+    ///   - onTimeout: what silence counts as; nil leaves that to the daemon, whose default is a
+    ///     yes.
+    ///   - why: the reason for a no that gives none; at most 256 bytes of UTF-8.
+    ///   - name: the guard's name if it is required: then the states are denied while no guard of
     ///     that name is connected, until it is released; nil if its absence allows.
     /// - Returns: the request.
     public static func `guard`(

@@ -1,4 +1,4 @@
-/// What can be asked for, by the word that stands for it.
+/// The operations that can be requested, by their words.
 package enum Operation: String, CaseIterable, Hashable, Sendable {
     case get
     case set
@@ -17,8 +17,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     case ping
     case help
 
-    /// The keys that it takes beside ``RequestKey/op`` and ``RequestKey/id``, in the order in which they
-    /// are written.
+    /// The keys that it takes besides ``RequestKey/op`` and ``RequestKey/id``, in writing order.
     package var keys: [RequestKey] {
         switch self {
         case .get, .unwatch, .describe, .stats, .ping, .help: []
@@ -35,7 +34,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// Whether it asks for a change, which is answered in its turn.
+    /// Whether it requests a change, which is answered in its turn.
     package var isProposal: Bool {
         switch self {
         case .set, .send, .update: true
@@ -48,7 +47,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     /// Whether only a machine that has events takes it.
     package var isOfEvents: Bool { self == .send || self == .update }
 
-    /// Whether it leaves everything as it is; these the events door takes too.
+    /// Whether it changes nothing; the events door takes these too.
     package var isReading: Bool {
         switch self {
         case .set, .send, .update, .hold, .release, .guard, .vote: false
@@ -57,7 +56,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// The keys of requests: what reads a request and what writes one name them by these.
+/// The keys of requests, shared by the code that reads requests and the code that writes them.
 package enum RequestKey: String, Sendable {
     case op, id
     case state, event, data, words, ifSeq, ifState, ifStay, reenter, cause

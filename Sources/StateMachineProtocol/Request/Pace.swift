@@ -1,14 +1,14 @@
-/// How often a watch has lines.
+/// How often a watch sends lines.
 public struct Pace: Hashable, Sendable {
-    /// Whether changes that have not been sent when there is a newer one are left out; how many
-    /// shows as ``Line/skipped``.
+    /// Whether a change that is still unsent when a newer one comes is left out; ``Line/skipped``
+    /// counts those.
     public var isLatest: Bool
-    /// The shortest time between two changes; nil means none.
+    /// The shortest time between two changes; nil: no limit.
     public var every: Duration?
-    /// After which silence the daemon gives a sign of life; nil means never.
+    /// How long a silence lasts before the daemon sends a sign of life; nil: it never does.
     public var beat: Duration?
 
-    /// Every change at once, unless said otherwise.
+    /// By default every change at once.
     public init(isLatest: Bool = false, every: Duration? = nil, beat: Duration? = nil) {
         self.isLatest = isLatest
         self.every = every
@@ -17,12 +17,12 @@ public struct Pace: Hashable, Sendable {
 }
 
 extension Duration {
-    /// Milliseconds as a request has them: rounded up, so that no wait ends early; 0 if negative.
+    /// Milliseconds for a request: rounded up, so that no wait ends early; 0 if negative.
     var wholeMilliseconds: UInt64 {
         guard self > .zero else { return 0 }
         let (seconds, attoseconds) = self.components
         let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-        // The protocol's integers stay below 2^53; so many milliseconds are 285,000 years.
+        // The protocol's integers stay below 2^53; that many milliseconds are 285,000 years.
         let bound = Int64(RequestLimits.integerBound) - 1
         return UInt64(seconds >= bound / 1000 ? bound : seconds * 1000 + fraction)
     }

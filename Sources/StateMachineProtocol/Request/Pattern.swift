@@ -1,30 +1,30 @@
-/// Which states are meant: those of one name or of a group, or those among them whose data has these values; or all
-/// but these.
+/// Selects states: those of a name or of a group, or those among them whose data has these values;
+/// or all others.
 ///
 /// Written as a string, `name` or `name:key=value,key=value`, or as an object,
-/// `{"state":"name","data":{…}}`. All but these are `!name` and `{"state":"name","not":true}`; in a list with
-/// others it takes away from what they select.
+/// `{"state":"name","data":{…}}`. All others are `!name` and `{"state":"name","not":true}`; in a
+/// list this excludes states that the other patterns select.
 public struct Pattern: Hashable, Sendable {
     /// The name of a state or of a group.
     package private(set) var name: String
-    /// What the data must have; empty means any.
+    /// What the data must contain; if empty, anything.
     ///
-    /// Words are read by their look until
-    /// ``StateSchema/resolved(_:)`` has read them as the fields are typed.
+    /// Words are interpreted by their look until ``StateSchema/resolved(_:)`` has interpreted them
+    /// by the fields' types.
     package private(set) var data: [JSONMember]
     /// The pattern as its author wrote it, to be given back.
     public let written: JSONValue
-    /// Whether it takes away the states that it speaks of.
+    /// Whether it excludes the states that it matches.
     package private(set) var isException = false
     private var fields: FieldWords
-    /// The group that is meant; nil if it is a state, or nobody has looked.
+    /// The group that it names; nil if it names a state, or was not resolved.
     private var group: StateGroup?
-    /// What the state was called before, in changes of then; none if nobody has looked.
+    /// The former names of the state, for old changes; empty if it was not resolved.
     private var oldNames: [String] = []
 
-    /// The pattern that is written like that.
+    /// The pattern in that wire form.
     ///
-    /// Nothing is refused here: a daemon that is given what is no pattern says what is wrong with it.
+    /// Nothing is refused here: the daemon says what is wrong with an invalid pattern.
     public init(writing written: JSONValue) {
         do {
             self = try Pattern(written)
@@ -34,7 +34,8 @@ public struct Pattern: Hashable, Sendable {
         }
     }
 
-    /// What `text` means where people type patterns: an object if it is one, else a string.
+    /// The pattern that `text` stands for where people type them: an object if it is one, else a
+    /// string.
     public init(typed text: String) {
         let isException = text.utf8.first == Self.mark
         let rest = isException ? String(Substring(text.utf8.dropFirst())) : text
@@ -46,7 +47,7 @@ public struct Pattern: Hashable, Sendable {
         self = isException ? !pattern : pattern
     }
 
-    /// All states but those that a pattern speaks of; of such a pattern these.
+    /// All states but those that the pattern matches; applied to such a pattern, these.
     public static prefix func ! (pattern: Pattern) -> Pattern {
         switch pattern.written {
         case .string(let text):
@@ -80,7 +81,7 @@ public struct Pattern: Hashable, Sendable {
         self.data = fields.members(readBy: [], areAll: false)
     }
 
-    /// The same, as it is written with the name and the values that it has by now.
+    /// The same pattern, written with its present name and values.
     package var rewritten: Pattern {
         guard !self.data.isEmpty else {
             return Pattern(writing: .string(self.isException ? "!" + self.name : self.name))
@@ -92,19 +93,20 @@ public struct Pattern: Hashable, Sendable {
         return Pattern(writing: .object(members))
     }
 
-    /// Whether both are written the same.
+    /// Whether both are spelled the same.
     public static func == (left: Pattern, right: Pattern) -> Bool {
         left.name.isSpelled(right.name) && left.fields == right.fields
             && left.isException == right.isException && left.written == right.written
     }
 
-    /// Combines the name and what is asked for.
+    /// Hashes the name and the fields.
     public func hash(into hasher: inout Hasher) {
         self.name.hashSpelling(into: &hasher)
         hasher.combine(self.fields)
     }
 
-    /// The same, with words read as those fields are typed, and of that group's states if it is of a group.
+    /// The same, with words interpreted by those fields' types and, if it names a group, with that
+    /// group.
     func typed(
         by fields: [StateField],
         areAll: Bool,
@@ -116,7 +118,8 @@ public struct Pattern: Hashable, Sendable {
         return pattern
     }
 
-    /// The same, for a state that was called otherwise when it was written; with its fields' names as they are now.
+    /// The same, for a state that had another name when it was written; with the fields' present
+    /// names.
     func renamed(to found: StateSchema.Case) -> Pattern {
         var pattern = self
         pattern.name = found.name
@@ -127,37 +130,37 @@ public struct Pattern: Hashable, Sendable {
         return pattern
     }
 
-    /// The same, of a state with these old names.
+    /// The same, for a state with these former names.
     func called(before oldNames: [String]) -> Pattern {
         var pattern = self
         pattern.oldNames = oldNames
         return pattern
     }
 
-    /// Whether it speaks of states of that name.
+    /// Whether it covers states of that name.
     package func selects(_ name: String) -> Bool {
         self.group?.has(name)
             ?? (name.isSpelled(self.name) || self.oldNames.contains { name.isSpelled($0) })
     }
 
-    /// What the states are called and were called that it speaks of, unless these are a group's.
+    /// The present and former names of the states that it covers, unless it names a group.
     var names: [String] { [self.name] + self.oldNames }
 
-    /// Whether it means the states of a group.
+    /// Whether it names a group.
     package var isOfGroup: Bool { self.group != nil }
 
-    /// Whether it speaks of the state of that name with that `data`; what a `!` before it makes of that is its
-    /// list's to say.
+    /// Whether it covers the state of that name with that `data`; the effect of a `!` is up to the
+    /// list.
     package func matches(_ name: String, _ data: JSONValue) -> Bool {
         self.selects(name) && self.asksFor(data)
     }
 
-    /// Whether `data` has all that it asks for.
+    /// Whether `data` has everything that it asks for.
     func asksFor(_ data: JSONValue) -> Bool {
         self.data.isEmpty || JSONValue.object(self.data).isContained(in: data)
     }
 
-    /// A name, or `name:key=value,key=value`; with a `!` before it all but these.
+    /// A name, or `name:key=value,key=value`; with a `!` in front, all others.
     package init(text: String) throws(WireError) {
         let isException = text.utf8.first == Self.mark
         let parts = (isException ? String(Substring(text.utf8.dropFirst())) : text)
@@ -171,7 +174,7 @@ public struct Pattern: Hashable, Sendable {
         )
     }
 
-    /// What stands between commas, but for those in texts, arrays and objects of JSON after `:=`.
+    /// Splits at commas, except inside JSON strings, arrays and objects after `:=`.
     ///
     /// By scalars, each of which is looked at once.
     private static func fields(_ text: String) -> [String] {
@@ -202,7 +205,7 @@ public struct Pattern: Hashable, Sendable {
         return fields + [String(field)]
     }
 
-    /// A pattern as it stands in a request: a string, or `{"state":"name","data":{…}}`.
+    /// A pattern as it appears in a request: a string, or `{"state":"name","data":{…}}`.
     package init(_ value: JSONValue) throws(WireError) {
         switch value {
         case .string(let text):
@@ -260,7 +263,7 @@ extension Pattern: ExpressibleByStringLiteral, ExpressibleByDictionaryLiteral {
 }
 
 extension String {
-    /// By scalars: a separator stays one even if the next scalar combines with it.
+    /// Splits by scalars: a separator stays one even if the next scalar combines with it.
     func split(
         at separator: Unicode.Scalar,
         maxSplits: Int = .max

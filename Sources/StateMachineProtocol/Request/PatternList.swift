@@ -1,7 +1,7 @@
-/// Which states are meant by several patterns: those that one of them selects, but for those that one with a `!`
-/// takes away; where all have a `!`, all other states.
+/// Selects states by several patterns: those that one of them matches, except those that a pattern
+/// with a `!` excludes; if all have a `!`, all other states.
 package struct PatternList: Hashable, Sendable {
-    /// All of them, as they were written.
+    /// All patterns, as they were written.
     package let patterns: [Pattern]
     private let selecting: [Pattern]
     private let excepting: [Pattern]
@@ -17,25 +17,25 @@ package struct PatternList: Hashable, Sendable {
 
     package var isEmpty: Bool { self.patterns.isEmpty }
 
-    /// Whether one of them takes states away.
+    /// Whether one of them excludes states.
     package var hasExceptions: Bool { !self.excepting.isEmpty }
 
-    /// Whether a state is among those that are meant; see ``first(where:)``.
+    /// Whether a state is selected; see ``first(where:)``.
     package func contains(where names: (Pattern) -> Bool) -> Bool {
         self.first(where: names) != nil
     }
 
-    /// The first pattern by which a state is meant; no patterns mean no state.
+    /// The first pattern that selects a state; an empty list selects none.
     ///
-    /// - Parameter names: whether a pattern speaks of the state, its `!` left aside.
-    /// - Returns: nil if it is not meant.
+    /// - Parameter names: whether a pattern covers the state, ignoring its `!`.
+    /// - Returns: nil if the state is not selected.
     package func first(where names: (Pattern) -> Bool) -> Pattern? {
         guard !self.excepting.contains(where: names) else { return nil }
-        // Where nothing is selected everything is that is not taken away.
+        // If all patterns exclude, everything not excluded is selected.
         return self.selecting.isEmpty ? self.excepting.first : self.selecting.first(where: names)
     }
 
-    /// The names of all states that may be meant, old ones too; nil if that cannot be told.
+    /// The names of all states that may be selected, former ones too; nil if that is unknown.
     package var names: [String]? {
         guard !self.selecting.isEmpty, !self.selecting.contains(where: \.isOfGroup) else {
             return nil
@@ -43,7 +43,7 @@ package struct PatternList: Hashable, Sendable {
         return self.selecting.flatMap(\.names)
     }
 
-    /// The same patterns, each as `read` has it.
+    /// The same patterns, each as transformed by `read`.
     package func mapped(
         _ read: (Pattern) throws(WireError) -> Pattern
     ) throws(WireError) -> PatternList {
@@ -63,7 +63,7 @@ package struct PatternList: Hashable, Sendable {
 }
 
 extension StateSchema {
-    /// Why none of the states that a list means is there; nil if one may be.
+    /// Why none of the states that a list selects exists; nil if one may.
     package func objection(to list: PatternList) -> WireError? {
         var objection: WireError?
         for pattern in list.patterns where !pattern.isException {

@@ -1,24 +1,24 @@
-// Reading: the state, its changes, its past, and what there is.
+// Reading: the state, its changes, its past, and the daemon.
 extension Request {
-    /// Asks for the current state.
+    /// Requests the current state.
     public static let get = Request(.get)
     /// Ends the watch that has no id.
     public static let unwatch = Request(.unwatch)
-    /// Asks for the states, operations and limits.
+    /// Requests the states, operations and limits.
     public static let describe = Request(.describe)
-    /// Asks for the counters and the connections.
+    /// Requests the counters and the connections.
     public static let stats = Request(.stats)
-    /// Asks for a sign of life.
+    /// Requests a sign of life.
     public static let ping = Request(.ping)
-    /// Asks for a short text for people.
+    /// Requests a short text for people.
     public static let help = Request(.help)
 
-    /// Asks for every change.
+    /// Requests every change.
     ///
     /// - Parameters:
-    ///   - since: the cursor of the last line that was seen; later changes are replayed.
-    ///   - only: which states; none means every state.
-    ///   - pace: how often there are lines; rounded up to milliseconds.
+    ///   - since: the cursor of the last line seen; later changes are replayed.
+    ///   - only: which states; if empty, every state.
+    ///   - pace: how often lines are sent; rounded up to milliseconds.
     /// - Returns: the request.
     public static func watch(
         since: String? = nil,
@@ -35,13 +35,13 @@ extension Request {
         return Request(.watch(call))
     }
 
-    /// Asks for an answer once a state is reached.
+    /// Requests an answer once a state is reached.
     ///
     /// - Parameters:
     ///   - until: the states to wait for.
-    ///   - fail: the states that end the wait badly; they win.
+    ///   - fail: the states that fail the wait; they take precedence.
     ///   - since: changes after this cursor are evaluated too.
-    ///   - timeout: rounded up to milliseconds; nil means for ever.
+    ///   - timeout: rounded up to milliseconds; nil waits for ever.
     /// - Returns: the request.
     public static func wait(
         until: [Pattern],
@@ -62,7 +62,7 @@ extension Request {
         )
     }
 
-    /// Which end of the past an answer begins at.
+    /// Which end of the past an answer starts from.
     public enum HistoryOrder: String, CaseIterable, Hashable, Sendable {
         /// The oldest change first.
         case oldest
@@ -70,18 +70,18 @@ extension Request {
         case newest
     }
 
-    /// Asks for the changes that the daemon still has.
+    /// Requests the changes that the daemon still has.
     ///
     /// - Parameters:
-    ///   - since: only those after this cursor; one that cannot be used counts as left out, and the reply says so.
-    ///   - limit: at most so many; the daemon has a limit of its own.
-    ///   - only: which states; none means every state.
-    ///   - order: which end to begin at.
+    ///   - since: only those after this cursor; an unusable one is ignored, and the reply says so.
+    ///   - limit: how many at most; the daemon has a limit of its own.
+    ///   - only: which states; if empty, every state.
+    ///   - order: which end to start from.
     ///   - after: only those after this change, or made at this time or later.
     ///   - before: only those before this change, or made before this time.
     ///   - uid: only those of this user.
     ///   - program: only those of commands or units of this name, if no user is given.
-    ///   - cause: only those in whose cause this text is; at most 256 bytes of UTF-8.
+    ///   - cause: only those whose cause contains this text; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func history(
         since: String? = nil,
@@ -110,12 +110,13 @@ extension Request {
         )
     }
 
-    /// Asks for an outline of the changes that the daemon still has: which states were entered, and when.
+    /// Requests an outline of the changes that the daemon still has: which states were entered, and
+    /// when.
     ///
     /// - Parameters:
     ///   - after: only those after this change, or made at this time or later.
     ///   - before: only those before this change, or made before this time.
-    ///   - limit: at most so many; the daemon has a limit of its own.
+    ///   - limit: how many at most; the daemon has a limit of its own.
     /// - Returns: the request.
     public static func outline(
         after: HistoryPlace? = nil,

@@ -1,12 +1,12 @@
-/// One thing that a client asks for.
+/// A request of a client.
 ///
-/// Made here it is not evaluated: that is up to the daemon, which answers with what would have been right.
+/// It is not evaluated here: the daemon does that, and answers what would have been right.
 public struct Request: Hashable, Sendable {
-    /// What it is called: comes back on every line that the request causes.
+    /// Its id, which comes back on every line that the request causes.
     public let id: RequestID?
     package let call: Call
 
-    /// The operations with what they were given.
+    /// The operations with their arguments.
     package enum Call: Hashable, Sendable {
         case get
         case set(SetCall)
@@ -80,7 +80,7 @@ public struct Request: Hashable, Sendable {
     public var line: [UInt8] { Array("\(self.object)\n".utf8) }
 }
 
-/// A line that is no request, and what to answer.
+/// A line that is not a valid request, and what to answer.
 package struct RefusedRequest: Error, Hashable, Sendable {
     /// The request's own id, where it could be read.
     package let id: RequestID?

@@ -1,11 +1,12 @@
-/// What a client calls one of its requests: a string of at most 128 bytes, or an integer below 2^53 in size.
+/// A client's id for one of its requests: a string of at most 128 bytes, or an integer below 2^53
+/// in size.
 public enum RequestID: Hashable, Sendable {
     /// Written as an integer.
     case integer(Int64)
     /// Written as a string.
     case string(String)
 
-    /// The id that a line has; nil if it can be none.
+    /// The id in a line; nil if it cannot be one.
     init?(_ value: JSONValue) {
         if let string = value.string {
             self = .string(string)
@@ -23,7 +24,7 @@ public enum RequestID: Hashable, Sendable {
         }
     }
 
-    /// Whether both are written the same.
+    /// Whether both are spelled the same.
     public static func == (left: RequestID, right: RequestID) -> Bool {
         switch (left, right) {
         case (.integer(let left), .integer(let right)): left == right
@@ -32,7 +33,7 @@ public enum RequestID: Hashable, Sendable {
         }
     }
 
-    /// Combines what it is written with.
+    /// Hashes the spelling.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .integer(let integer): hasher.combine(integer)

@@ -62,7 +62,7 @@ struct RequestKeys {
         return text
     }
 
-    /// What a required guard is known by: a word that goes into a command line as it is.
+    /// The name of a required guard: a word that needs no quoting in a command line.
     func requirement(_ key: RequestKey) throws(WireError) -> String? {
         guard let name = try self.string(key) else { return nil }
         guard RequestLimits.isRequirementName(name) else {
@@ -110,7 +110,7 @@ struct RequestKeys {
         return choice
     }
 
-    /// What was made of a key that has to be there.
+    /// The value of a key that is required.
     func needed<Value>(
         _ key: RequestKey,
         _ operation: Operation,
@@ -125,10 +125,10 @@ struct RequestKeys {
         return value
     }
 
-    /// What is given as `data`; null says that there is none.
+    /// The value of `data`; null counts as none.
     var data: JSONValue? { self[.data] == .null ? nil : self[.data] }
 
-    /// Fields as words, none of them in `data` too.
+    /// Fields as words, none of which is in `data` as well.
     func words() throws(WireError) -> [JSONMember] {
         guard let value = self[.words] else { return [] }
         guard let words = value.members, words.allSatisfy({ $0.value.string != nil }) else {

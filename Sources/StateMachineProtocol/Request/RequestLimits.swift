@@ -1,25 +1,25 @@
-/// What one request may hold.
+/// Limits of a single request.
 ///
 /// Everything here is part of the protocol, version 1.
 package enum RequestLimits {
-    /// Bytes in a request line, its newline not counted.
+    /// Bytes in a request line, not counting its newline.
     package static let lineBytes = 65_536
 
-    /// Bytes in an encoded state; one that is longer is refused when it is set.
+    /// Bytes in an encoded state; a longer one is refused when it is set.
     package static let stateBytes = 65_536
 
     /// Bytes of UTF-8 in a `cause` or a `why`.
     package static let causeBytes = 256
 
-    /// Combining marks in a row, in a text of `data`.
+    /// Combining marks in a row, in a string in `data`.
     ///
     /// 30: what Unicode's stream-safe text (UAX #15) allows, far beyond any writing.
     package static let marks = 30
 
-    /// JSON values in a request, those inside others counted.
+    /// JSON values in a request, nested ones included.
     ///
-    /// 2048: far beyond any state, and few enough that reading them takes less than 2 ms, in which nobody
-    /// else is served.
+    /// 2048: far beyond any state, and few enough that reading them takes less than 2 ms, during
+    /// which no other client is served.
     package static let values = 2048
 
     /// Words in a request that is no object.
@@ -32,19 +32,19 @@ package enum RequestLimits {
     /// 64: more than any case of an enum has.
     package static let fields = 64
 
-    /// Patterns in one list: every change is held against each of them, for every reader.
+    /// Patterns in one list: every change is matched against each of them, for every reader.
     ///
-    /// 32: more than anybody writes by hand, and few enough that the readers of one user cannot slow
-    /// the others down. Not tuned.
+    /// 32: more than anybody writes by hand, and few enough that the readers of one user cannot
+    /// slow the others down. Not tuned.
     package static let patterns = 32
 
     /// Milliseconds that a hold may delay, and that a guard may take.
     package static let voteMs: UInt64 = 60_000
 
-    /// Milliseconds of silence that a watch may ask to be broken.
+    /// The fewest milliseconds of silence after which a watch may request a sign of life.
     package static let leastBeatMs: UInt64 = 100
 
-    /// Milliseconds that they have if they do not say.
+    /// The milliseconds of a hold or a guard that does not say.
     package static let defaultVoteMs: UInt64 = 1000
 
     /// Changes in one answer to `history`.
@@ -56,11 +56,11 @@ package enum RequestLimits {
     /// Bytes of UTF-8 in an `id` that is a string.
     package static let idBytes = 128
 
-    /// Bytes in what a required guard is known by.
+    /// Bytes in the name of a required guard.
     package static let requirementNameBytes = 64
 
-    /// Whether a required guard may be known by that: as the instance of a unit may be named, so that it needs no
-    /// quotes anywhere.
+    /// Whether it may name a required guard: the same names as for the instance of a unit, so that
+    /// it needs no quotes anywhere.
     package static func isRequirementName(_ name: String) -> Bool {
         guard let first = name.utf8.first, name.utf8.count <= self.requirementNameBytes else {
             return false
@@ -77,7 +77,7 @@ package enum RequestLimits {
             && name.utf8.allSatisfy { isWord($0) || "-_.:@".utf8.contains($0) }
     }
 
-    /// What integers stay below in size: from here on a double, which is what many JSON readers
-    /// keep numbers in, skips some.
+    /// The bound of integers in size: from here on a double, in which many JSON readers keep
+    /// numbers, skips some.
     package static let integerBound: UInt64 = 1 << 53
 }

@@ -1,4 +1,4 @@
-/// The members of a request object as they are written; what has no value is left out.
+/// The members of a request object to be written; those without a value are left out.
 struct RequestMembers {
     private(set) var members: [JSONMember] = []
 
@@ -15,13 +15,13 @@ struct RequestMembers {
         self.add(key, number.map { .integer($0) } as JSONValue?)
     }
 
-    /// No patterns are as good as none given.
+    /// An empty list counts as none.
     mutating func add(_ key: RequestKey, _ list: PatternList?) {
         guard let list, !list.isEmpty else { return }
         self.add(key, .array(list.patterns.map(\.written)))
     }
 
-    /// The same, for what was one pattern once: one alone is no list.
+    /// The same, for a key that used to take one pattern: a single one is not written as a list.
     mutating func add(_ key: RequestKey, plainly list: PatternList?) {
         guard let list, list.count == 1 else { return self.add(key, list) }
         self.add(key, list.patterns[0].written)

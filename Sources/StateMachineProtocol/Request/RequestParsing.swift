@@ -1,7 +1,7 @@
 extension Request {
     /// Reads a request line, without its newline; nil if it is blank.
     ///
-    /// A line that begins with `{` is a JSON object, any other is bare words for hands.
+    /// A line that begins with `{` is a JSON object, any other is bare words typed by hand.
     package static func parse(_ line: [UInt8]) throws(RefusedRequest) -> Request? {
         guard let first = line.first(where: { !$0.isWhiteSpace }) else { return nil }
         if first == UInt8(ascii: "{") { return try Request(object: line) }
@@ -183,7 +183,7 @@ extension Request.Call {
 }
 
 extension FieldWords {
-    /// The values that are JSON on purpose; nil without any.
+    /// The values that are explicitly JSON; nil if there are none.
     fileprivate var data: JSONValue? { self.values.isEmpty ? nil : .object(self.values) }
 }
 

@@ -1,8 +1,8 @@
-/// An event that is sent to the machine, and when it counts.
+/// An event to send to the machine, with its conditions.
 package struct SendCall: Hashable, Sendable {
     package var event: String
     package var data: JSONValue?
-    /// Further fields of it, as words that the fields' types read.
+    /// Further fields of the event, as words that the fields' types interpret.
     package var words: [JSONMember]
     /// Only if the machine is at this seq.
     package var ifSeq: UInt64?

@@ -1,10 +1,10 @@
-/// A state to be set, and when.
+/// A state to set, with its conditions.
 ///
-/// An object, so that a set that asks for a state and nothing else hands on one null pointer.
+/// A class, so that a set without extras hands on one null pointer.
 package final class SetCall: Sendable {
     package let state: String
     package let data: JSONValue?
-    /// Further fields of it, as words that the fields' types read.
+    /// Further fields of the state, as words that the fields' types interpret.
     package let words: [JSONMember]
     /// Only if the machine is at this seq.
     package let ifSeq: UInt64?
@@ -12,11 +12,11 @@ package final class SetCall: Sendable {
     package let ifState: PatternList?
     /// Only in the stay that began with this seq.
     package let ifStay: UInt64?
-    /// Makes a transition even of the identical state.
+    /// Makes a transition even to the identical state.
     package let reenter: Bool
     package let cause: String?
 
-    /// Whether it depends on what the state is, and not on its seq alone.
+    /// Whether it depends on the current state, and not on its seq alone.
     package var asksForState: Bool { self.ifState != nil || self.ifStay != nil }
 
     package init(

@@ -1,8 +1,8 @@
-/// New values for fields of the present state, which is not left.
+/// New values for fields of the present state, without leaving it.
 package struct UpdateCall: Hashable, Sendable {
-    /// What is given replaces; null removes a field that may be absent.
+    /// Given values replace the present ones; null removes a field that may be absent.
     package var data: JSONValue?
-    /// Further fields, as words that the fields' types read.
+    /// Further fields, as words that the fields' types interpret.
     package var words: [JSONMember]
     /// Only in the stay that began with this seq.
     package var ifStay: UInt64?

@@ -1,10 +1,10 @@
 /// Outcomes to wait for.
 package struct WaitCall: Hashable, Sendable {
     package var until: PatternList
-    /// Outcomes that end the wait badly; they win over `until`.
+    /// Outcomes that fail the wait; they take precedence over `until`.
     package var fail = PatternList([])
     package var since: String?
-    /// How long, in milliseconds; nil means for ever.
+    /// How long, in milliseconds; nil waits for ever.
     package var timeoutMs: UInt64?
 }
 

@@ -7,7 +7,7 @@ package struct WatchCall: Hashable, Sendable {
     package var mode: WatchMode
     /// The least time between two lines, in milliseconds; 0 for none.
     package var everyMs: UInt64
-    /// How long it may be silent, in milliseconds; nil for ever.
+    /// How long a silence may last, in milliseconds; nil: for ever.
     package var beatMs: UInt64?
 
     package init(
@@ -51,10 +51,10 @@ package struct WatchCall: Hashable, Sendable {
     }
 }
 
-/// Which of the changes that it wants a watch is sent.
+/// Which of its changes a watch gets.
 package enum WatchMode: String, CaseIterable, Hashable, Sendable {
     /// Every one.
     case all
-    /// Of those that have gathered when the reader can take a line, the newest.
+    /// The newest of those that have gathered when the reader can take a line.
     case latest
 }

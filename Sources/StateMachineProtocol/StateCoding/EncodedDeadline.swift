@@ -4,10 +4,10 @@ package import StateMachineCore
 package struct EncodedDeadline: Sendable {
     /// From the beginning of the stay.
     package let delay: Duration
-    /// What ``StateCoding/fragment(of:)`` makes of the state that is entered then.
+    /// The state to be entered then, as ``StateCoding/fragment(of:)`` encodes it.
     let fragment: [UInt8]
 
-    /// The same of a stay that counts from there.
+    /// The deadline of a stay with that start.
     package func due(since start: StayStart) -> ServerLine.Due {
         ServerLine.Due(fragment: self.fragment, at: start.wall(after: self.delay))
     }

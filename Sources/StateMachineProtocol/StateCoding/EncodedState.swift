@@ -1,14 +1,14 @@
 package import StateMachineCore
 
-/// A state by what the wire shows of it, encoded once for all lines that carry it.
+/// A state as the wire shows it, encoded once for all lines that carry it.
 ///
-/// Not of the state's type: whoever only sends, matches and compares states needs no more than this.
-/// `@unchecked Sendable`: nothing in it changes, which goes for the subclass too.
+/// Not generic over the state's type: code that only sends, matches and compares states needs no
+/// more. `@unchecked Sendable`: nothing in it changes, nor in the subclass.
 package class EncodedState: @unchecked Sendable {
     package final let name: String
-    /// For patterns to look at.
+    /// For patterns to match.
     package final let data: JSONValue
-    /// What ``StateCoding/fragment(of:)`` makes of it.
+    /// The state as ``StateCoding/fragment(of:)`` encodes it.
     package final let fragment: [UInt8]
 
     fileprivate init(name: String, data: JSONValue, fragment: [UInt8]) {
@@ -23,7 +23,7 @@ package class EncodedState: @unchecked Sendable {
     package final func matches(_ pattern: Pattern) -> Bool { pattern.matches(self.name, self.data) }
 }
 
-/// A state beside what the wire shows of it.
+/// A state with its wire form.
 package final class TypedState<State: MachineState & Hashable>: EncodedState, @unchecked Sendable {
     package let state: State
     /// What time does to it; nil if nothing.

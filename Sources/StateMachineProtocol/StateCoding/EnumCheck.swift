@@ -1,13 +1,13 @@
 import StateMachineCore
 
-/// Whether what an enum says of itself agrees with its cases.
+/// Whether what an enum declares about itself agrees with its cases.
 struct EnumCheck<State: EnumState> {
-    /// What does not, a sentence each.
+    /// What does not agree, one sentence each.
     let problems: [String]
 
     init(_ schema: StateSchema) {
         let names = Self.ofNames(schema)
-        // What else is wrong may be wrong for that.
+        // Other problems may be consequences of these.
         self.problems = names.isEmpty ? Self.ofUpgrade(schema) + Self.ofSuccessors(schema) : names
     }
 

@@ -2,9 +2,9 @@ package import StateMachineCore
 
 /// The form of an enum's values.
 ///
-/// `state` is the case's name, `data` an object that holds the associated values by label. One
-/// without a label is `value`; further ones are `value2`, `value3` and so on. Both ways go through
-/// the `Codable` conformance that the compiler writes.
+/// `state` is the case's name, `data` an object with the associated values by label. One without a
+/// label is `value`; further ones are `value2`, `value3` and so on. Encoding and decoding use the
+/// `Codable` conformance that the compiler writes.
 package struct EnumForm<State: EnumState>: StateForm {
     package let schema: StateSchema
     package let problems: [String]
@@ -23,8 +23,8 @@ package struct EnumForm<State: EnumState>: StateForm {
         do {
             return try JSONCase(JSONValue(encoding: state))?.data ?? .object([])
         } catch {
-            // The conformance that the compiler writes cannot fail here: nothing in it throws but
-            // the encoder, and ours throws nothing.
+            // The conformance that the compiler writes cannot fail here: only the encoder could
+            // throw, and ours does not.
             preconditionFailure("\(state) does not encode itself: \(error)")
         }
     }
@@ -57,7 +57,7 @@ package struct EnumForm<State: EnumState>: StateForm {
         return state
     }
 
-    /// The state of the same name, else the one that was called so; its fields by name, else by an old one.
+    /// The state of that name, else the one that used to have it; its fields likewise.
     package func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> State {
         guard let found = self.schema.case(ofOldState: name) else {
             throw NotCarriedOver(

@@ -1,10 +1,11 @@
-/// Shows a decoding value whatever it asks for, made up, and tells the probe what that was.
+/// Gives a decoding value made-up answers to whatever it asks for, and tells the probe what that
+/// was.
 struct ProbeDecoder: Decoder {
-    /// How deep in a state the decoder stands.
+    /// How deep in a state the decoder is.
     enum Level {
         /// At the top, where the case is looked for.
         case state(String)
-        /// In the case's associated values: what is asked for here is a field.
+        /// In the case's associated values: each key asked for is a field.
         case payload
         /// Inside a value.
         case value
@@ -49,7 +50,7 @@ struct ProbeDecoder: Decoder {
 
         func contains(_ key: Key) -> Bool { true }
 
-        /// Asked for what is optional, before it is decoded.
+        /// Called for an optional value, before it is decoded.
         func decodeNil(forKey key: Key) -> Bool {
             guard case .payload = self.decoder.level else { return true }
             return self.decoder.probe.isNil(key.stringValue)

@@ -1,7 +1,7 @@
 import StateMachineCore
 
 extension RecordedTransition.State {
-    /// `"state":"…","data":{…}`, the data to the byte as it was written down.
+    /// `"state":"…","data":{…}`, with the data byte for byte as recorded.
     package var fragment: [UInt8] {
         var writer = LineWriter()
         writer.text("\"state\":")
@@ -11,11 +11,11 @@ extension RecordedTransition.State {
         return writer.bytes
     }
 
-    /// Tells whether patterns speak of it; its data are read once, if at all.
+    /// A function that tells whether patterns cover it; parses its data once, if at all.
     package var names: (Pattern) -> Bool {
         var data: JSONValue??
         return { pattern in
-            // Most patterns name another state, or nothing but a state.
+            // Most patterns name another state, or only a state.
             guard pattern.selects(self.name) else { return false }
             if pattern.data.isEmpty { return true }
             let value = data ?? JSONValue(parsing: self.data)
@@ -26,7 +26,7 @@ extension RecordedTransition.State {
 }
 
 extension RecordedTransition {
-    /// How the machine looked when it had been made.
+    /// How the machine looked after it.
     package func report(in epoch: Epoch) -> ServerLine.Report {
         ServerLine.Report(
             seq: self.seq,
@@ -39,7 +39,7 @@ extension RecordedTransition {
         )
     }
 
-    /// Its line for a watch without id, as ``ServerLine/change(_:from:by:cause:)`` has it.
+    /// Its line for a watch without id, as made by ``ServerLine/change(_:from:by:cause:)``.
     package func line(in epoch: Epoch) -> [UInt8] {
         ServerLine.change(
             self.report(in: epoch),

@@ -1,8 +1,8 @@
-/// States in another form, so that one that comes again is not put into it again.
+/// Caches states in another form, so that none is converted again.
 package struct RememberedStates<State: Hashable, Form> {
     @usableFromInline var forms: [State: Form] = [:]
 
-    /// How many are remembered; then all are forgotten.
+    /// How many are kept before all are dropped.
     ///
     /// 256: more than the combinations of most enums, and with ``sizeLimit`` at most a quarter of a megabyte.
     /// Not tuned.
@@ -13,12 +13,12 @@ package struct RememberedStates<State: Hashable, Form> {
 
     @inlinable package init() {}
 
-    /// The form of a state, made if it is not remembered.
+    /// The form of a state, made if it is not cached.
     ///
     /// - Parameters:
     ///   - state: the state.
-    ///   - make: makes the form, and says how many bytes it has.
-    /// - Returns: the form, which is remembered now if there is room for so many bytes.
+    ///   - make: makes the form, and returns its size in bytes.
+    /// - Returns: the form, cached now if it is small enough.
     @inlinable
     package mutating func form(of state: State, make: (State) -> (form: Form, size: Int)) -> Form {
         if let form = self.forms[state] { return form }

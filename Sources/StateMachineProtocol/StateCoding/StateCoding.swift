@@ -1,13 +1,13 @@
 public import StateMachineCore
 
-/// A machine's states in the form that they have on the wire.
+/// A machine's states in their wire form.
 ///
-/// Costly to make of an enum, which is examined; make one and keep it. A reference to what never changes: it goes
-/// along with every change.
+/// Costly to create for an enum, which is examined; create one and keep it. A reference to
+/// something that never changes: it travels with every change.
 public final class StateCoding<State: MachineState & Hashable>: Sendable {
     private let form: any StateForm<State>
     package let schema: StateSchema
-    /// What the machine does beside being set; nil if nothing.
+    /// What the machine does besides being set; nil if nothing.
     package let behaviour: (any StateBehaviour<State>)?
 
     /// States of that form.
@@ -17,26 +17,27 @@ public final class StateCoding<State: MachineState & Hashable>: Sendable {
         self.schema = form.schema
     }
 
-    /// The values of an enum, in the form that is read off its type.
+    /// The values of an enum, in the form that is read from its type.
     ///
-    /// `state` is the case's name, `data` an object that holds the associated values by label. One
+    /// `state` is the case's name, `data` an object with the associated values by label. One
     /// without a label is `value`; further ones are `value2`, `value3` and so on.
     public convenience init() where State: EnumState { self.init(EnumForm()) }
 
     /// The state that a machine is in before anybody has set one.
     package var initial: State { self.form.initial }
 
-    /// A state as a value of the machine; nil if it is none, as when the daemon holds another.
+    /// A state as a value of the machine; nil if it is not one, as when the daemon holds another
+    /// machine.
     public func state(_ named: NamedState) -> State? {
         do {
             return try self.state(named.name, data: .object(named.data))
         } catch {
-            // The caller asked whether it is one; the reason why not is of no use to it.
+            // The caller asked whether it is one and has no use for the reason why not.
             return nil
         }
     }
 
-    /// A state as it stands in a line or a request.
+    /// A state as it appears in a line or a request.
     public func named(_ state: State) -> NamedState {
         NamedState(state.name.rawValue, self.data(of: state).members ?? [])
     }
@@ -44,12 +45,12 @@ public final class StateCoding<State: MachineState & Hashable>: Sendable {
     /// A state's `data`.
     package func data(of state: State) -> JSONValue { self.form.data(of: state) }
 
-    /// `"state":"…","data":{…}`: what every line about that state carries.
+    /// `"state":"…","data":{…}`: the part that every line about that state carries.
     package func fragment(of state: State) -> [UInt8] {
         self.fragment(of: state, data: self.data(of: state))
     }
 
-    /// The same, for a state whose `data` is at hand.
+    /// The same, for a state whose `data` is already known.
     package func fragment(of state: State, data: JSONValue) -> [UInt8] {
         var writer = LineWriter()
         writer.text("\"state\":")
@@ -66,13 +67,13 @@ public final class StateCoding<State: MachineState & Hashable>: Sendable {
         try self.form.state(name, data: data)
     }
 
-    /// Why no machine can have such states, a sentence each; empty if one can.
+    /// Why no machine can have such states, one sentence each; empty if one can.
     package var problems: [String] { self.form.problems }
 
-    /// What says how the states look, if that may change.
+    /// The declaration of the states, if it may change.
     package var declaration: RecordedDeclaration? { self.form.declaration }
 
-    /// A state that was written down, perhaps when the states looked different, as one of these.
+    /// Converts a recorded state, perhaps from when the states looked different, to one of these.
     ///
     /// - Throws: what is missing.
     package func carried(
@@ -82,12 +83,12 @@ public final class StateCoding<State: MachineState & Hashable>: Sendable {
         try self.form.carried(name, data: data)
     }
 
-    /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
+    /// The state to start in if the present state cannot be carried over; nil refuses to start.
     package var lost: State? { self.form.lost }
 
     package func matches(_ pattern: Pattern, _ state: State) -> Bool {
         let name = state.name.rawValue
-        // Most patterns name another state, or nothing but a state.
+        // Most patterns name another state, or only a state.
         let isNamed =
             pattern.isOfGroup
             ? self.behaviour?.isMember(state, ofGroup: pattern.name) ?? false

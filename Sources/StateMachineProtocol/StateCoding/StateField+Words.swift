@@ -1,10 +1,10 @@
 extension StateField {
-    /// The value that a word stands for, typed as the field is, never by its look: of a string every word is the
-    /// text.
+    /// The value that a word stands for, by the field's type, never by its look: for a string field
+    /// every word is text.
     ///
-    /// A word that is no such value stays a string, which whatever evaluates the field's values then refuses.
+    /// A word that does not fit stays a string, which the check of the field's values then refuses.
     package func value(ofWord word: String) -> JSONValue {
-        // What is text may be called "null".
+        // A string field may hold "null".
         if self.type != .string, self.isOptional, word == "null" { return .null }
         switch self.type {
         case .string: return .string(word)
@@ -23,7 +23,7 @@ extension StateField {
                 return .string(word)
             }
             return value
-        // A type that writes itself in its own way may be anything.
+        // A type with an encoding of its own may be anything.
         case .array, .object: return JSONValue(typed: word)
         }
     }

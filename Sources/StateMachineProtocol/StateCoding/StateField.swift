@@ -1,17 +1,17 @@
-/// An associated value of a state, as it stands in `data`.
+/// An associated value of a state, as it appears in `data`.
 package struct StateField: Hashable, Sendable {
-    /// What the compiler's `Codable` conformance calls it: the label, or `_0`, `_1` … without one.
+    /// Its key in the compiler's `Codable` conformance: the label, or `_0`, `_1` … without one.
     let key: String
     package let type: JSONFieldType
-    /// All it can be, if that is a closed list; else empty.
+    /// All its possible values, if that is a closed list; else empty.
     package let values: [JSONValue]
     package let isOptional: Bool
-    /// Whether it is something where it is not given.
+    /// Whether it has a value where none is given.
     let hasDefault: Bool
-    /// What it was called before.
+    /// Its former names.
     let oldNames: [String]
 
-    /// A field that is called so wherever it stands.
+    /// A field whose key is its name.
     package init(
         _ name: String,
         type: JSONFieldType,
@@ -46,7 +46,7 @@ package struct StateField: Hashable, Sendable {
         self.isOptional = isOptional
     }
 
-    /// The same, with what it was called before.
+    /// The same, with its former names.
     func called(before oldNames: [String]) -> StateField {
         StateField(
             key: self.key,
@@ -69,7 +69,7 @@ package struct StateField: Hashable, Sendable {
         return index == 0 ? "value" : "value\(index + 1)"
     }
 
-    /// What a field of that name is called if it has no label; nil if it must have one.
+    /// The key of a field of that name if it has no label; nil if it must have one.
     static func unlabelledKey(ofName name: String) -> String? {
         // By bytes: a name may come from a client.
         guard name.utf8.starts(with: "value".utf8) else { return nil }

@@ -1,7 +1,7 @@
 package import StateMachineCore
 
-/// What a machine's states look like from outside, said once for a machine: what they are called and carry,
-/// where a machine begins, and how a state is written and read.
+/// How a machine's states look from outside: their names and fields, where a machine begins, and
+/// how a state is encoded and decoded.
 package protocol StateForm<State>: Sendable {
     /// The states.
     associatedtype State: MachineState & Hashable
@@ -20,29 +20,29 @@ package protocol StateForm<State>: Sendable {
     /// - Throws: `unknown-state` or `bad-data`, with what would have been right.
     func state(_ name: String, data: JSONValue?) throws(WireError) -> State
 
-    /// What the machine does beside being set; nil if nothing.
+    /// What the machine does besides being set; nil if nothing.
     var behaviour: (any StateBehaviour<State>)? { get }
 
-    /// What says how the states look, if that may change; nil of states that a program has in it.
+    /// The declaration of the states, if it may change; nil for states built into a program.
     var declaration: RecordedDeclaration? { get }
 
-    /// Why no machine can have such states, a sentence each; empty if one can.
+    /// Why no machine can have such states, one sentence each; empty if one can.
     var problems: [String] { get }
 
-    /// A state that was written down, perhaps when the states looked different, as one of these.
+    /// Converts a recorded state, perhaps from when the states looked different, to one of these.
     ///
     /// - Throws: what is missing.
     func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> State
 
-    /// Where to go at a start at which the present state cannot be carried over; nil to refuse.
+    /// The state to start in if the present state cannot be carried over; nil refuses to start.
     var lost: State? { get }
 }
 
-/// Why a state that was written down cannot be one of a machine's.
+/// Why a recorded state cannot become one of a machine's.
 package struct NotCarriedOver: Error, Hashable, Sendable {
     /// What is missing and what to do about it.
     package let sentence: String
-    /// Whether there is such a state, and what it carries does not fit.
+    /// Whether there is such a state, so that it is its data that does not fit.
     package let hasState: Bool
 
     package init(sentence: String, hasState: Bool) {
@@ -58,7 +58,7 @@ extension StateForm {
     /// None.
     package var declaration: RecordedDeclaration? { nil }
 
-    /// As a client may ask for it.
+    /// Treats it like a client's request.
     package func carried(
         _ name: String,
         data: [JSONMember]
@@ -73,25 +73,26 @@ extension StateForm {
     /// None.
     package var lost: State? { nil }
 
-    /// None: such a machine is set, and that is all.
+    /// None: such a machine can only be set.
     package var behaviour: (any StateBehaviour<State>)? { nil }
 }
 
-/// What a machine does beside being set: events, updates and deadlines.
+/// What a machine does besides being set: events, updates and deadlines.
 ///
-/// Pure: the same answers every time. What is asked of a state is answered by what declares that state, be it
-/// in force or not; what `describe` shows is as the form says that this is of.
+/// Pure: the same answers every time. Questions about a state are answered by the declaration of
+/// that state, whether in force or not; what `describe` shows is of the form that has this
+/// behaviour.
 package protocol StateBehaviour<State>: Sendable {
     /// The states.
     associatedtype State: MachineState & Hashable
 
-    /// What the machine is called, for `describe`; nil if it has no name.
+    /// The machine's name, for `describe`; nil if it has none.
     var machine: String? { get }
 
-    /// What may be sent to it, with the fields of each, for `describe`.
+    /// The events that may be sent to it, with the fields of each, for `describe`.
     var events: JSONValue { get }
 
-    /// What there is to know of a state beside its fields, for `describe`.
+    /// What there is to know about a state besides its fields, for `describe`.
     func description(of name: String) -> [JSONMember]
 
     /// What an event does in a state.
@@ -111,11 +112,11 @@ package protocol StateBehaviour<State>: Sendable {
     /// Whether there is such an event.
     func isDeclared(_ event: String) -> Bool
 
-    /// What an end of the command that a state runs does.
+    /// What the end of the command that a state runs does.
     ///
     /// - Parameters:
-    ///   - data: what ``StateSchema/endOfRun`` carries.
-    ///   - state: where it finds the machine.
+    ///   - data: the fields of ``StateSchema/endOfRun``.
+    ///   - state: the machine's state by then.
     /// - Throws: `bad-data`, whatever the state.
     /// - Returns: nil if nothing.
     func move(
@@ -126,45 +127,46 @@ package protocol StateBehaviour<State>: Sendable {
     /// What time does to a state; nil if nothing.
     func deadline(of state: State) -> Deadline<State>?
 
-    /// What the first start does after the machine was started anew; nil: the state goes on.
+    /// What the first start after a boot does; nil: the state goes on.
     func boot(of state: State) -> MachineMove<State>?
 
-    /// How many moves of its own a machine in that state may make in what time, while nobody asks for anything.
+    /// How many moves of its own a machine in that state may make in what time, without any
+    /// request.
     func allowance(of state: State) -> (moves: Int, time: Duration)
 
-    /// What a state may carry, for words to be read by.
+    /// The fields that a state may carry, for interpreting words.
     func fields(of state: State) -> [StateField]
 
     /// Whether a state is in the group of that name.
     func isMember(_ state: State, ofGroup name: String) -> Bool
 
-    /// What declares a state.
+    /// The declaration of a state.
     func declaration(of state: State) -> RecordedDeclaration
 
-    /// A state that was asked for, as it is where the machine is in `present`, if what declares the machine has
-    /// become another since; nil if it has not, so that the state is as it was.
+    /// The requested state under the declaration of `present`, if the machine's declaration has
+    /// changed since the request; nil if not, so that the state is right as it is.
     ///
-    /// - Throws: `unknown-state` or `bad-data`: what is in force now does not have it.
+    /// - Throws: `unknown-state` or `bad-data`: the declaration in force does not have it.
     func restated(_ state: State, in present: State) throws(WireError) -> State?
 }
 
 /// What an event does to a state.
 package enum Reaction<State: MachineState & Hashable>: Sendable {
-    /// That one is entered: a new stay.
+    /// Enters that state: a new stay.
     case enter(State)
-    /// The stay goes on, and its deadline begins anew.
+    /// Keeps the stay, whose deadline begins anew.
     case stay
-    /// Nothing, on purpose.
+    /// Does nothing, on purpose.
     case ignore
-    /// Nothing: the state does not ask for it.
+    /// Does nothing: the state does not handle it.
     case unhandled
 }
 
-/// What a machine does by itself.
+/// A move that a machine makes by itself.
 package struct MachineMove<State: MachineState & Hashable>: Sendable {
-    /// What is entered.
+    /// The state to enter.
     package let next: State
-    /// Why, as the change says.
+    /// Why, as given in the change.
     package let cause: String
 
     package init(to next: State, cause: String) {
@@ -175,7 +177,7 @@ package struct MachineMove<State: MachineState & Hashable>: Sendable {
 
 /// What time does to a state.
 package struct Deadline<State: MachineState & Hashable>: Sendable {
-    /// From the beginning of the stay.
+    /// Counted from the beginning of the stay.
     package let delay: Duration
     package let move: MachineMove<State>
 

@@ -2,9 +2,9 @@
 package struct StateGroup: Hashable, Sendable {
     /// A field that all of the states have, of one type.
     private struct Shared: Hashable {
-        /// As the first of them has it.
+        /// As the first state has it.
         let field: StateField
-        /// As they have it, each way once: what it may be is said by every state for itself.
+        /// Each distinct variant of it: every state defines its own possible values.
         let ways: Set<StateField>
     }
 
@@ -12,11 +12,11 @@ package struct StateGroup: Hashable, Sendable {
     /// The names of its states, at least one.
     package let members: [String]
     private let fields: [Shared]
-    /// With what they were called before, in changes of then; shared by all patterns that name the group.
+    /// Including former names, for old changes; shared by all patterns that name the group.
     private let names: Set<Spelling>
 
     /// - Parameters:
-    ///   - name: is no state's.
+    ///   - name: not the name of a state.
     ///   - cases: its states.
     package init(_ name: String, of cases: [StateSchema.Case]) {
         self.name = name
@@ -31,7 +31,8 @@ package struct StateGroup: Hashable, Sendable {
     /// Whether the state of that name is in it.
     func has(_ state: String) -> Bool { self.names.contains(Spelling(state)) }
 
-    /// The pattern with its words read as the fields are typed, and this group's states for what it means.
+    /// The pattern with its words interpreted by the fields' types, and selecting this group's
+    /// states.
     ///
     /// - Throws: `bad-data` if a field is not shared, or its value possible in none of the states.
     func resolved(_ pattern: Pattern) throws(WireError) -> Pattern {

@@ -9,25 +9,25 @@ final class StateProbe {
     /// 1024: five fields of four values each. Picked, not tuned.
     private static let combinationLimit = 1024
 
-    /// How deep enums are in one another that are made up; one may be inside itself.
+    /// How deeply made-up enums may be nested; one may contain itself.
     ///
     /// 4: deeper than states are. Not tuned.
     private static let depthLimit = 4
 
-    /// What is left of the combination's number, each choice having taken its part.
+    /// What remains of the combination's number after each choice so far.
     private var rest: Int
-    /// How many combinations there are of what was chosen so far.
+    /// How many combinations the choices so far give.
     private var combinations = 1
     private var fields: [StateField] = []
-    /// The field that may be nil and is about to be asked for.
+    /// The optional field that is about to be decoded.
     private var optionalKey: String?
     private var form: JSONFieldType?
-    /// A value to be tried for one field, and what its type had against it.
+    /// A value to try for one field, and its type's objection.
     private let trial: JSONMember?
     private var objection: DecodingError?
-    /// Whether the case that was asked for is one.
+    /// Whether the requested case exists.
     private(set) var isCase = false
-    /// How many enums there are around what is made up.
+    /// How many enums enclose the value being made up.
     private var depth = 0
 
     private init(combination: Int, trial: JSONMember? = nil) {
@@ -53,7 +53,7 @@ final class StateProbe {
             if let sample = try? State(from: ProbeDecoder(probe: probe, level: .state(name))) {
                 samples.append(sample)
             }
-            // What one combination leaves out, or does not come to, another may show.
+            // What one combination leaves out, or does not reach, another may show.
             let known = Set(fields.map(\.key))
             fields += probe.fields.filter { !known.contains($0.key) }
             combinations = probe.combinations
@@ -70,7 +70,7 @@ final class StateProbe {
         return probe.isCase
     }
 
-    /// What the type of a field has against a value; nil too if the field is not come to.
+    /// The objection of a field's type to a value; also nil if the field is not reached.
     static func objection<State: EnumState>(
         to member: JSONMember,
         in name: String,
@@ -82,14 +82,14 @@ final class StateProbe {
         return probe.objection
     }
 
-    /// Notes that there is a case of the name that was asked for.
+    /// Records that the requested case exists.
     func noteCase() { self.isCase = true }
 
-    /// Tries the value that is on trial, if it is for that field.
+    /// Tries the trial value, if it is for that field.
     func evaluate<Value: Decodable>(_ type: Value.Type, for key: any CodingKey) {
         guard let trial = self.trial, trial.key == key.stringValue else { return }
         do {
-            // The path begins with the state's name, which is left out of messages.
+            // The path begins with the state's name, which messages leave out.
             _ = try trial.value.decode(type, at: [key, key])
         } catch let error as DecodingError {
             self.objection = error
@@ -102,7 +102,7 @@ final class StateProbe {
         }
     }
 
-    /// Which of so many values this combination has.
+    /// Which of `count` values this combination has.
     private func choice(of count: Int) -> Int {
         defer {
             self.rest /= count
@@ -132,7 +132,8 @@ final class StateProbe {
         return value
     }
 
-    /// A value that reads itself; of an enum the first case that can be made up, one without values if it can.
+    /// A value that decodes itself; for an enum the first case that can be made up, preferring
+    /// those without values.
     private func whole<Value: Decodable>(_ type: Value.Type) throws -> Value {
         guard let names = EnumCases.names(of: type) else {
             return try Value(from: ProbeDecoder(probe: self, level: .value))
@@ -149,7 +150,7 @@ final class StateProbe {
         throw ProbeError.cannotMakeUp
     }
 
-    /// Notes that a field may be nil, and says whether it is in this combination.
+    /// Records that a field is optional, and returns whether it is nil in this combination.
     func isNil(_ key: String) -> Bool {
         self.optionalKey = key
         return self.choice(of: 2) == 1
@@ -166,7 +167,7 @@ final class StateProbe {
         )
     }
 
-    /// Notes what a value looks like in JSON; what it is asked for first decides.
+    /// Records a value's JSON type; the first request decides.
     func note(form: JSONFieldType) {
         if self.form == nil { self.form = form }
     }
@@ -176,17 +177,17 @@ final class StateProbe {
         if type == Bool.self { return [.bool(false), .bool(true)] }
         let all = (type as? any CaseIterable.Type)?.everyCase ?? []
         return all.compactMap { value in
-            // What does not encode is not on the list.
+            // What cannot be encoded is not on the list.
             (value as? any Encodable).flatMap { try? JSONValue(encoding: $0) }
         }
     }
 
-    /// What values of a type look like in JSON.
+    /// The JSON type of a type's values.
     static func form<Value: Decodable>(of type: Value.Type) -> JSONFieldType {
         if let form = JSONFieldType(type) { return form }
         if let value = Self.values(of: type).first { return JSONFieldType(value) ?? .object }
         let probe = StateProbe(combination: 0)
-        // Whether a value can be made up does not matter: what it asks for is noted by then.
+        // Whether a value can be made up does not matter: its requests are recorded by then.
         _ = try? Value(from: ProbeDecoder(probe: probe, level: .value))
         return probe.form ?? .object
     }

@@ -1,22 +1,23 @@
 extension Request {
-    /// The same, with patterns and words read as the machine's fields are typed; see
+    /// The same, with patterns and words interpreted by the types of the machine's fields; see
     /// ``StateSchema/resolved(_:)-(Request.Call)``.
     package func resolved(by schema: StateSchema) throws(WireError) -> Request {
         Request(id: self.id, try schema.resolved(self.call))
     }
 
-    /// The same, of one that may be of when states and fields were called otherwise.
+    /// The same, for a request that may date from when states and fields had other names.
     package func followed(by schema: StateSchema) throws(WireError) -> Request {
         Request(id: self.id, try schema.followed(self.call))
     }
 }
 
 extension StateSchema {
-    /// What is asked for, with patterns and words read as the machine's fields are typed.
+    /// The request, with patterns and words interpreted by the types of the machine's fields.
     ///
-    /// The words of an `update` stay what they are: which fields it means is known at its turn.
+    /// The words of an `update` are left alone: which fields they are for is only known at its
+    /// turn.
     ///
-    /// Old changes are asked for by old names too.
+    /// Old changes may be requested by former names too.
     ///
     /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match.
     package func resolved(_ call: Request.Call) throws(WireError) -> Request.Call {
@@ -27,7 +28,7 @@ extension StateSchema {
         )
     }
 
-    /// The same, of what may have been asked for when states and fields were called otherwise.
+    /// The same, for a request that may date from when states and fields had other names.
     package func followed(_ call: Request.Call) throws(WireError) -> Request.Call {
         try self.resolved(call, read: { (pattern) throws(WireError) in try self.followed(pattern) })
     }
@@ -79,8 +80,8 @@ extension StateSchema {
         }
     }
 
-    /// The same as ``followed(_:)-(Request.Call)``, of a request that was found good before; if it is not any more, its patterns stay as they were, and
-    /// match nothing of what is gone.
+    /// As ``followed(_:)-(Request.Call)``, for a request that was valid before; if it no longer is,
+    /// its patterns are left as they were, and match nothing of what is gone.
     package func resolvedAgain(_ call: Request.Call) -> Request.Call {
         do {
             return try self.followed(call)
@@ -89,7 +90,7 @@ extension StateSchema {
         }
     }
 
-    /// Each of these patterns that is good, as it is now, under the names of now.
+    /// The patterns, each valid one as it is now, with the present names.
     package func resolvedAgain(_ list: PatternList) -> PatternList {
         PatternList(
             list.patterns.map { pattern in
@@ -102,13 +103,14 @@ extension StateSchema {
         )
     }
 
-    /// What is given a state of that name, with words read as its fields are typed; nil if nothing is.
+    /// The data for a state of that name, with words interpreted by its fields' types; nil if there
+    /// is none.
     package func data(
         _ data: JSONValue?,
         words: [JSONMember],
         ofState name: String
     ) throws(WireError) -> JSONValue? {
-        // What is no state is refused where it is made.
+        // An unknown state is refused where the state is made.
         guard let found = self.cases.first(where: { $0.name.isSpelled(name) }) else { return data }
         return try self.data(data, words) { (given) throws(WireError) in
             try found.members(of: given)
@@ -134,7 +136,7 @@ extension StateSchema {
         _ words: [JSONMember],
         _ members: (FieldWords) throws(WireError) -> [JSONMember]
     ) throws(WireError) -> JSONValue? {
-        // What is no object is refused where it is used.
+        // Data that is no object is refused where it is used.
         guard !words.isEmpty, let values = (data ?? .object([])).members else { return data }
         return .object(try members(FieldWords(values: values, words: words)))
     }

@@ -1,20 +1,21 @@
 package import StateMachineCore
 
-/// The states that a machine can hold, read off the type once: their names, fields and successors.
+/// The states that a machine can hold, read from the type once: their names, fields and successors.
 ///
-/// Fields are found by letting each case decode itself and noting what it asks for. A field whose
-/// type takes only some values and does not list them (`CaseIterable`) ends the search in its case:
-/// the fields after it are not known, and what is given for them is evaluated when it is decoded.
+/// Fields are found by letting each case decode itself and recording what it asks for. A field
+/// whose type takes only some values and does not list them (`CaseIterable`) ends the search in its
+/// case: the fields after it are unknown, and values for them are checked when they are decoded.
 package struct StateSchema: Sendable {
     /// One case of the enum.
     package struct Case: Hashable, Sendable {
         package let name: String
         package let fields: [StateField]
-        /// What may follow it with some data; strings and numbers were taken as empty and zero.
+        /// The states that may follow it with some data; strings and numbers were tried as empty
+        /// and zero.
         package let successors: [String]
-        /// What it was called before, none of which is a state's name now.
+        /// Its former names, none of which names a state now.
         let oldNames: [String]
-        /// Whether `fields` are all that there are.
+        /// Whether `fields` is complete.
         let isComplete: Bool
 
         /// A case with all of its fields.
@@ -52,7 +53,7 @@ package struct StateSchema: Sendable {
         }
     }
 
-    /// Something that can be sent to the machine.
+    /// An event that can be sent to the machine.
     package struct Event: Hashable, Sendable {
         package let name: String
         package let fields: [StateField]
@@ -63,8 +64,8 @@ package struct StateSchema: Sendable {
         }
     }
 
-    /// What tells a declared machine how the command of a stay has ended: an event that every machine has, under a
-    /// name that none of a file's can have.
+    /// Tells a declared machine how the command of a stay has ended: an event that every machine
+    /// has, under a name that no file can declare.
     package static let endOfRun = Event(
         "run.ended",
         fields: [
@@ -79,12 +80,13 @@ package struct StateSchema: Sendable {
     package let events: [Event]
     package let groups: [StateGroup]
 
-    /// What the type of a field has against a value: state, field by its own key, objection.
+    /// The objection of a field's type to a value: state, field by its own key, objection.
     private let objection: @Sendable (String, JSONMember) -> DecodingError?
-    /// What a set would say of a value, of which fields say more than is known here: state, field, refusal.
+    /// What a set would say about a value, where fields know more than the schema: state, field,
+    /// refusal.
     private let evaluate: @Sendable (String, JSONMember) -> WireError?
 
-    /// A schema of cases whose fields say all that their values have to be, but for what `evaluate` knows.
+    /// A schema of cases whose fields fully define their values, except for what `evaluate` knows.
     package init(
         _ cases: [Case],
         events: [Event] = [],
@@ -107,7 +109,7 @@ package struct StateSchema: Sendable {
         self.cases = State.Name.allCases.map { name in
             let probes = StateProbe.probe(name.rawValue, of: State.self)
             let isComplete = !probes.samples.isEmpty
-            // Of a case that cannot be made up nothing can be ruled out.
+            // Nothing can be ruled out for a case that cannot be made up.
             let successors =
                 isComplete
                 ? probes.samples.reduce(into: Set<State.Name>()) { $0.formUnion($1.successors) }
@@ -144,24 +146,24 @@ package struct StateSchema: Sendable {
         )
     }
 
-    /// What to say of a name that is none of the known ones.
+    /// What to say about an unknown name.
     private func remark(on name: String, among known: [String]) -> String {
         self.case(onceCalled: name).map { "; it is called \($0.name) now" }
             ?? NearestName.remark(on: name, among: known)
     }
 
-    /// The case that was called so before.
+    /// The case with that former name.
     private func `case`(onceCalled name: String) -> Case? {
         self.cases.first { $0.oldNames.contains { $0.isSpelled(name) } }
     }
 
-    /// The case of that name, else the one that was called so before.
+    /// The case of that name, else the one with that former name.
     func `case`(ofOldState name: String) -> Case? {
         self.cases.first { $0.name.isSpelled(name) } ?? self.case(onceCalled: name)
     }
 
-    /// The same as ``resolved(_:)`` of a pattern that may have been written when states and fields were called
-    /// otherwise.
+    /// As ``resolved(_:)``, for a pattern that may date from when states and fields had other
+    /// names.
     package func followed(_ pattern: Pattern) throws(WireError) -> Pattern {
         guard self.group(pattern.name) == nil else {
             return try self.resolved(pattern, isOld: true)
@@ -175,14 +177,15 @@ package struct StateSchema: Sendable {
         self.groups.first { $0.name.isSpelled(name) }
     }
 
-    /// The pattern with its words read as the fields are typed.
+    /// The pattern with its words interpreted by the fields' types.
     ///
     /// - Parameters:
-    ///   - pattern: which.
-    ///   - isOld: whether it may be of a time when fields had other limits.
+    ///   - pattern: the pattern.
+    ///   - isOld: whether it may date from when fields had other limits.
     /// - Returns: the pattern.
-    /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match, as far as that can be
-    ///   told: of an object or an array it may ask for a part, which has nothing to be decoded as.
+    /// - Throws: `unknown-state` or `bad-data` for a pattern that no state can ever match, as far
+    ///   as is known: it may ask for a part of an object or an array, which cannot be decoded by
+    ///   itself.
     package func resolved(_ pattern: Pattern, isOld: Bool = false) throws(WireError) -> Pattern {
         if let group = self.group(pattern.name) { return try group.resolved(pattern) }
         guard let found = self.cases.first(where: { $0.name.isSpelled(pattern.name) }) else {
@@ -213,7 +216,8 @@ package struct StateSchema: Sendable {
 }
 
 extension StateSchema.Case {
-    /// What a state of an earlier version carried, under the names of now: what is no field any more is left out.
+    /// The data of a state from an earlier version, under the present names; former fields are left
+    /// out.
     func carried(_ data: [JSONMember]) -> [JSONMember] {
         guard self.isComplete else { return data }
         return self.fields.compactMap { field in
@@ -223,7 +227,7 @@ extension StateSchema.Case {
         }
     }
 
-    /// What is given to it, with words read as its fields are typed.
+    /// The given fields, with words interpreted by the types of this case's fields.
     func members(of given: FieldWords) throws(WireError) -> [JSONMember] {
         try given.members(typedBy: self.fields, areAll: self.isComplete, of: self.name)
     }
@@ -245,7 +249,7 @@ extension StateSchema.Case {
         return field
     }
 
-    /// Refuses texts on which the types of fields would spend too much time.
+    /// Refuses texts that would cost the fields' types too much time.
     func checkMarks(of member: JSONMember) throws(WireError) {
         guard member.key.hasTooManyMarks || member.value.hasTooManyMarks else { return }
         throw WireError(

@@ -9,7 +9,7 @@ extension StateCoding {
 
 /// States as people write them.
 package enum StateText {
-    /// The name, and the data in parentheses; what stands alone without a label is shown without one.
+    /// The name, and the data in parentheses; a single value without a label is shown without one.
     package static func text(name: String, data: JSONValue) -> String {
         guard let members = data.members, !members.isEmpty else { return name }
         let fields = members.map { member in
@@ -19,7 +19,7 @@ package enum StateText {
         return "\(name)(\(fields.joined(separator: ", ")))"
     }
 
-    /// A word stands without quotes where it cannot be mistaken for another value; everything else as JSON has it.
+    /// A word is unquoted where it cannot be mistaken for another value; everything else is JSON.
     private static func text(of value: JSONValue) -> String {
         if case .string(let string) = value, !string.isEmpty,
             string.utf8.allSatisfy({ $0.isWordCharacter }), JSONValue(parsing: string) == nil

@@ -51,7 +51,7 @@ struct Denials {
     }
 
     /// A denial as it stands in `denied.by`.
-    private func json(_ denial: Denial, ownPeer: Peer) -> JSONValue {
+    private func json(_ denial: Vote.Denial, ownPeer: Peer) -> JSONValue {
         let name: JSONMember =
             switch VoterName(denial) {
             case .hold(let number): JSONMember("hold", .count(number))

@@ -1,13 +1,13 @@
 internal import CSystemd
 internal import Glibc
 
-/// A connection straight to the socket of a service manager, with no bus in between: sd-bus(3).
+/// A connection directly to a service manager's socket, with no bus in between: sd-bus(3).
 ///
-/// The manager sends all its signals to whoever is connected so; there is nothing to subscribe to.
+/// The manager sends all its signals to every such connection; there is no need to subscribe.
 final class Bus {
     /// How long an answer may take.
     ///
-    /// 20 s: a manager that reads all its units again answers within a few; D-Bus itself has 25.
+    /// 20 s: a manager that reloads all its units answers within a few; D-Bus itself has 25.
     private static let timeout: UInt64 = 20_000_000
 
     private let pointer: OpaquePointer
@@ -24,10 +24,10 @@ final class Bus {
 
     deinit { sd_bus_close_unref(self.pointer) }
 
-    /// Readable when something has come; for polling only.
+    /// Readable when something has come; only poll it.
     var descriptor: CInt { sd_bus_get_fd(self.pointer) }
 
-    /// Calls a method of an object, and waits for what comes back.
+    /// Calls a method of an object, and waits for the reply.
     ///
     /// Signals that come meanwhile are kept for ``nextSignal()``.
     func call(
@@ -83,7 +83,7 @@ final class Bus {
         return try read(BusMessage(reply))
     }
 
-    /// The signal that has come next; nil if none has.
+    /// The next signal that has come; nil if there is none.
     func nextSignal() throws(BusError) -> BusMessage? {
         while true {
             var pointer: OpaquePointer?
@@ -101,7 +101,7 @@ final class Bus {
     private var isOpen: Bool { sd_bus_is_open(self.pointer) > 0 }
 
     private func failure(_ result: CInt, _ error: sd_bus_error) -> BusError {
-        // A signal of the process may end the waiting too: it is asked again.
+        // A signal to the process may also end the wait: the call is then repeated.
         let isBroken = !self.isOpen || [-ETIMEDOUT, -EINTR].contains(result)
         guard !isBroken, let name = error.name else { return .lost(-result) }
         return .refused(

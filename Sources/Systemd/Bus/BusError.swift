@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// Something asked of the service manager has come to nothing.
+/// A request to the service manager failed.
 package enum BusError: Error, Hashable, CustomStringConvertible {
-    /// There is no connection, or it broke: whether the manager has done it is not known.
+    /// There is no connection, or it broke: whether the manager has carried it out is unknown.
     case lost(CInt)
-    /// The manager said no; its error's name, and its sentence.
+    /// The manager refused; its error's name and message.
     case refused(name: String, sentence: String)
-    /// A message could not be made, or what came is not what should.
+    /// A message could not be built, or what came is not as expected.
     case malformed(String)
-    /// Whoever waited does so no more.
+    /// The waiting caller has given up.
     case cancelled
 
     package var description: String {
@@ -20,7 +20,7 @@ package enum BusError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Fails for what a function of sd-bus returns below zero while a message is made or read.
+    /// Throws if a function of sd-bus returned less than zero while a message was built or read.
     static func check(_ result: CInt, _ what: @autoclosure () -> String) throws(BusError) {
         guard result >= 0 else {
             throw .malformed("\(what()) (\(String(cString: strerror(-result))))")

@@ -1,19 +1,19 @@
 internal import CSystemd
 internal import Glibc
 
-/// A message of D-Bus, to be filled or read from its front: sd_bus_message(3).
+/// A D-Bus message, to be filled or to be read from its front: sd_bus_message(3).
 final class BusMessage {
-    /// Belongs to the message.
+    /// Owned by the message.
     let pointer: OpaquePointer
 
-    /// Takes over what the pointer owns.
+    /// Takes ownership of the pointer.
     init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { sd_bus_message_unref(self.pointer) }
 
     // MARK: What it is
 
-    /// The object that it is about; empty if about none.
+    /// The object that it is about; empty if there is none.
     var path: String { sd_bus_message_get_path(self.pointer).map { String(cString: $0) } ?? "" }
 
     var member: String { sd_bus_message_get_member(self.pointer).map { String(cString: $0) } ?? "" }
@@ -21,7 +21,7 @@ final class BusMessage {
     // MARK: Filling
 
     func append(_ text: String) throws(BusError) {
-        // The other side would take what stands before it for the whole.
+        // The other side would take the part before it for the whole.
         guard !text.utf8.contains(0) else { throw .malformed("a text has a NUL in it") }
         let result = text.withCString {
             sd_bus_message_append_basic(self.pointer, Self.code("s"), $0)
@@ -75,7 +75,7 @@ final class BusMessage {
         }
     }
 
-    /// A value with its type before it.
+    /// A value preceded by its type.
     func appendVariant(_ value: BusValue) throws(BusError) {
         try self.fill("v", of: value.signature) { () throws(BusError) in try self.append(value) }
     }
@@ -124,7 +124,7 @@ final class BusMessage {
 
     // MARK: Reading
 
-    /// The text that comes next: a string, or an object's path with `o`.
+    /// The next text: a string, or an object path with `o`.
     func text(_ type: Unicode.Scalar = "s") throws(BusError) -> String {
         var text: UnsafePointer<CChar>?
         let result = sd_bus_message_read_basic(self.pointer, Self.code(type), &text)
@@ -138,7 +138,7 @@ final class BusMessage {
 
     func signed() throws(BusError) -> Int32 { try self.basic("i", 0) }
 
-    /// The bytes of the array that comes next.
+    /// The bytes of the next array.
     func bytes() throws(BusError) -> [UInt8] {
         var base: UnsafeRawPointer?
         var count = 0
@@ -147,7 +147,7 @@ final class BusMessage {
         return Array(UnsafeRawBufferPointer(start: base, count: count))
     }
 
-    /// The elements of the array that comes next.
+    /// The elements of the next array.
     func elements<Element>(
         of contents: String,
         _ body: () throws(BusError) -> Element
@@ -159,7 +159,7 @@ final class BusMessage {
         return elements
     }
 
-    /// The members of the structure that comes next.
+    /// The members of the next structure.
     func members<Whole>(
         of contents: String,
         _ body: () throws(BusError) -> Whole

@@ -1,4 +1,4 @@
-/// A value as D-Bus types it.
+/// A value with its D-Bus type.
 package enum BusValue: Hashable, Sendable {
     case boolean(Bool)
     case signed(Int32)
@@ -7,20 +7,20 @@ package enum BusValue: Hashable, Sendable {
     case text(String)
     case texts([String])
     case bytes([UInt8])
-    /// Texts that may be no text.
+    /// Texts that may not be valid UTF-8.
     case byteTexts([[UInt8]])
-    /// Programs with their words, the first of which is what the program is told it is called. In words `$`
+    /// Programs with their words, the first of which is the name given to the program. In words `$`
     /// begins a variable, and `$$` is a dollar: systemd.service(5).
     case commands([Command])
     /// Files, and whether each may be missing.
     case files([File])
-    /// A list of what alone may be, or of what may not.
+    /// A list of all that is allowed, or of what is forbidden.
     case filter(isAllowing: Bool, [String])
 
     package struct Command: Hashable, Sendable {
         package let program: String
         package let words: [String]
-        /// Whether it does not matter how it ends.
+        /// Whether its exit status is ignored.
         package let mayFail: Bool
 
         package init(_ program: String, words: [String], mayFail: Bool) {

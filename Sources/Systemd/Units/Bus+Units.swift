@@ -30,7 +30,7 @@ extension Bus {
                     }
                 }
             }
-            // Units that would have to be made for this one.
+            // Auxiliary units for this one: none.
             try message.fill("a", of: "(sa(sv))") { () throws(BusError) in }
         }
     }
@@ -50,7 +50,7 @@ extension Bus {
         }
     }
 
-    /// The loaded units whose names match one of the patterns, as glob(7) has them.
+    /// The loaded units whose names match one of the glob(7) patterns.
     func units(matching patterns: [String]) throws(BusError) -> [UnitStatus] {
         let reply = try self.call(Self.managerInterface, "ListUnitsByPatterns", at: Self.manager) {
             (message) throws(BusError) in
@@ -61,10 +61,10 @@ extension Bus {
         return try reply.elements(of: "(\(row))") { () throws(BusError) in
             try reply.members(of: row) { () throws(BusError) in
                 let name = try reply.text()
-                // Its description, and whether it was loaded.
+                // The description, and the load state.
                 _ = (try reply.text(), try reply.text())
                 let (active, sub) = (try reply.text(), try reply.text())
-                // What it follows, and its object.
+                // The unit that it follows, and its object.
                 _ = (try reply.text(), try reply.text("o"))
                 let job = try reply.number32()
                 _ = (try reply.text(), try reply.text("o"))
@@ -98,7 +98,7 @@ extension Bus {
         )
     }
 
-    /// What the unit adds to each line of its in the journal.
+    /// The fields that the unit adds to each of its journal lines.
     func logFields(of service: String) throws(BusError) -> [String] {
         try self.serviceProperty("LogExtraFields", "aay", Self.path(of: service)) {
             (reply) throws(BusError) in

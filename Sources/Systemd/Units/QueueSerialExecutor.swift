@@ -1,6 +1,6 @@
 internal import Dispatch
 
-/// A queue of its own as an actor's executor, for one that waits in calls of the system.
+/// A queue as an actor's executor, for an actor that blocks in system calls.
 final class QueueSerialExecutor: SerialExecutor {
     let queue: DispatchQueue
 

@@ -1,8 +1,8 @@
-/// What the manager knows of the main process of a service.
+/// What the manager knows about the main process of a service.
 package struct ServiceProcess: Hashable, Sendable {
     /// How it ended.
     package enum End: Hashable, Sendable {
-        /// It has not, or there never was one.
+        /// It has not ended, or there never was one.
         case none
         case exited(Int)
         case killed(signal: Int)

@@ -1,21 +1,21 @@
 internal import Dispatch
 internal import Glibc
 
-/// A service manager, asked over a connection of our own, which is there while it is needed.
+/// A service manager, reached over a connection of our own that lives while it is needed.
 ///
-/// A manager that starts anew (`systemctl daemon-reexec`), or is reached no more, is connected to again, and
-/// who waits goes on waiting. Without anybody who waits there is no connection, and nothing wakes up.
+/// If the manager restarts (`systemctl daemon-reexec`) or cannot be reached, the connection is made
+/// again, and waits go on. While nobody waits there is no connection, and nothing wakes up.
 ///
-/// Its own queue is what it runs on: an answer of the manager is waited for there.
+/// It runs on a queue of its own, and blocks there for the manager's answers.
 package actor UnitManager {
     /// How long the manager may be out of reach.
     ///
-    /// 30 s: one that starts anew with thousands of units needs less than a second.
+    /// 30 s: one that restarts with thousands of units needs less than a second.
     private static let timeout: Duration = .seconds(30)
-    /// Between two attempts to reach it.
+    /// Milliseconds between two attempts to reach it.
     private static let pause = 100
-    /// How long a connection stays when nobody needs it, in seconds: a command that ends is often followed by one
-    /// that begins.
+    /// How many seconds a connection is kept when nobody needs it: a command that ends is often
+    /// followed by one that begins.
     private static let linger = 5
 
     private let address: ManagerAddress
@@ -24,9 +24,10 @@ package actor UnitManager {
     private var source: (any DispatchSourceRead)?
     private var waits = UnitWaits()
     private var waitCount = 0
-    /// Since when the manager is out of reach of those who wait.
+    /// Since when waits have found the manager out of reach.
     private var lostSince: ContinuousClock.Instant?
-    /// Goes up with each use, so that whoever wants to close the connection sees that it was used.
+    /// Goes up with each use, so that code that wants to close the connection can tell whether it
+    /// was used.
     private var uses = 0
 
     package init(_ address: ManagerAddress) { self.address = address }
@@ -35,24 +36,24 @@ package actor UnitManager {
         self.executor.asUnownedSerialExecutor()
     }
 
-    /// Has the manager start a unit that no file describes.
+    /// Asks the manager to start a unit that has no file.
     ///
     /// - Throws: refused as `org.freedesktop.systemd1.UnitExists` if there is one of that name.
     package func start(_ unit: String, _ settings: [UnitSetting]) async throws(BusError) {
         try await self.ask { (bus) throws(BusError) in try bus.startTransient(unit, settings) }
     }
 
-    /// Has the manager stop a unit; returns before it has stopped.
+    /// Asks the manager to stop a unit; returns before it has stopped.
     package func stop(_ unit: String) async throws(BusError) {
         try await self.ask { (bus) throws(BusError) in try bus.stop(unit) }
     }
 
-    /// Has the manager forget that a unit failed.
+    /// Asks the manager to forget that a unit failed.
     package func resetFailed(_ unit: String) async throws(BusError) {
         try await self.ask { (bus) throws(BusError) in try bus.resetFailed(unit) }
     }
 
-    /// The loaded units whose names match a pattern of glob(7).
+    /// The loaded units whose names match a glob(7) pattern.
     package func units(matching pattern: String) async throws(BusError) -> [UnitStatus] {
         try await self.ask { (bus) throws(BusError) in try bus.units(matching: [pattern]) }
     }
@@ -61,18 +62,18 @@ package actor UnitManager {
         try await self.ask { (bus) throws(BusError) in try bus.process(of: service) }
     }
 
-    /// What a service adds to each line of its in the journal: `NAME=value`.
+    /// The fields that a service adds to each of its journal lines: `NAME=value`.
     package func logFields(of service: String) async throws(BusError) -> [String] {
         try await self.ask { (bus) throws(BusError) in try bus.logFields(of: service) }
     }
 
-    /// Waits until something is true of a unit.
+    /// Waits until a unit meets a condition.
     ///
     /// - Parameters:
     ///   - unit: its name, with its suffix.
-    ///   - isMet: asked now and whenever the manager tells that something about the unit is new; nil is a
-    ///     unit that is not loaded.
-    /// - Returns: what it was true of.
+    ///   - isMet: called now and whenever the manager reports a change of the unit; nil stands for
+    ///     a unit that is not loaded.
+    /// - Returns: the status that met the condition.
     /// - Throws: cancelled with its task; lost if the manager stays out of reach for half a minute.
     package func status(
         of unit: String,
@@ -101,7 +102,7 @@ package actor UnitManager {
         while true {
             do throws(BusError) {
                 let answer = try question(self.connection())
-                // Signals that came with the answer make the descriptor readable no more.
+                // Signals that came with the answer no longer make the descriptor readable.
                 self.settle()
                 return answer
             } catch {
@@ -120,7 +121,7 @@ package actor UnitManager {
 
     // MARK: Hearing
 
-    /// Hears what has come, and answers those who waited for it.
+    /// Processes the signals that have come, and answers the waits whose conditions are met.
     private func settle() {
         do throws(BusError) {
             repeat { try self.hear() } while try self.look()
@@ -137,9 +138,9 @@ package actor UnitManager {
         while let signal = try bus.nextSignal() { self.waits.hear(try UnitSignal(signal)) }
     }
 
-    /// Asks about what may be new.
+    /// Queries the units that may have changed.
     ///
-    /// - Returns: whether it asked, so that more may have come.
+    /// - Returns: whether it queried any, so that more signals may have come.
     private func look() throws(BusError) -> Bool {
         let units = self.waits.takeStale()
         guard !units.isEmpty else { return false }
@@ -172,7 +173,7 @@ package actor UnitManager {
         self.uses += 1
         if let bus = self.bus { return bus }
         let bus = try Bus(self.address)
-        // A duplicate, which is open for as long as the source looks at it.
+        // A duplicate, which stays open while the source watches it.
         let descriptor = fcntl(bus.descriptor, F_DUPFD_CLOEXEC, 3)
         guard descriptor >= 0 else { throw .lost(errno) }
         let source = DispatchSource.makeReadSource(
@@ -191,7 +192,7 @@ package actor UnitManager {
         self.source?.cancel()
         self.source = nil
         self.bus = nil
-        // Whatever happens until there is another, nobody tells us.
+        // Until there is another connection, we hear of no changes.
         self.waits.staleAll()
     }
 

@@ -1,4 +1,4 @@
-/// A setting of a transient unit, under the name that D-Bus has for it: org.freedesktop.systemd1(5).
+/// A setting of a transient unit, under its D-Bus name: org.freedesktop.systemd1(5).
 package struct UnitSetting: Hashable, Sendable {
     package let name: String
     package let value: BusValue

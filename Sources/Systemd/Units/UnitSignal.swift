@@ -1,14 +1,15 @@
-/// What a signal of the manager says about units.
+/// What a signal from the manager says about units.
 enum UnitSignal: Hashable, Sendable {
-    /// Something about the unit of that object is new.
+    /// Something about the unit of that object has changed.
     case changed(path: String)
-    /// Something about the unit of that name is new: a job of it has ended, or it is no longer loaded.
+    /// Something about the unit of that name has changed: a job of it has ended, or it is no longer
+    /// loaded.
     case moved(name: String)
-    /// Somebody wants something of the unit of that name: that it starts, or that it stops.
+    /// A job for the unit of that name was requested: to start it, or to stop it.
     case asked(name: String)
-    /// The manager has read everything again.
+    /// The manager has reloaded everything.
     case reloaded
-    /// Nothing that anybody here waits for.
+    /// Nothing that is waited for here.
     case other
 
     init(_ message: BusMessage) throws(BusError) {

@@ -1,4 +1,4 @@
-/// Those who wait for something to become true of a unit, and whose turn it is to look.
+/// The waits for units to meet conditions, and the units to query.
 struct UnitWaits {
     typealias Condition = @Sendable (UnitStatus?) -> Bool
     typealias Answer = Result<UnitStatus?, BusError>
@@ -8,7 +8,7 @@ struct UnitWaits {
         let path: String
         let isMet: Condition
         let continuation: CheckedContinuation<Answer, Never>
-        /// Whether what is wanted of the unit next is that it stops.
+        /// Whether the unit runs without a job, so that the next job can only be to stop it.
         fileprivate var isAtRest = false
         fileprivate var wasToldToStop = false
 
@@ -26,7 +26,7 @@ struct UnitWaits {
     }
 
     private var waits: [Int: Wait] = [:]
-    /// Of which units something may be new.
+    /// Units that may have changed.
     private var stale: Set<String> = []
 
     var isEmpty: Bool { self.waits.isEmpty }
@@ -51,18 +51,18 @@ struct UnitWaits {
         }
     }
 
-    /// Anything may have happened, as while there was no connection.
+    /// Marks all units: anything may have happened, as while there was no connection.
     mutating func staleAll() {
         for wait in self.waits.values { self.stale.insert(wait.unit) }
     }
 
-    /// The units that are to be asked about; nobody is to ask about them again.
+    /// Takes the units to query; after that there are none.
     mutating func takeStale() -> [String] {
         defer { self.stale = [] }
         return self.waits.isEmpty ? [] : Array(self.stale)
     }
 
-    /// Answers those who wait for one of the units, and whose condition is met.
+    /// Answers the waits for these units whose conditions are met.
     mutating func answer(_ units: [String], _ found: [UnitStatus]) {
         let statuses = Dictionary(found.map { ($0.name, $0) }) { first, _ in first }
         for (number, wait) in self.waits where units.contains(wait.unit) {
