@@ -1,4 +1,4 @@
-/// The messages of the log that `systemd/statemachine.catalog` explains, and their numbers there.
+/// The log messages that `systemd/statemachine.catalog` explains, and their IDs there.
 package enum CataloguedMessage: String, CaseIterable {
     case transition
     case transitions
@@ -7,7 +7,7 @@ package enum CataloguedMessage: String, CaseIterable {
     case handedOver = "connections handed over"
     case takenUp = "connections taken up"
 
-    /// A number that no other message of any program has: sd-id128(3).
+    /// An ID that no other message of any program has: sd-id128(3).
     package var id: String {
         switch self {
         case .transition: "8b46a7af6b018467db5bf4e2804a6369"

@@ -4,9 +4,9 @@ import Systemd
 
 /// Writes the log into the journal as entries with fields.
 ///
-/// Each key of the metadata becomes a field, `seq` for one `STATEMACHINE_SEQ=`; the message shows them
-/// too, for people. Messages of ``CataloguedMessage`` bear a `MESSAGE_ID=` by which the journal explains
-/// them.
+/// Each key of the metadata becomes a field, such as `STATEMACHINE_SEQ=` for `seq`; the message
+/// shows them too, for people. Messages of ``CataloguedMessage`` have a `MESSAGE_ID=` by which the
+/// journal explains them.
 struct JournalLogHandler: LogHandler {
     /// Whether stderr leads to the journal.
     static var isOfUse: Bool { Journal.isStandardError }
@@ -18,7 +18,7 @@ struct JournalLogHandler: LogHandler {
     private let output: LogOutput
     private let fallback: any LogHandler
 
-    /// A handler that leaves to `fallback` what the journal does not take.
+    /// A handler that passes to `fallback` what the journal does not take.
     init(label: String, output: LogOutput, fallback: any LogHandler) {
         self.label = label
         self.output = output
@@ -58,7 +58,7 @@ struct JournalLogHandler: LogHandler {
         return fields + facts.map { ("STATEMACHINE_\(Self.fieldName($0.key))", $0.value) }
     }
 
-    /// The levels of syslog(3) that mean the same.
+    /// The level of syslog(3) that means the same.
     private static func priority(of level: Logger.Level) -> Int {
         switch level {
         case .trace, .debug: 7

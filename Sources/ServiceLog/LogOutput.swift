@@ -3,13 +3,13 @@ import Glibc
 import StateMachineCore
 import Systemd
 
-/// Writes the log from a thread of its own: whoever logs never waits for who reads.
+/// Writes the log from a thread of its own, so that whoever logs never waits for a reader.
 ///
-/// What gathers meanwhile is bounded; what is left out is said.
+/// The backlog is bounded; what is left out is reported.
 ///
 /// Guarded state: `waiting`, behind its lock.
 package final class LogOutput: Sendable {
-    /// One for the process, as its stderr is.
+    /// The one output of the process, as there is one stderr.
     package static let standardError = LogOutput(STDERR_FILENO)
 
     /// What is to be written, and where.
@@ -22,11 +22,11 @@ package final class LogOutput: Sendable {
 
     private struct Waiting {
         var entries: [Entry] = []
-        /// How many were left out since something was written.
+        /// How many entries were left out since the last write.
         var leftOut = 0
     }
 
-    /// Entries that may wait.
+    /// The most entries that may wait.
     ///
     /// 1024: a few hundred kilobytes, and what a reader takes in a moment. Not tuned.
     private static let limit = 1024
@@ -109,7 +109,7 @@ struct LogLines: TextOutputStream, Sendable {
     init(to output: LogOutput) { self.output = output }
 
     mutating func write(_ string: String) {
-        // What a client or a file name brings along must neither begin a line nor turn it around.
+        // Text from a client or a file name must neither begin a new line nor reverse this one.
         let line = string.hasSuffix("\n") ? String(string.dropLast()) : string
         self.output.write(sentence: line.printable)
     }

@@ -8,7 +8,7 @@ public final class LogThreshold: Sendable {
     /// A threshold that begins at `level`.
     public init(_ level: Logger.Level) { self.guarded = Lock(level) }
 
-    /// What is below is not logged.
+    /// Messages below it are not logged.
     public var level: Logger.Level {
         get { self.guarded.withLock { $0 } }
         set { self.guarded.withLock { $0 = newValue } }
@@ -18,9 +18,9 @@ public final class LogThreshold: Sendable {
 extension Logger {
     /// Makes a service's logger.
     ///
-    /// It writes to the journal, with fields, if that is where stderr leads, else to stderr; from a thread
-    /// of its own, so that nobody who logs waits for a reader. What a reader leaves unread for long is left
-    /// out, and that is said.
+    /// It writes to the journal, with fields, if that is where stderr leads, else to stderr; from a
+    /// thread of its own, so that whoever logs never waits for a reader. What a reader leaves
+    /// unread for long is left out, which is reported.
     ///
     /// - Parameters:
     ///   - label: who logs; the journal's `SYSLOG_IDENTIFIER=`.
@@ -41,7 +41,7 @@ extension Logger {
     }
 }
 
-/// Logs what a shared threshold lets by.
+/// Logs what a shared threshold lets through.
 struct ThresholdLogHandler: LogHandler {
     private var base: any LogHandler
     private let threshold: LogThreshold

@@ -21,6 +21,6 @@ struct Backoff: Sendable {
         return max(step * jitter, min(asked ?? .zero, Self.longest) * (1.5 - jitter / 2))
     }
 
-    /// A connection is good again.
+    /// Starts over with the shortest pause, as a connection works again.
     mutating func reset() { self.attempts = 0 }
 }

@@ -2,7 +2,7 @@ public import NIOCore
 public import NIOPosix
 @_exported public import StateMachineProtocol
 
-/// What a program that talks to a daemon holds: where the daemon is, and what it may be asked.
+/// A daemon's client: knows where the daemon's sockets are, and sends it requests.
 ///
 /// Each call makes a connection of its own and closes it.
 ///
@@ -15,10 +15,10 @@ public import NIOPosix
 public struct Client: Sendable {
     /// How long a daemon may take for an answer that it has at hand.
     ///
-    /// 10 s: what it says at once; a stopped process is the only reason to be later.
+    /// 10 s: only a stopped process takes longer.
     public static let answerLimit = Duration.seconds(10)
 
-    /// Attempts to get into a full queue of connections.
+    /// Attempts to connect while the daemon's queue of connections is full.
     ///
     /// 6: some five seconds in all; a daemon accepts hundreds in that time.
     private static let throngLimit = 6
@@ -36,7 +36,7 @@ public struct Client: Sendable {
         self.group = group
     }
 
-    /// Connects to that door, more than once if there is a throng before it.
+    /// Connects to that door, and tries again while its queue of connections is full.
     ///
     /// - Throws: ``ClientError``, or `CancellationError`.
     public func connect(to door: Door) async throws -> Connection {
@@ -55,12 +55,12 @@ public struct Client: Sendable {
         }
     }
 
-    /// Asks once.
+    /// Sends one request and returns its reply.
     ///
     /// - Parameters:
-    ///   - request: one that has one reply. Any but `set` and those about holds and guards is taken
-    ///     by users too who may only open the events door.
-    ///   - limit: after how long a silent daemon is given up; nil means never.
+    ///   - request: one that has one reply. All but `set` and those about holds and guards are also
+    ///     open to users who may only open the events door.
+    ///   - limit: after how long to give up on a silent daemon; nil means never.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, or `CancellationError`.
     public func reply(
@@ -73,7 +73,7 @@ public struct Client: Sendable {
         return reply
     }
 
-    /// Asks once for what the daemon will not refuse.
+    /// Sends one request and returns its reply, which must not be a refusal.
     ///
     /// - Throws: ``ClientError/refused(_:)`` if it does.
     public func accepted(
@@ -87,8 +87,8 @@ public struct Client: Sendable {
 
     /// Connects to the control door, or, if it is only for reading, to whichever door lets us in.
     ///
-    /// The events door begins with a watch that nobody asked for here; it is ended, so that from
-    /// here on both doors are alike; `limit` is how long that may take.
+    /// The events door begins with a watch, which is ended here so that both doors behave alike
+    /// afterwards; `limit` is how long that may take.
     func dialogue(
         isReading: Bool,
         within limit: Duration = answerLimit

@@ -1,13 +1,13 @@
 import Glibc
 public import StateMachineProtocol
 
-/// Why a daemon could not be asked, or did not do what it was asked for.
+/// Why a daemon could not be asked, or did not do what it was asked.
 ///
-/// `description` is one sentence for people that says what to do, where something can be done.
+/// `description` is one sentence for people; it says what to do, where something can be done.
 public enum ClientError: Error, Hashable, Sendable {
-    /// No directory that was looked into has a door in it.
+    /// None of the directories that were tried has a door in it.
     case notFound(tried: [String])
-    /// No instance of that name has a door; `nearest` is one that has and was perhaps meant.
+    /// No instance of that name has a door; `nearest` is one that has, and may have been meant.
     case noInstance(String, nearest: String?)
     /// Nobody answers on the socket; `reason` is the system's word for it.
     case unreachable(path: String, reason: String)
@@ -19,17 +19,17 @@ public enum ClientError: Error, Hashable, Sendable {
     case notPermitted(path: String)
     /// Something took the connection and then said nothing for that long.
     case silent(path: String, Duration)
-    /// The time of a wait was up, and by then the daemon had said nothing.
+    /// A wait's timeout passed, and the daemon had said nothing by then.
     case timedOut(path: String, after: Duration)
     /// What answers does not speak the protocol.
     case malformed(path: String, String)
-    /// What answers sent a line of more than so many bytes, which is all that is read of one.
+    /// What answers sent a line longer than `limit` bytes, which is all that is read of one.
     case lineTooLong(path: String, limit: Int)
-    /// The connection ended without a word.
+    /// The connection ended without a farewell.
     case lost(path: String)
     /// The daemon closed the connection and said why, in a line of the kind ``Line/Kind/bye``.
     case dismissed(Line)
-    /// The connection was lost, and no other could be made for that long.
+    /// The connection was lost, and could not be made again for that long.
     case lostForGood(path: String, after: Duration)
     /// The daemon answered, and the answer is no.
     case refused(Line)

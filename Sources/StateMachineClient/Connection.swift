@@ -17,7 +17,7 @@ public struct Connection: Sendable {
     /// - Parameters:
     ///   - path: at most 107 bytes.
     ///   - group: where the connection's event loop comes from.
-    /// - Returns: the connection, once it stands.
+    /// - Returns: the connection, once it is established.
     /// - Throws: ``ClientError/unreachable(path:reason:)``, ``ClientError/notPermitted(path:)`` or
     ///   ``ClientError/pathTooLong(_:)``.
     public static func open(
@@ -63,8 +63,8 @@ public struct Connection: Sendable {
         }
     }
 
-    /// Ends the connection, for its reader with ``ClientError/silent(path:_:)``, unless the promise
-    /// to answer that is returned is called off in time.
+    /// Ends the connection with ``ClientError/silent(path:_:)`` for its reader, unless the returned
+    /// task is cancelled in time.
     func expectAnswer(within limit: Duration) -> Scheduled<Void> {
         let path = self.path
         let pipeline = self.channel.pipeline

@@ -15,7 +15,7 @@ struct Dialogue {
     ///
     /// - Parameters:
     ///   - request: must be the only one that is not answered yet.
-    ///   - limit: after how long a silent daemon is given up; nil means never.
+    ///   - limit: after how long to give up on a silent daemon; nil means never.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, or `CancellationError`.
     func reply(to request: Request, within limit: Duration? = nil) async throws -> Line {
@@ -28,7 +28,7 @@ struct Dialogue {
         }
     }
 
-    /// Sends a request; if the connection is closed, the lines that are still to be read say why.
+    /// Sends a request; on a closed connection it does nothing, as the lines still unread say why.
     func send(_ request: Request) async throws {
         do {
             try await self.connection.send(request)
@@ -37,7 +37,7 @@ struct Dialogue {
         }
     }
 
-    /// The next line that is not a farewell.
+    /// The next line; throws if it is a farewell or the connection has ended.
     func next() async throws -> Line {
         guard let line = try await self.lines.next() else {
             throw ClientError.lost(path: self.connection.path)

@@ -1,24 +1,24 @@
 public import StateMachineProtocol
 
-/// Questions whether states may be entered, for as long as an iteration over this goes on.
+/// A guard: asks whether states may be entered, for as long as an iteration over it goes on.
 ///
-/// A lost connection is made again with growing pauses, for ever, and the guard registered anew:
-/// until then nobody asks it, and what it was asked counts as allowed, or, if it is required, denied.
+/// A lost connection is made again with growing pauses, for ever, and the guard is registered anew:
+/// until then it is not asked, and states count as allowed, or, if it is required, as denied.
 public struct Guard: AsyncSequence, Sendable {
     /// What happens to the guard.
     public enum Event: Sendable {
-        /// From here on it is asked; the number is another on each connection.
+        /// The guard is asked from here on; its number differs on each connection.
         case registered(UInt64)
         /// A set waits for a vote.
         case asked(Question)
-        /// Nobody asks; the next attempt, counted from 1, follows after that pause.
+        /// The guard is not asked; the next attempt, counted from 1, follows after that pause.
         case interrupted(ClientError, attempt: Int, retryingIn: Duration)
     }
 
     /// Whether a state may be entered.
     public struct Question: Sendable {
-        /// The line that asks: the state as it is, ``Line/destination``, ``Line/by``,
-        /// ``Line/cause`` and ``Line/timeLeft``.
+        /// The line that asks: the present state, ``Line/destination``, ``Line/by``, ``Line/cause``
+        /// and ``Line/timeLeft``.
         public let line: Line
         /// The question's number.
         public let number: UInt64
@@ -28,7 +28,7 @@ public struct Guard: AsyncSequence, Sendable {
         ///
         /// - Parameters:
         ///   - allow: whether the state may be entered.
-        ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
+        ///   - why: the reason for the client that is refused; at most 256 bytes of UTF-8.
         /// - Throws: ``ClientError/lost(path:)`` if the connection that asked is closed.
         public func vote(allow: Bool, why: String? = nil) async throws(ClientError) {
             let request = Request.vote(self.number, allow: allow, why: why)
@@ -36,7 +36,7 @@ public struct Guard: AsyncSequence, Sendable {
         }
     }
 
-    /// What votes are called, so that the answers to them are told from the registration's.
+    /// The request ID of votes, which tells their replies from the registration's.
     private static let voteID: RequestID = "vote"
 
     let client: Client
@@ -87,9 +87,9 @@ extension Client {
     ///   - before: the states.
     ///   - timeout: how long the daemon waits for a vote.
     ///   - onTimeout: what silence counts as; nil leaves it to the daemon, whose default is a yes.
-    ///   - why: the reason of a no that gives none; at most 256 bytes of UTF-8.
-    ///   - name: what the guard is known by if it is required, so that the states are denied while no guard of
-    ///     that name is connected, until it is released; nil if its absence allows.
+    ///   - why: the reason for a no that gives none; at most 256 bytes of UTF-8.
+    ///   - name: the name of a required guard: the states are denied while no guard of that name is
+    ///     connected, until it is released; nil if its absence allows them.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the guard; each iteration over it registers one.
     public func `guard`(

@@ -7,7 +7,7 @@ extension Client {
     ///
     /// - Parameters:
     ///   - since: only those after this cursor.
-    ///   - limit: at most so many; the daemon has a limit of its own.
+    ///   - limit: the most changes to send; the daemon has a limit of its own.
     ///   - only: which states; none means every state.
     ///   - body: called with each change as it comes, in order.
     /// - Returns: the reply that ends the list, whatever it says: ``Line/count``, ``Line/hasMore``, and
@@ -31,7 +31,7 @@ extension Client {
     /// - Parameters:
     ///   - request: one of ``Request/history(since:limit:only:order:after:before:by:cause:)``.
     ///   - body: called with each change as it comes, in the order asked for.
-    /// - Returns: the reply that ends the list, as of ``history(since:limit:only:_:)``.
+    /// - Returns: the reply that ends the list, as for ``history(since:limit:only:_:)``.
     /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
     public func changes(
         _ request: Request,
@@ -46,7 +46,7 @@ extension Client {
     /// The changes that several requests for history ask for, one request after the other.
     ///
     /// - Parameters:
-    ///   - requests: some like those of ``changes(_:_:)``.
+    ///   - requests: such as those of ``changes(_:_:)``.
     ///   - body: called with each change as it comes.
     /// - Returns: the reply that ends the last list, or the first refusal; nil if nothing was asked.
     /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
@@ -69,8 +69,8 @@ extension Client {
     ///   - after: only the changes after this one, or made at this time or later.
     ///   - before: only the changes before this one, or made before this time.
     ///   - body: called with a few thousand changes at a time.
-    /// - Returns: the daemon's last word: a refusal, or a reply that has no more. A daemon that knows no outlines
-    ///   refuses them as ``ErrorCode/badRequest``.
+    /// - Returns: the daemon's last reply: a refusal, or a reply that has no more. A daemon that
+    ///   does not know outlines refuses them with ``ErrorCode/badRequest``.
     /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
     public func outline(
         after: HistoryPlace? = nil,
@@ -101,7 +101,7 @@ extension Client {
 }
 
 extension Dialogue {
-    /// Asks for changes, and has `body` called with each.
+    /// Asks for changes and calls `body` with each.
     fileprivate func changes(
         _ request: Request,
         _ body: (Line) throws -> Void
@@ -111,7 +111,7 @@ extension Dialogue {
         }
     }
 
-    /// Sends a request, and has `body` called with each line that comes before the reply.
+    /// Sends a request and calls `body` with each line that comes before the reply.
     fileprivate func answer(
         to request: Request,
         _ body: (Line) throws -> Void

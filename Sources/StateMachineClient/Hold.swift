@@ -1,13 +1,13 @@
 public import StateMachineProtocol
 
-/// States that are not entered for as long as an iteration over this goes on.
+/// A hold: keeps states from being entered, for as long as an iteration over it goes on.
 ///
 /// A lost connection is made again with growing pauses, for ever, and the hold is taken anew: until
 /// then nothing is held. The hold ends when the iteration does, or its task is cancelled.
 public struct Hold: AsyncSequence, Sendable {
     /// What happens to the hold.
     public enum Event: Hashable, Sendable {
-        /// From here on the states are held; the number is another on each connection.
+        /// The states are held from here on; the hold's number differs on each connection.
         case taken(UInt64)
         /// Nothing is held; the next attempt, counted from 1, follows after that pause.
         case interrupted(ClientError, attempt: Int, retryingIn: Duration)
@@ -59,7 +59,7 @@ extension Client {
     ///   - before: the states.
     ///   - mode: what happens to a set.
     ///   - limit: how long a set is delayed at most; only for ``Request/HoldMode/delay``.
-    ///   - why: for whoever is refused; at most 256 bytes of UTF-8.
+    ///   - why: the reason for the client that is refused; at most 256 bytes of UTF-8.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the hold; each iteration over it takes one.
     public func hold(

@@ -1,16 +1,16 @@
 import Glibc
 public import StateMachineProtocol
 
-/// A place where a daemon's doors are, and what the daemon is called there.
+/// A place where a daemon's doors are, and the instance's name there.
 public struct Instance: Hashable, Sendable {
-    /// Nil for the only one of the system, or of the user.
+    /// Nil for the unnamed instance of the system, or of the user.
     public let name: String?
     /// Where its doors are.
     public let directory: RuntimeDirectory
 
-    /// All that can be seen: those of the system and then this user's, each the one without a name first.
+    /// All visible instances: the system's, then this user's, each time the unnamed one first.
     ///
-    /// A daemon may have gone and have left its sockets.
+    /// A daemon may be gone and have left its sockets behind.
     public static func all() -> [Instance] {
         self.all { name in getenv(name).map { String(cString: $0) } }
     }
@@ -29,7 +29,7 @@ public struct Instance: Hashable, Sendable {
         }
     }
 
-    /// The directories that are looked into.
+    /// The directories that are searched for instances.
     public static var places: [String] {
         self.bases { name in getenv(name).map { String(cString: $0) } }.map(\.path)
     }
@@ -46,7 +46,7 @@ public struct Instance: Hashable, Sendable {
         environment: (String) -> String?
     ) throws(ClientError) -> RuntimeDirectory {
         let candidates = self.bases(environment).map { RuntimeDirectory("\($0.path)/\(name)") }
-        // A name is no path.
+        // A path is not a name.
         if self.isName(name), let found = candidates.first(where: \.hasSocket) { return found }
         let known = self.all(environment: environment).compactMap(\.name)
         throw .noInstance(name, nearest: NearestName.of(name, among: known))
@@ -56,12 +56,12 @@ public struct Instance: Hashable, Sendable {
         [.system] + [RuntimeDirectory.ofUser(environment)].compactMap(\.self)
     }
 
-    /// Whether an instance can be called so: a name is no path.
+    /// Whether an instance can have that name; a path is not a name.
     package static func isName(_ name: String) -> Bool {
         !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
     }
 
-    /// What is in a directory; nothing if it may not be looked into.
+    /// The names in a directory; none if it may not be read.
     private static func names(in path: String) -> [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }

@@ -1,12 +1,12 @@
 import StateMachineCore
 package import StateMachineProtocol
 
-/// What a command that is run because of a line finds in its environment.
+/// The environment of a command that is run because of a line.
 ///
-/// A variable that a line has nothing for is taken away, so that none is left from outside.
+/// A variable for which a line has no value is unset, so that none is inherited.
 package enum LineEnvironment {
-    /// For a line of a watch, or a word of ours in place of one, and what it tells of; `resync` may come from a
-    /// line that was passed over.
+    /// For a line that a watch gives, or one of our own, and the event that it stands for; `resync`
+    /// may come from a line that was skipped.
     package static func watch(
         _ line: Line,
         event: String? = nil,
@@ -43,7 +43,7 @@ package enum LineEnvironment {
         ]
     }
 
-    /// For the state that it is.
+    /// For the present state.
     package static func state(_ state: NamedState?) -> [String: String?] {
         ["STATEMACHINE_STATE": state?.name, "STATEMACHINE_DATA": state?.dataText.withoutNUL]
     }
@@ -60,6 +60,6 @@ extension NamedState {
 }
 
 extension String {
-    /// NUL ends a variable, and a word; a text that has one must not lose the rest.
+    /// Replaces NULs, which would end a variable or an argument and lose the rest of the text.
     package var withoutNUL: String { self.replacing("\0", with: "\u{FFFD}") }
 }

@@ -2,13 +2,13 @@ import Glibc
 
 /// Cuts received bytes into lines.
 struct LineFramer {
-    /// Bytes that a line may have.
+    /// The most bytes that a line may have.
     ///
     /// 16 MiB: a change with two states of 64 KiB has less than 200 KiB; a denial that names 512 holds,
     /// with their reasons, had 1.6 MiB, and a daemon that serves thousands lists them in `stats`. Not tuned.
     static let lineBytes = 1 << 24
 
-    /// A line did not end where the longest line must have ended.
+    /// A line is longer than the longest line allowed.
     struct LineTooLong: Error {}
 
     /// What came after the last newline.

@@ -1,12 +1,12 @@
 /// The replies to `stats` of some machines in Prometheus's text format, version 0.0.4.
 package enum PrometheusText {
-    /// What one machine says.
+    /// What one machine reports.
     package struct Sample: Sendable {
-        /// The value of the label `machine`; nil for none, where there is one machine.
+        /// The value of the label `machine`; nil for no label, where there is only one machine.
         let machine: String?
         /// The reply to `stats`.
         let stats: Line
-        /// What the runner says of itself, if there is one.
+        /// What the runner reports about itself, if there is one.
         let runner: JSONValue?
 
         package init(machine: String? = nil, stats: Line, runner: JSONValue? = nil) {
@@ -20,7 +20,7 @@ package enum PrometheusText {
     )
     private typealias Label = (name: String, value: String)
 
-    /// The format's lines, without the last one's newline; those of commands only where somebody runs them.
+    /// The text, without the last newline; it has lines on commands only where there is a runner.
     package static func text(_ samples: [Sample]) -> String {
         var metrics: [Metric] = []
         for sample in samples {
@@ -30,7 +30,7 @@ package enum PrometheusText {
                 + self.commands(sample.runner)
             for metric in all {
                 let values = metric.values.map { (own + $0.labels, $0.value) }
-                // Each name has its lines in one place, whatever they are of.
+                // All lines of a metric stand together, whichever machine they belong to.
                 if let index = metrics.firstIndex(where: { $0.name == metric.name }) {
                     metrics[index].values += values
                 } else {
@@ -46,7 +46,7 @@ package enum PrometheusText {
         }.joined(separator: "\n")
     }
 
-    /// The same of one machine.
+    /// The same for one machine.
     package static func text(_ stats: Line, _ runner: JSONValue? = nil) -> String {
         self.text([Sample(stats: stats, runner: runner)])
     }

@@ -1,11 +1,11 @@
 import StateMachineProtocol
 
-/// What a watch does when its connection ends, and where it goes on: decisions only.
+/// Decides what a watch does when its connection ends, and where it goes on; it has no effects.
 struct Resumption: Sendable {
-    /// Refusals to open the door in a row after which they are believed.
+    /// How many refusals in a row to open the door it takes to believe them.
     ///
-    /// 5: a daemon that starts has its socket before the socket has its mode; that passes within the
-    /// first pause.
+    /// 5: a daemon that starts has its socket before the socket has its mode; that passes within
+    /// the first pause.
     private static let denialLimit = 5
 
     enum Step: Equatable {
@@ -13,12 +13,12 @@ struct Resumption: Sendable {
         case giveUp
     }
 
-    /// Whether a daemon that was never reached is waited for.
+    /// Whether to wait for a daemon that was never reached.
     let isPatient: Bool
     /// Where the next subscription begins.
     private(set) var cursor: String?
     private var backoff = Backoff()
-    /// Whether there ever was a daemon.
+    /// Whether a daemon has ever answered.
     private(set) var isKnown = false
     private var denials = 0
 
@@ -29,20 +29,20 @@ struct Resumption: Sendable {
 
     var attempts: Int { self.backoff.attempts }
 
-    /// There is a daemon, and it let us in.
+    /// Notes that there is a daemon and that it let us in.
     mutating func hasAnswered() {
         self.isKnown = true
         self.denials = 0
         self.backoff.reset()
     }
 
-    /// A line that tells the state was received.
+    /// Notes a received line that tells the state.
     mutating func lineReceived(_ line: Line) {
         self.hasAnswered()
         if let cursor = line.cursor { self.cursor = cursor }
     }
 
-    /// The connection ended, or none could be made.
+    /// Decides what to do after the connection ended, or none could be made.
     mutating func connectionFailed(
         _ error: ClientError,
         using generator: inout some RandomNumberGenerator

@@ -1,15 +1,15 @@
 import StateMachineProtocol
 
-/// A request that is granted for as long as its connection lives, a hold or a guard: made again over
-/// as many connections as it takes.
+/// A request that is granted for as long as its connection lives (a hold or a guard), made again
+/// over as many connections as it takes.
 struct StandingRequest {
     /// What happens to it.
     enum Event {
-        /// From here on it is in force, under a number that is another on each connection.
+        /// The request is in force, under a number that differs on each connection.
         case granted(UInt64)
         /// A line that does not answer the request.
         case line(Line, Connection)
-        /// It is not in force; the next attempt, counted from 1, follows after that pause.
+        /// The request is not in force; the next attempt, counted from 1, follows after that pause.
         case interrupted(ClientError, attempt: Int, retryingIn: Duration)
     }
 
@@ -17,9 +17,9 @@ struct StandingRequest {
     private var subscription: Subscription
 
     /// - Parameters:
-    ///   - request: without an id, which tells its answer from those to others on the connection.
+    ///   - request: without an id, which tells its reply from others on the connection.
     ///   - client: whose control door is used.
-    ///   - number: where the answer has the number.
+    ///   - number: where the reply has the number.
     ///   - clock: what the pauses between attempts are measured with.
     init(
         _ request: Request,

@@ -1,8 +1,7 @@
 import NIOCore
 import StateMachineProtocol
 
-/// What is asked for once and lasts as long as its connection: asked for again over as many
-/// connections as it takes.
+/// A request that lasts as long as its connection, made again over as many connections as it takes.
 struct Subscription {
     /// What happens to it.
     enum Event {
@@ -80,7 +79,7 @@ struct Subscription {
         }
     }
 
-    /// The daemon refused what was asked for; the connection is dropped.
+    /// Notes that the daemon refused the request, and drops the connection.
     ///
     /// - Throws: the error, unless trying again may help.
     mutating func failed(_ error: ClientError) throws -> Event {
@@ -94,7 +93,7 @@ struct Subscription {
         }
     }
 
-    /// There will be no more events; the connection is dropped.
+    /// Ends the events and drops the connection.
     mutating func end() { self.stage = .ended }
 
     private func connect() async throws -> Stage {
@@ -107,7 +106,7 @@ struct Subscription {
     }
 
     private mutating func event(_ line: Line, _ dialogue: Dialogue) -> Event {
-        // A refusal is no sign that there is anything to go on with.
+        // A refusal gives nothing to resume from.
         if line.isOK != false { self.resumption.lineReceived(line) }
         return .line(line, dialogue.connection)
     }

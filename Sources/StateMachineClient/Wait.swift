@@ -6,9 +6,9 @@ extension Client {
     /// 60 s: what a slow restart takes, with room to spare.
     public static let reconnectionTimeout = Duration.seconds(60)
 
-    /// How much later than it was told to a daemon may answer ``ErrorCode/timeout``.
+    /// How late a daemon may answer ``ErrorCode/timeout``.
     ///
-    /// 1 s: its answer says more than ours, and one that is merely busy gives it by then.
+    /// 1 s: its answer says more than ours, and a daemon that is merely busy gives it by then.
     static let lateness = Duration.seconds(1)
 
     /// Waits for a state, over restarts of the daemon.
@@ -17,14 +17,15 @@ extension Client {
     ///
     /// - Parameters:
     ///   - until: the states to wait for.
-    ///   - fail: the states that end the wait badly; they win.
+    ///   - fail: the states that end the wait badly; they win over `until`.
     ///   - since: changes after this cursor are evaluated too.
     ///   - timeout: after how long the daemon is to answer ``ErrorCode/timeout``; nil means never.
-    ///   - isPatient: whether to wait for a daemon that is not there to begin with, within `timeout`.
+    ///   - isPatient: whether to wait for a daemon that is not there to begin with, within
+    ///     `timeout`.
     ///   - clock: what the time is measured with while there is no connection.
-    ///   - interrupted: told why there is no connection, the number of the next attempt, from 1,
-    ///     and the pause before it.
-    ///   - reconnected: told that there is one again.
+    ///   - interrupted: called when there is no connection, with the reason, the number of the next
+    ///     attempt, from 1, and the pause before it.
+    ///   - reconnected: called when there is a connection again.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, among them ``ClientError/lostForGood(path:after:)``, and
     ///   ``ClientError/timedOut(path:after:)`` a second after `timeout` if the daemon is silent, and at `timeout` if
@@ -39,8 +40,8 @@ extension Client {
         interrupted: (ClientError, Int, Duration) -> Void = { _, _, _ in },
         reconnected: () -> Void = {}
     ) async throws -> Line {
-        // The daemon's time runs from when it is asked, so that it is told the time as it was given;
-        // ours from now.
+        // The daemon's timeout runs from the request, so that it is passed on as given; ours runs
+        // from now.
         var deadline: C.Instant?
         let beginning = clock.now
         let end = timeout.map { beginning.advanced(by: max(.zero, $0) + Self.lateness) }
@@ -51,8 +52,8 @@ extension Client {
             do {
                 let answerTime = end.map { clock.now.duration(to: $0) } ?? Self.answerLimit
                 let dialogue = try await self.dialogue(isReading: true, within: answerTime)
-                // A wait says nothing before its end: that a daemon is there shows here, and where
-                // the wait begins.
+                // A wait is silent until it ends: this reply shows that a daemon is there, and
+                // where the wait begins.
                 let start = try await dialogue.reply(to: .get, within: answerTime)
                 if resumption.cursor == nil {
                     resumption.lineReceived(start)
@@ -81,7 +82,7 @@ extension Client {
                 guard case .retry(let pause) = resumption.connectionFailed(error, using: &random)
                 else { throw error }
                 if !resumption.isKnown, isPatient {
-                    // What it takes to come is of the time that was given.
+                    // The time that the daemon takes to appear counts towards the timeout.
                     deadline = timeout.map { beginning.advanced(by: $0) }
                     if let timeout, let deadline, clock.now >= deadline {
                         throw ClientError.timedOut(

@@ -2,16 +2,16 @@ public import StateMachineProtocol
 
 /// Everything that happens to the state, in order, over as many connections as it takes.
 ///
-/// Each iteration is a subscription of its own. Once it stands, a lost connection is made again
-/// with growing pauses, for ever, and the watch goes on after the last line that was received;
-/// what could not be made up for shows as a line with ``Line/resync``.
+/// Each iteration is a subscription of its own. Once it is established, a lost connection is made
+/// again with growing pauses, for ever, and the watch goes on after the last line received; a gap
+/// that could not be filled shows as a line with ``Line/resync``.
 public struct Watch: AsyncSequence, Sendable {
     /// What the watch gives.
     public enum Event: Hashable, Sendable {
         /// A line of the watch.
         case line(Line)
-        /// A state was reached that the watch was to end with; the last event. The line is the
-        /// daemon's reply to a wait, none of the watch's own.
+        /// A state that ends the watch was reached; the last event. The line is the daemon's reply
+        /// to a wait, not one of the watch's own.
         case reached(Line)
         /// There is no connection; the next attempt, counted from 1, follows after that pause.
         ///
@@ -19,7 +19,7 @@ public struct Watch: AsyncSequence, Sendable {
         case interrupted(ClientError, attempt: Int, retryingIn: Duration)
     }
 
-    /// What the wait for the end is called beside the watch, which has no name.
+    /// The request ID of the wait for the end; the watch has none.
     private static let endID: RequestID = "until"
 
     let client: Client
@@ -36,7 +36,7 @@ public struct Watch: AsyncSequence, Sendable {
     @Sendable private func requests(since cursor: String?) -> [Request] {
         let watch = Request.watch(since: cursor, only: self.only, pace: self.pace)
         guard !self.end.isEmpty else { return [watch] }
-        // The watch first: a reply follows what the watch has to say up to it.
+        // The watch goes first: a reply then follows the watch's lines up to it.
         return [watch, .wait(until: self.end, since: cursor).called(Self.endID)]
     }
 
@@ -86,9 +86,9 @@ extension Client {
     /// - Parameters:
     ///   - since: the cursor of the last line that was seen; later changes are replayed.
     ///   - only: which states; none means every state.
-    ///   - pace: how often there are lines.
-    ///   - end: the states that end the watch once one is, or since the cursor was, reached;
-    ///     none means that it does not end. Lines that are held back by `pace` are not waited for.
+    ///   - pace: how often lines are sent.
+    ///   - end: the states that end the watch once one is reached, or was reached since the cursor;
+    ///     none means that it does not end. Lines held back by `pace` are not waited for.
     ///   - isPatient: whether to wait for a daemon that is not there to begin with.
     ///   - clock: what the pauses between attempts are measured with.
     /// - Returns: the watch; each iteration over it subscribes anew.

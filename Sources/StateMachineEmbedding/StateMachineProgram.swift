@@ -2,7 +2,7 @@
 @_exported public import StateMachineHistory
 @_exported public import StateMachineServer
 
-/// A program that is a daemon for states of its own: its states, and with `@main` all there is to write.
+/// A program that is a daemon for its own states: they and `@main` are all there is to write.
 ///
 /// ```swift
 /// @main
@@ -14,31 +14,33 @@
 /// }
 /// ```
 ///
-/// The program takes the flags, the environment and the configuration file that `statemachine` takes, but
-/// for those that say which file declares a machine; it answers `--help`, `--version` and `--check-config`, and it ends with the same
-/// statuses: 64 for a command line that cannot be meant, 78 where somebody has to change how it is set up, 1 for what
-/// may be otherwise at the next start. What keeps it from starting is one line.
+/// The program takes the flags, the environment and the configuration file that `statemachine`
+/// takes, except for those that say which file declares a machine; it answers `--help`, `--version`
+/// and `--check-config`, and it ends with the same statuses: 64 for a wrong command line, 78 if
+/// somebody has to change its configuration, 1 for what may go better at the next start. What keeps
+/// it from starting is reported in one line.
 ///
 /// A program that has arguments or a loop of its own makes a `StateMachineDaemon` instead.
 public protocol StateMachineProgram: EnumState {
-    /// What the program is called: in its help, in front of its sentences, and in its log. Its configuration file is
-    /// `/etc/NAME/config.yaml`.
+    /// The program's name, in its help, in front of its sentences and in its log; its configuration
+    /// file is `/etc/NAME/config.yaml`.
     ///
-    /// The file that it was started from, unless the type says otherwise.
+    /// By default the name of the file that was started.
     static var programName: String { get }
 
-    /// What it is for, in a sentence, as `--help` shows it.
+    /// What the program is for, in a sentence, as `--help` shows it.
     static var about: String { get }
 
-    /// What `--version` prints: that of this package, unless the type says otherwise.
+    /// What `--version` prints: by default the version of this package.
     static var version: String { get }
 
     /// Makes the machine that is served.
     ///
     /// - Parameters:
-    ///   - snapshot: where it goes on: where the last run has left it, or the beginning.
-    ///   - options: what the daemon wants; the program may choose the others, but has to leave the log.
-    /// - Returns: the machine, of which nobody has been told.
+    ///   - snapshot: where it goes on: where the last run left it, or the beginning.
+    ///   - options: what the daemon needs; the program may choose the other options, but has to
+    ///     leave the log.
+    /// - Returns: the machine, which nobody else has seen.
     static func makeMachine(
         resuming snapshot: Snapshot<Self>,
         options: StateMachine<Self>.Options
@@ -46,17 +48,18 @@ public protocol StateMachineProgram: EnumState {
 
     /// Adds the program's own delegates and voters.
     ///
-    /// Called once, with the machine as the last run has left it, before anybody can connect. What
-    /// is added weakly, as delegates are by default, has to be kept by somebody.
+    /// Called once, with the machine as the last run left it, before anybody can connect. What is
+    /// added weakly, as delegates are by default, has to be kept by somebody.
     ///
-    /// - Parameter machine: the one that is served; the program may go on to set and observe it.
-    /// - Throws: what keeps the program from starting: a ``StateMachineServer/DaemonError`` says with which status it
-    ///   ends, anything else is 1.
+    /// - Parameter machine: the machine that is served; the program may go on to set and observe
+    ///   it.
+    /// - Throws: what keeps the program from starting: a ``StateMachineServer/DaemonError`` has the
+    ///   exit status, anything else means 1.
     @MainActor static func prepare(_ machine: StateMachine<Self>) async throws
 }
 
 extension StateMachineProgram {
-    /// The name of the file that it was started from.
+    /// The name of the file that was started.
     public static var programName: String {
         let path = CommandLine.arguments.first ?? ""
         return path.split(separator: "/").last.map(String.init) ?? "\(Self.self)"
@@ -67,7 +70,7 @@ extension StateMachineProgram {
         "Holds the state of \(self.programName) and tells everything around it at once."
     }
 
-    /// That of this package.
+    /// The version of this package.
     public static var version: String { StateMachineVersion.current }
 
     /// A machine with just these options.
@@ -84,7 +87,7 @@ extension StateMachineProgram {
 
     /// Runs the program until a signal ends it, and ends the process.
     ///
-    /// For the main thread, before anything is opened: what `@main` calls. In a `main.swift` it stands alone, with no
-    /// `await` before it.
+    /// To be called on the main thread, before anything is opened, as `@main` does. In a
+    /// `main.swift` it stands alone, with no `await` before it.
     public static func main() { ProgramCommand<Self>.live() }
 }

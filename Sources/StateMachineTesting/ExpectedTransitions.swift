@@ -1,11 +1,12 @@
 public import StateMachineCore
 public import Testing
 
-/// What a machine does from now on, for a test to say what that should be.
+/// What a machine does from now on, to be compared with what a test expects.
 ///
-/// Transitions are taken one after the other, each once: who expects one states what comes next, and with
-/// ``noMore(sourceLocation:)`` that nothing else came. Waiting ends when the test's task is cancelled, as by its
-/// time limit, and when the machine goes; what did not come is an issue of the test's.
+/// Transitions are taken one after the other, each once: a test states what comes next, and with
+/// ``noMore(sourceLocation:)`` that nothing else came. Waiting ends when the test's task is
+/// cancelled, as by its time limit, and when the machine is gone; what did not come is recorded as
+/// an issue.
 ///
 /// ```swift
 /// let transitions = ExpectedTransitions(of: machine)
@@ -19,10 +20,10 @@ public actor ExpectedTransitions<State: MachineState> {
     /// The seq of what was taken last.
     private var last: UInt64 = 0
 
-    /// Hears what follows the machine's present state.
+    /// Observes what follows the machine's present state.
     public init(of machine: StateMachine<State>) {
         self.machine = machine
-        // A test is to hear all, however much it sets before it looks.
+        // A test is to see everything, however much it sets before it looks.
         self.iterator = Transitions(
             of: machine,
             starting: .current,
@@ -31,9 +32,9 @@ public actor ExpectedTransitions<State: MachineState> {
         .makeAsyncIterator()
     }
 
-    /// The next transitions lead to these states, in this order, and nothing comes between them.
+    /// Expects the next transitions to lead to these states, in order, with nothing between.
     ///
-    /// - Returns: the transitions; as many as came, if those are fewer.
+    /// - Returns: the transitions; only those that came, if some did not.
     @discardableResult
     public func next(
         _ states: State...,
@@ -60,7 +61,7 @@ public actor ExpectedTransitions<State: MachineState> {
         return taken
     }
 
-    /// That state is entered, whatever comes before it.
+    /// Expects that state to be entered, whatever comes before it.
     ///
     /// - Returns: the transition; nil if it did not come.
     @discardableResult
@@ -75,7 +76,7 @@ public actor ExpectedTransitions<State: MachineState> {
         return nil
     }
 
-    /// Nothing was entered that was not expected.
+    /// Expects that nothing else was entered.
     public func noMore(sourceLocation: SourceLocation = #_sourceLocation) async {
         guard let newest = self.machine?.snapshot.seq else { return }
         var states: [State] = []
@@ -100,7 +101,7 @@ public actor ExpectedTransitions<State: MachineState> {
     }
 
     private func hear() async -> StateMachine<State>.Heard? {
-        // A copy is as good: whatever it is that is iterated over, it is one.
+        // A copy will do: it iterates over the same thing.
         var iterator = self.iterator
         let heard = await iterator.next()
         switch heard {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Time that passes when a test says so.
+/// A clock whose time passes when a test says so.
 ///
 /// `@unchecked Sendable`: `lock` guards the time, the sleepers, and those who wait for sleepers.
 public final class ManualClock: Clock, @unchecked Sendable {
@@ -36,16 +36,16 @@ public final class ManualClock: Clock, @unchecked Sendable {
     private var cancelled: Set<Int> = []
     private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-    /// At its beginning.
+    /// A clock at its beginning.
     public init() {}
 
-    /// The moment that it is.
+    /// The present moment.
     public var now: Instant { self.lock.withLock { self.time } }
 
-    /// Nothing is shorter.
+    /// No duration is too short.
     public var minimumResolution: Duration { .zero }
 
-    /// Lets time pass; whoever's time has come wakes, the earliest first.
+    /// Lets time pass; sleepers whose time has come wake, the earliest first.
     public func advance(by duration: Duration) {
         let woken = self.lock.withLock {
             self.time = self.time.advanced(by: duration)

@@ -1,8 +1,8 @@
 extension Moves {
-    /// The moves as a state diagram for Mermaid, which shows in Markdown; states have numbers there, for a state may have
-    /// what Mermaid reads otherwise.
+    /// The moves as a state diagram for Mermaid, which Markdown can show; states get numbers, as a
+    /// state's text may contain what has a meaning in Mermaid.
     ///
-    /// - Parameter start: the state that the machine begins in, if one of them is to be marked.
+    /// - Parameter start: the state that the machine begins in, if it is to be marked.
     /// - Returns: lines without a newline at the end.
     public func mermaid(from start: State? = nil) -> String {
         var lines = ["stateDiagram-v2"]

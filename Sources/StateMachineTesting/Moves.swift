@@ -1,15 +1,15 @@
 public import StateMachineCore
 
-/// Which of some states may follow which: what a type's rules make of them.
+/// Which of some states may follow which, by the rules of their type.
 ///
-/// States with values have no end of them, so that whoever asks names those that stand for all.
+/// There is no end of states with values, so that a caller names some that stand for all.
 public struct Moves<State: MachineState>: Sendable {
     /// The states, in the order in which they were named.
     public let states: [State]
     /// For each of them, which others may follow, in that order.
     private let followers: [[Int]]
 
-    /// The moves among `states`; one that is named twice counts once.
+    /// The moves among `states`; a repeated state counts once.
     public init(among states: [State]) {
         let states = states.reduce(into: [State]()) { known, state in
             if !known.contains(state) { known.append(state) }
@@ -30,20 +30,20 @@ public struct Moves<State: MachineState>: Sendable {
         self.followers.enumerated().flatMap { old, followers in followers.map { (old, $0) } }
     }
 
-    /// Those that nothing follows.
+    /// The states that nothing follows.
     public var deadEnds: [State] { self.ends.map { self.states[$0] } }
 
-    /// The numbers of those that nothing follows.
+    /// The numbers of the states that nothing follows.
     var ends: [Int] { self.states.indices.filter { self.followers[$0].isEmpty } }
 
-    /// Those that no way leads to from `start`.
+    /// The states that no way leads to from `start`.
     public func unreachable(from start: State) -> [State] {
         let ways = self.shortestWays(from: start)
         return self.states.indices.filter { ways[$0] == nil }.map { self.states[$0] }
     }
 
-    /// Ways from `start` that together take each move that can be taken, as few as follow from going on for as long
-    /// as there is a new one.
+    /// Ways from `start` that together take each move that can be taken; each goes on while there
+    /// is a new move, so that they are few.
     ///
     /// - Returns: the ways, each with `start` as its first state.
     public func paths(from start: State) -> [[State]] {
@@ -66,7 +66,7 @@ public struct Moves<State: MachineState>: Sendable {
         return paths.map { $0.map { self.states[$0] } }
     }
 
-    /// A shortest way to each state, nil to those that none leads to.
+    /// A shortest way to each state; nil for states that none leads to.
     private func shortestWays(from start: State) -> [[Int]?] {
         var ways = [[Int]?](repeating: nil, count: self.states.count)
         guard let first = self.states.firstIndex(of: start) else { return ways }

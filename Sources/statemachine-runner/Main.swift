@@ -94,7 +94,7 @@ struct RunnerCommand: ParsableCommand {
 
     static func main() {
         AccountChange.performIfAsked()
-        // What is written to a reader that is gone is an error of that write, not the end of the process.
+        // A write to a reader that is gone fails, instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         // One connection needs one thread.
         NIOSingletons.groupLoopCountSuggestion = 1
@@ -117,7 +117,7 @@ struct RunnerCommand: ParsableCommand {
         dispatchMain()
     }
 
-    /// Does the work; returns the exit status.
+    /// Runs the service; returns the exit status.
     @MainActor
     private func status(heeding signals: Signals) async -> CInt {
         let logger = Logger.service(

@@ -14,7 +14,7 @@ struct RunnerService: Sendable {
     private let memory: String?
     private let wantsChildren: Bool
 
-    /// - Throws: `RunnerError` if nobody says where the daemon is.
+    /// - Throws: `RunnerError` if nothing says where the daemon is.
     init(_ command: RunnerCommand) throws(RunnerError) {
         self.directory = try Self.directory(command)
         self.instance = command.instance
@@ -29,7 +29,8 @@ struct RunnerService: Sendable {
         logger: Logger
     ) async throws(RunnerError) {
         let memory = try self.memory.map { (path) throws(RunnerError) in try MemoryDirectory(path) }
-        // Before the file is read: what a killed runner has left of children ends even if that is refused.
+        // Before the file is read: children that a killed runner left end even if the file is
+        // refused.
         let host = try await self.host(memory, logger: logger)
         guard let declaration = try self.source.declaration() else {
             logger.notice("nothing is declared to be run, ending")
@@ -73,7 +74,7 @@ struct RunnerService: Sendable {
         try await runner.run(heeding: signals)
     }
 
-    /// Units where systemd is, else children.
+    /// A host of units if systemd runs, else of children.
     private func host(
         _ memory: MemoryDirectory?,
         logger: Logger

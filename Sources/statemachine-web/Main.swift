@@ -101,7 +101,7 @@ struct WebCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        // What is written to a browser that is gone is an error of that write, not the end of the process.
+        // A write to a browser that is gone fails, instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         let status = await WebService(self).run()
         LogOutput.standardError.flush()

@@ -10,9 +10,9 @@ import UnixSignals
 
 /// What the command line asks for, put together.
 struct WebService: Sendable {
-    /// How long browsers have to take what was sent when it ends.
+    /// How long browsers have at the end to take what was sent.
     ///
-    /// 1 s: what they have not taken then they ask for when they come again.
+    /// 1 s: what they have not taken by then they ask for when they reconnect.
     private static let grace = DispatchTimeInterval.seconds(1)
 
     private let address: ListenAddress
@@ -31,7 +31,7 @@ struct WebService: Sendable {
         )
     }
 
-    /// The path without links and dots, by which a machine is named and known again; as it is where there is nothing yet.
+    /// The path without links and dots, which names a machine; unchanged if nothing is there yet.
     private static func resolved(_ path: String) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
@@ -69,7 +69,7 @@ struct WebService: Sendable {
             }
             try await group.next()
             self.log.info("ending")
-            // One that takes nothing is not waited for.
+            // A browser that takes nothing is not waited for.
             let queue = DispatchQueue(label: "statemachine-web.end")
             queue.asyncAfter(deadline: .now() + Self.grace) {
                 LogOutput.standardError.flush()

@@ -7,23 +7,23 @@ import StateMachineServer
 /// The machine that a file declares.
 struct DeclaredMachine {
     let coding: StateCoding<DeclaredState>
-    /// What is in the file that may not do what was meant: `FILE:LINE:COLUMN: sentence`.
+    /// Warnings of what may not do what was meant: `FILE:LINE:COLUMN: sentence`.
     let warnings: [String]
 
-    /// Reads the file that is named, or the usual one if it is there.
+    /// Reads the named file, or the usual one if it exists.
     ///
-    /// - Returns: nil if none is named and the usual one is not there.
+    /// - Returns: nil if no file is named and the usual one does not exist.
     /// - Throws: `ConfigurationError` with all that is wrong with it.
     static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
         if let path = settings.text(.machine) { return try Self(path) }
-        // What is there and cannot be read is an error.
+        // A file that exists but cannot be read is an error.
         let path = Self.usualPaths(settings).first { (path: String) in access(path, F_OK) == 0 }
         return try path.map { (path) throws(ConfigurationError) in try Self(path) }
     }
 
-    /// The same at a reload, at which the machine stays one that a file declares.
+    /// The same at a reload, after which a file still has to declare the machine.
     ///
-    /// - Throws: `ReloadRefusal` with all that is wrong with it, or that it is gone.
+    /// - Throws: `ReloadRefusal` with all that is wrong with the file, or that it is gone.
     static func reread(_ settings: Settings) throws(ReloadRefusal) -> DeclaredMachine {
         let machine: DeclaredMachine?
         do {

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// Makes a declaration of drafts: looks up names, finds where targets' fields come from, checks commands.
+/// Makes a declaration from drafts: looks up names, finds fields' sources, checks commands.
 struct DeclarationBuilder {
     private let file: FileDraft
     private let tables: DraftTables
@@ -19,11 +19,11 @@ struct DeclarationBuilder {
         )
     }
 
-    /// The declaration that the file's text is; nil if anything is wrong.
+    /// The declaration of the file with this text; nil if anything is wrong.
     func declaration(of text: String) -> Declaration? {
         self.tables.check(self.problems)
         if case .target(let boot)? = self.file.boot {
-            // No state may be without a boot of its own, and this is looked at all the same.
+            // Checked even if every state has a boot of its own, so that no state uses this one.
             _ = self.tables.state(boot.state, self.problems)
         }
         let always = self.tables.states(self.file.always, self.problems)
@@ -66,11 +66,11 @@ struct DeclarationBuilder {
         }
     }
 
-    /// For each state what its groups do; of an event the first group's counts.
+    /// Each state's reactions from its groups; for an event, the first group's counts.
     private func groupReactions() -> [[ReactionDraft]] {
         var reactions = [[ReactionDraft]](repeating: [], count: self.tables.states.count)
         for group in self.tables.groups {
-            // A group that nothing is in may still name what there is not.
+            // Even a group without members may name something that does not exist.
             for reaction in group.reactions {
                 _ = self.tables.event(reaction.event, self.problems)
                 guard case .target(let target) = reaction.move else { continue }
@@ -146,7 +146,7 @@ struct DeclarationBuilder {
         }
     }
 
-    /// What events do, the first that is listed for an event counting.
+    /// The reactions by event; the first one listed for an event counts.
     private func reactions(
         _ number: Int,
         _ drafts: [ReactionDraft]
@@ -164,7 +164,7 @@ struct DeclarationBuilder {
         return reactions
     }
 
-    /// Says what is wrong with a move whose event there is not, and which may bring what seems to be missing.
+    /// Checks a move whose event does not exist, and which might provide fields that seem missing.
     private func lookAt(_ move: MoveDraft, in number: Int) {
         guard case .target(var target) = move else { return }
         target.isWhole = false

@@ -4,25 +4,25 @@ import StateMachineProtocol
 public struct DeclarationReading: Sendable {
     /// The machine; nil if there are errors.
     public let declaration: Declaration?
-    /// All errors and warnings, in the order of their places.
+    /// All errors and warnings, in file order.
     public let problems: [DeclarationProblem]
 
-    /// Bytes in a file.
+    /// The most bytes that a file may have.
     public static let maxBytes = 262_144
 
     /// Reads the bytes of a file.
     ///
     /// - Parameters:
-    ///   - bytes: what is in it; of a longer one, one byte more than ``maxBytes`` is enough.
-    ///   - isWritableByOthers: whether others may write it; it may not have commands then.
-    ///   - isStrict: whether there are warnings of what is the author's business as well.
+    ///   - bytes: the file's content; of a longer file, one byte more than ``maxBytes`` is enough.
+    ///   - isWritableByOthers: whether others may write the file; it may not have commands then.
+    ///   - isStrict: whether to warn about matters of the author's choice as well.
     public init(_ bytes: [UInt8], isWritableByOthers: Bool = false, isStrict: Bool = false) {
         let problems = Problems()
         self.declaration = Self.read(bytes, isWritableByOthers, isStrict, problems)
         self.problems = problems.sorted
     }
 
-    /// Whether anything is an error, warnings counted with `strict`.
+    /// Whether there are errors, or, with `strict`, warnings.
     public func isRefused(strict: Bool) -> Bool {
         self.declaration == nil || (strict && !self.problems.isEmpty)
     }

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// What the names of a file stand for.
+/// Looks up the names that a file uses.
 struct DraftTables {
     let states: [StateDraft]
     let events: [EventDraft]
@@ -74,12 +74,12 @@ struct DraftTables {
         return numbers.sorted()
     }
 
-    /// The states of a group; what is wrong with its members is said elsewhere.
+    /// The states of a group; problems with its members are reported elsewhere.
     func members(_ group: GroupDraft) -> [Int] {
         Set(group.members.compactMap { self.stateNumbers[Spelling($0.value)] }).sorted()
     }
 
-    /// Says what is wrong with the names that groups and states give themselves and each other.
+    /// Reports clashing names of groups and states, unknown members, and clashing old names.
     func check(_ problems: Problems) {
         for group in self.groups {
             if let state = self.stateNumbers[Spelling(group.name.value)] {

@@ -1,6 +1,6 @@
 /// A way from one state to another.
 package struct Edge: Hashable, Sendable {
-    /// What makes a machine go it.
+    /// What makes a machine take it.
     package enum Kind: Hashable, Sendable {
         case event(String)
         case after(Duration)
@@ -12,7 +12,7 @@ package struct Edge: Hashable, Sendable {
         /// A client's `set`.
         case set
 
-        /// How it is written beside an arrow.
+        /// Its label beside an arrow.
         package var label: String {
             switch self {
             case .event(let name): name

@@ -1,9 +1,9 @@
-/// Finds circles of moves that a machine makes by itself, so fast that they would be suspended.
+/// Finds cycles of moves that a machine makes by itself, so fast that they would be suspended.
 ///
-/// A circle that takes its time is meant: a screen that goes on every minute. One is too fast if it makes more
-/// moves than the breaker allows in the time that its `after` and its retries' waits take; runs and hooks
-/// are taken to end at once. Such a circle is one of negative length, if each move counts the time that it
-/// takes less the time that the breaker gives it: Bellman and Ford's search finds it.
+/// A slow cycle is intended: a screen that moves on every minute. A cycle is too fast if it makes
+/// more moves than the breaker allows in the time that its `after` and its retries' waits take;
+/// runs and hooks are assumed to end at once. Such a cycle has negative length, if each move counts
+/// the time that it takes less the time that the breaker gives it: a Bellman-Ford search finds it.
 struct MoveCircle {
     private struct Move {
         let from: Int
@@ -12,7 +12,7 @@ struct MoveCircle {
         let length: Double
     }
 
-    /// The states of the circle that was found, in order, from the first in the file; none or one.
+    /// The states of the cycle found, in order, from the first in the file; at most one cycle.
     let states: [[Int]]
 
     init(_ declaration: Declaration, _ edges: [[Edge]]) {
@@ -25,7 +25,7 @@ struct MoveCircle {
         self.states = Self.circle(moves, declaration.states.count).map { [$0] } ?? []
     }
 
-    /// The least time in milliseconds after which a machine goes that way by itself; nil if it never does.
+    /// The least time in ms after which a machine takes that way by itself; nil if it never does.
     private static func time(of edge: Edge, _ state: DeclaredCase) -> Double? {
         switch edge.kind {
         case .event, .boot, .set, .interrupted: return nil
@@ -50,7 +50,7 @@ struct MoveCircle {
             }
             if shortened == nil { return nil }
         }
-        // Whatever is still shortened after as many rounds as there are states hangs on a circle.
+        // What still gets shorter after as many rounds as there are states is reached from a cycle.
         guard var number = shortened else { return nil }
         for _ in 0..<count { number = previous[number] ?? number }
         var circle = [number]

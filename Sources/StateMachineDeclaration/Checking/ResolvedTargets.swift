@@ -1,7 +1,8 @@
-/// Targets that have been resolved, to be shared by the states of a group.
+/// Resolved targets, shared by the states of a group.
 ///
-/// Where the fields of a target come from depends on the fields of the state that is left, and most states of a
-/// group have the same. A reference, for it is filled while targets are resolved; it never leaves the reading.
+/// Where a target's fields come from depends on the fields of the state that is left, and most
+/// states of a group have the same fields. A class, as it is filled while targets are resolved; it
+/// is not used outside one reading.
 final class ResolvedTargets {
     private struct Key: Hashable {
         let position: FilePosition

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// Finds where the fields of a target's state come from, and says what is missing or does not fit.
+/// Finds the sources of the fields of a target's state; reports what is missing or misfits.
 struct TargetResolver {
     /// What a target can take values from.
     struct Sources {
@@ -16,7 +16,7 @@ struct TargetResolver {
     let resolved: ResolvedTargets
 
     func target(_ draft: TargetDraft, from sources: Sources) -> DeclaredTarget? {
-        // Errors name the state that is left: with errors, each is looked at.
+        // Errors name the state that is left: once there are errors, each target is resolved anew.
         guard !self.problems.hasErrors else { return self.newTarget(draft, from: sources) }
         if let known = self.resolved[draft.position, sources] { return known }
         let target = self.newTarget(draft, from: sources)
@@ -67,7 +67,7 @@ struct TargetResolver {
         )
     }
 
-    /// The sources of a field that the target does not name, up to the first that is sure.
+    /// The sources of a field that the target does not name, up to the first certain one.
     private func chain(
         _ field: DeclaredField,
         of state: StateDraft,
@@ -143,7 +143,7 @@ struct TargetResolver {
         )
     }
 
-    /// Whoever sends is told that a value does not fit, and the machine stays where it is: seldom what was meant.
+    /// Warns of a value that may not fit: the send is refused and nothing moves; seldom intended.
     private func warnOfRange(
         of field: DeclaredField,
         _ state: StateDraft,
@@ -159,7 +159,7 @@ struct TargetResolver {
         )
     }
 
-    /// Of a move of the machine's own nobody can be told that a value does not fit.
+    /// Reports a value that may not fit: nobody is there to be told when the machine moves itself.
     private func checkRange(
         of field: DeclaredField,
         _ state: StateDraft,

@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// Says what a file without errors does perhaps not mean.
+/// Warns about what a file without errors may not have meant.
 struct Warnings {
     private let declaration: Declaration
     private let file: FileDraft
@@ -39,7 +39,7 @@ struct Warnings {
         }
     }
 
-    /// A program may take for an option what somebody has sent.
+    /// Warns about values from outside that a program may take for an option.
     private func warnOfOptions(_ state: StateDraft) {
         for command in state.commands {
             for word in command.command.words.dropFirst() {
@@ -58,7 +58,7 @@ struct Warnings {
 
     private func position(_ number: Int) -> FilePosition { self.file.states[number].name.position }
 
-    /// From where the machine begins, and where a start may put it.
+    /// Warns of states unreachable from where the machine begins, or where a start may put it.
     private func warnOfUnreached() {
         var reached = [Bool](repeating: false, count: self.edges.count)
         var next = [self.declaration.initial.number]
@@ -89,7 +89,7 @@ struct Warnings {
         )
     }
 
-    /// A run whose end alone leads out, and which may take any time.
+    /// Warns about a state that only the end of its run leads out of, if the run has no timeout.
     private func warnOfHanging(_ number: Int, _ state: DeclaredCase) {
         guard let run = state.run, run.command.timeout == nil,
             let draft = self.file.states[number].run?.command

@@ -1,10 +1,11 @@
 package import StateMachineProtocol
 
 extension Declaration {
-    /// A recorded state as one of this declaration: the state of the same name, else the one that was called
-    /// so; its fields by name, by an old name, by default.
+    /// A recorded state, carried over into this declaration.
     ///
-    /// A value that no longer fits refuses: no default takes its place. `owner` is what sentences call the state.
+    /// The state is the one of the same name, else the one with that old name; its fields are taken
+    /// by name, then by an old name, then by default. A value that no longer fits throws, and no
+    /// default takes its place. `owner` is what sentences call the state.
     package func carried(
         _ name: String,
         data: [JSONMember],
@@ -48,7 +49,7 @@ extension Declaration {
 }
 
 extension [JSONMember] {
-    /// The member of a field's name, else of one of its old ones.
+    /// The member with the field's name, else with one of its old names.
     fileprivate func member(for field: DeclaredField) -> JSONMember? {
         for name in [field.name] + field.oldNames {
             if let member = self.first(where: { $0.key.isSpelled(name) }) { return member }

@@ -11,7 +11,7 @@ package enum EventEffect: Hashable, Sendable {
     case stay
     /// Handled: nothing changes.
     case ignored
-    /// The state does not ask for it.
+    /// The state has no reaction to it.
     case notHandled
 }
 
@@ -26,12 +26,13 @@ package struct OwnMove: Hashable, Sendable {
     package var cause: String { self.kind.label }
 }
 
-// What follows what. Pure: the same answer every time, without clocks and without effects.
+// The declaration's decisions. Pure: the same answer every time, without clocks and without
+// effects.
 extension Declaration {
-    /// The state that a client asks to be set.
+    /// The state that a client asks to set.
     ///
-    /// - Throws: If there is no such state, or its data does not fit. Whether it may be set from the present
-    ///   state is ``legality(of:from:)``'s to say.
+    /// - Throws: If there is no such state, or its data does not fit. Whether it may be set from
+    ///   the present state is decided by ``legality(of:from:)``.
     package func proposed(
         _ name: String,
         data: [JSONMember]
@@ -79,7 +80,7 @@ extension Declaration {
         }
     }
 
-    /// The state with some of its fields changed: what is given replaces, null removes an optional field.
+    /// The state with some fields changed: a given value replaces, null removes an optional field.
     package func updated(
         _ present: DeclaredState,
         with data: [JSONMember]
@@ -103,22 +104,22 @@ extension Declaration {
         return DeclaredState(self, present.number, values)
     }
 
-    /// When time moves the state, counted from the stay's start, and where to; nil if it does not.
+    /// When `after` moves the state, counted from the stay's start, and where; nil if never.
     package func deadline(of present: DeclaredState) -> (delay: Duration, move: OwnMove)? {
         present.declared.after.map { after in
             (after.delay, self.move(after.target, from: present, .after(after.delay)))
         }
     }
 
-    /// What the first start in a new boot does; nil if the state goes on.
+    /// The move at the first start in a new boot; nil if the state goes on.
     package func boot(of present: DeclaredState) -> OwnMove? {
         present.declared.boot.map { self.move($0, from: present, .boot) }
     }
 
-    /// Where an end of the run leads once it is not tried again; nil if the stay goes on.
+    /// The move that follows the end of a run that is not retried; nil if the stay goes on.
     ///
-    /// An interruption after which the run is to be run again leads where a failure does: it is for the
-    /// one who runs it to do that first.
+    /// An interruption after which the command is to be run again leads where a failure does:
+    /// whoever runs the command has to run it again first.
     package func move(on end: RunEnd, in present: DeclaredState) -> OwnMove? {
         guard let run = present.declared.run else { return nil }
         let failed = run.failed.map { self.move($0, from: present, .failed) }

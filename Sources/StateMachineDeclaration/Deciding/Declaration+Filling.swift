@@ -12,7 +12,7 @@ extension Declaration {
         DeclaredState(self, target.state, self.values(target, from: left, event))
     }
 
-    /// The state that a target leads to, if what the moment gives fits it.
+    /// The state that a target leads to, if the values from the event and the left state fit it.
     func evaluated(
         _ target: DeclaredTarget,
         from left: DeclaredState,

@@ -2,12 +2,12 @@ import StateMachineCore
 package import StateMachineProtocol
 
 extension Declaration {
-    /// Why a change that was recorded, perhaps under an older file, would not happen under this one; nil if it
-    /// would.
+    /// Why a recorded change, perhaps made under an older file, would not happen under this one;
+    /// nil if it would.
     ///
-    /// Its states are carried over as the present one is at a start. A record does not tell a set from an event, nor
-    /// either from an update: what a client has made is good if any of them leads that way, and what the machine has
-    /// made if anything does.
+    /// Its states are carried over as the present one is at a start. A record does not tell a set
+    /// from an event or an update: a client's change is fine if any of them leads that way, and the
+    /// machine's own if anything does.
     package func objection(to change: RecordedTransition) -> String? {
         let new: DeclaredState
         do {
@@ -20,7 +20,7 @@ extension Declaration {
         do {
             old = try self.carried(recorded)
         } catch {
-            // Told of the change that led there.
+            // Reported for the change that led there.
             return nil
         }
         guard old.number != new.number, !change.isOfADeclaration else { return nil }
@@ -56,7 +56,7 @@ extension Declaration {
 }
 
 extension RecordedTransition {
-    /// Whether a new file led to it, which may take a machine anywhere.
+    /// Whether a new file caused it, which may take a machine anywhere.
     fileprivate var isOfADeclaration: Bool {
         self.by == nil && self.cause?.hasPrefix("declaration ") == true
     }

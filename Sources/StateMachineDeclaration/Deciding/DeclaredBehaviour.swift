@@ -1,7 +1,7 @@
 import StateMachineCore
 package import StateMachineProtocol
 
-/// What a declared machine does beside being set.
+/// What a declared machine does besides being set.
 package struct DeclaredBehaviour: StateBehaviour {
     private let declaration: Declaration
 
@@ -164,8 +164,8 @@ package struct DeclaredBehaviour: StateBehaviour {
 }
 
 extension DeclaredState {
-    /// Its data without what a field has that nobody gave it: another declaration has defaults of its own, and
-    /// need not have the field.
+    /// Its data without fields that have their default: another declaration has its own defaults
+    /// and need not have the field.
     fileprivate var membersBesideDefaults: [JSONMember] {
         zip(self.declared.fields, self.values).compactMap { field, value in
             value.flatMap { $0 == field.fallback ? nil : JSONMember(field.name, $0) }

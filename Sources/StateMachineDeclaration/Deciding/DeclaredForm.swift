@@ -6,7 +6,7 @@ package struct DeclaredForm: StateForm {
     private let declared: Declaration
     package let schema: StateSchema
 
-    /// The form that the file says.
+    /// The form of that declaration's states.
     package init(_ declaration: Declaration) {
         self.declared = declaration
         let names = declaration.stateNames
@@ -53,7 +53,7 @@ package struct DeclaredForm: StateForm {
         _ name: String,
         data: JSONValue?
     ) throws(WireError) -> DeclaredState {
-        // The sentence of the schema, as for any machine.
+        // For the schema's error sentence, the same as for any machine.
         _ = try self.schema.case(name)
         guard let members = (data ?? .object([])).members else {
             throw WireError(.badData, "data of \(name) must be an object")
@@ -67,7 +67,7 @@ package struct DeclaredForm: StateForm {
 }
 
 extension Declaration {
-    /// What is wrong with a value that a state of that name is asked for; nil if it may have it.
+    /// What is wrong with a value for a state of that name; nil if the state may have it.
     fileprivate func refusal(of member: JSONMember, in name: String) -> DeclaredRefusal? {
         do {
             guard let fields = self.states.first(where: { $0.name.isSpelled(name) })?.fields,

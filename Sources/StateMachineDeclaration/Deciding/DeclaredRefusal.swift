@@ -4,7 +4,7 @@ package import StateMachineProtocol
 package enum DeclaredRefusal: Error, Hashable, Sendable {
     case unknownState(String, known: [String])
     case unknownEvent(String, known: [String])
-    /// A sentence, and what there is instead: fields' names or a field's values.
+    /// A sentence, and what is possible instead: fields' names or a field's values.
     case badData(String, known: [JSONValue])
     /// The state may not be set from the present one.
     case illegalTransition(String, from: String, allowed: [String])
@@ -19,7 +19,7 @@ package enum DeclaredRefusal: Error, Hashable, Sendable {
         )
     }
 
-    /// A field is not given that has to be.
+    /// A required field is not given.
     static func lacks(_ field: DeclaredField, owner: String) -> Self {
         .badData("\(owner.quoted) needs \(field.name.quoted), \(field.takes)", known: field.values)
     }

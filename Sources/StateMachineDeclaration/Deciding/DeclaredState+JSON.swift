@@ -26,7 +26,7 @@ extension DeclaredState {
 extension Declaration {
     /// The state of that name with that data, as a client may ask for it or as it has been recorded.
     ///
-    /// A field that is not there gets its default; null counts as not there.
+    /// A missing field gets its default; null counts as missing.
     package func state(
         _ name: String,
         data: [JSONMember]
@@ -43,8 +43,8 @@ extension Declaration {
         return DeclaredState(self, number, values)
     }
 
-    /// The members that `key=value` words stand for, each typed as its field is declared; a key with a colon at its
-    /// end says that the value is JSON.
+    /// The members that `key=value` words stand for, each typed as its field is declared; a key
+    /// that ends with a colon says that the value is JSON.
     package func data(
         ofWords words: [(key: String, value: String)],
         forState name: String
@@ -74,7 +74,7 @@ extension Declaration {
 }
 
 extension [DeclaredField] {
-    /// The values that members give, evaluated; nil for the fields that are not named, or null.
+    /// The values that members give, evaluated; nil for the fields that are missing or null.
     func values(
         of data: [JSONMember],
         owner: String
@@ -114,12 +114,12 @@ extension [DeclaredField] {
 }
 
 extension DeclaredField {
-    /// The value that a word after `key=` stands for, or after `key:=`, where it is JSON on purpose.
+    /// The value of a word after `key=`, or after `key:=`, where it is always JSON.
     fileprivate func value(
         ofWord word: String,
         isJSON: Bool
     ) -> Result<JSONValue, FieldObjection> {
-        // What is text may be called "null".
+        // A text may be "null".
         if self.isOptional, word == "null", isJSON || self.type != .string {
             return .success(.null)
         }
@@ -130,7 +130,7 @@ extension DeclaredField {
         return self.objection(to: value).map { .failure($0) } ?? .success(value)
     }
 
-    /// The value as it is kept, if it fits.
+    /// The value in the form that is kept; throws if it does not fit.
     func evaluated(_ value: JSONValue) throws(DeclaredRefusal) -> JSONValue {
         if let objection = self.objection(to: value) {
             throw .badData(objection.sentence(about: self.name, value), known: self.values)

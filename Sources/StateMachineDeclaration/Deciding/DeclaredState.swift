@@ -39,7 +39,7 @@ extension DynamicState {
         )
     }
 
-    /// What it is a state of.
+    /// The declaration that it is a state of.
     package var declaration: Declaration {
         guard let declaration = self.form as? Declaration else {
             preconditionFailure("a state of another form than a declaration")
@@ -47,7 +47,7 @@ extension DynamicState {
         return declaration
     }
 
-    /// What is declared of it.
+    /// Its declared state.
     package var declared: DeclaredCase { self.declaration.states[self.number] }
 
     /// The value of the field at an index; nil if it is absent.

@@ -10,7 +10,7 @@ package enum RunEnd: Hashable, Sendable {
     case interrupted
 }
 
-// As the event `run.ended` carries it.
+// How the event `run.ended` carries it.
 extension RunEnd {
     /// What the event carries, an object with one key.
     package var data: JSONValue {
@@ -22,7 +22,7 @@ extension RunEnd {
         }
     }
 
-    /// Reads what the event carries; null is as good as not there.
+    /// Reads what the event carries; null counts as absent.
     ///
     /// - Throws: ``DeclaredRefusal/badData(_:known:)``.
     package init(_ data: [JSONMember]) throws(DeclaredRefusal) {

@@ -2,7 +2,7 @@
 package struct RunProgress: Hashable, Sendable {
     /// What follows the end of a command.
     package enum Step: Hashable, Sendable {
-        /// The run has ended so, for good: ``Declaration/move(on:in:)`` says where that leads.
+        /// The run is over with this end: ``Declaration/move(on:in:)`` says where that leads.
         case over(RunEnd)
         /// It is run again after that time.
         case again(after: Duration)
@@ -22,7 +22,7 @@ package struct RunProgress: Hashable, Sendable {
         self.interruptions = interruptions
     }
 
-    /// Takes an end of the command.
+    /// Notes an end of the command, and returns what follows.
     package mutating func ended(_ end: RunEnd, of run: DeclaredCase.Run) -> Step {
         switch end {
         case .interrupted:

@@ -1,5 +1,6 @@
-/// A machine as a drawing of lines and letters: the states below each other, and to the right of them a lane for each
-/// state that is led to, with an arrowhead at the state and a branch at everything that leads there.
+/// A machine drawn with lines and letters: the states below each other, and to their right a lane
+/// for each state that is led to, with an arrowhead at it and a branch at everything that leads
+/// there.
 package struct Diagram: Sendable {
     /// What a piece of a row is.
     package enum Kind: Sendable {
@@ -12,22 +13,23 @@ package struct Diagram: Sendable {
 
     package typealias Piece = (text: String, kind: Kind)
 
-    /// Columns for text, without which a drawing is no use.
+    /// The fewest columns for text with which a drawing is useful.
     private static let leastText = 16
-    /// States beyond which lines are a thicket.
+    /// The most states that are drawn; with more, the lines are a thicket.
     ///
-    /// 12: lanes of two columns each, beside names and events, are what a terminal of 80 has.
+    /// 12: that many lanes of two columns each fit beside names and events in a terminal of 80
+    /// columns.
     private static let mostStates = 12
 
-    /// The rows, each of pieces that follow each other.
+    /// The rows, each made of consecutive pieces.
     package private(set) var rows: [[Piece]] = []
 
     /// A row of text before lanes are drawn beside it.
     private struct Entry {
         var pieces: [Piece]
-        /// The state that is led to from here, and whether that has ever been done.
+        /// The state that this row leads to, and whether that way was ever taken.
         var target: (state: Int, isTaken: Bool)?
-        /// The state whose own row it is.
+        /// The state whose own row this is.
         var state: Int?
 
         var columns: Int { self.pieces.reduce(0) { $0 + $1.text.count } }
@@ -37,7 +39,7 @@ package struct Diagram: Sendable {
     ///
     /// - Parameters:
     ///   - drawing: the machine.
-    ///   - width: columns of the terminal; nil where a line has no end.
+    ///   - width: columns of the terminal; nil if lines may have any length.
     package init?(_ drawing: Drawing, width: Int?) {
         guard drawing.states.count <= Self.mostStates else { return nil }
         let named = Self.entries(drawing, namingTargets: true)
@@ -68,7 +70,7 @@ package struct Diagram: Sendable {
 
     // MARK: - Rows
 
-    /// The rows of text; where there is room each way is told where it leads, beside the lane that shows it.
+    /// The rows of text; if targets are named, each way also says where it leads, beside its lane.
     private static func entries(_ drawing: Drawing, namingTargets isNaming: Bool) -> [Entry] {
         var entries: [Entry] = []
         for (number, state) in drawing.states.enumerated() {
@@ -101,7 +103,7 @@ package struct Diagram: Sendable {
 
     // MARK: - Lanes
 
-    /// Those of all states that are led to; what is short is near to the text.
+    /// The lanes of all states that something leads to, the short ones near the text.
     private static func lanes(_ entries: [Entry]) -> [DiagramLane] {
         var branches: [Int: [DiagramLane.Branch]] = [:]
         var heads: [Int: Int] = [:]
@@ -125,7 +127,7 @@ package struct Diagram: Sendable {
 }
 
 extension [Diagram.Piece] {
-    /// As much as so many columns take, with an ellipsis for the rest.
+    /// Cuts the pieces to that width, with an ellipsis for the rest.
     fileprivate mutating func cut(to width: Int) {
         guard self.reduce(0, { $0 + $1.text.count }) > width else { return }
         var room = width - 1

@@ -23,7 +23,7 @@ struct DiagramLane {
 /// What is drawn to the right of the text.
 struct DiagramCanvas {
     private var cells: [[Character]]
-    /// The rows that lead away, or are led to, up to which column.
+    /// For each row that a lane joins, the column up to which its line runs.
     private var ends: [Int: Int] = [:]
 
     init(rows: Int, columns: Int) {
@@ -66,7 +66,7 @@ struct DiagramCanvas {
         return first + String(repeating: line, count: max(0, rest))
     }
 
-    /// The lanes of a row, without the spaces behind them.
+    /// The lanes of a row, without trailing spaces.
     func text(of row: Int) -> String {
         var cells = self.cells[row][...]
         while cells.last == " " { cells.removeLast() }
@@ -75,7 +75,7 @@ struct DiagramCanvas {
 }
 
 extension Character {
-    /// What is there when a line runs over it.
+    /// What it becomes when a line crosses it.
     fileprivate func crossed(byVertical isVertical: Bool) -> Character {
         switch self {
         case " ": isVertical ? "│" : "─"

@@ -2,8 +2,8 @@ import StateMachineCore
 package import StateMachineProtocol
 
 extension Drawing {
-    /// A drawing of the machine that a daemon's answer to `describe` tells of, whatever kind of machine it is; the
-    /// state of the name `present` is marked.
+    /// A drawing of the machine in a daemon's answer to `describe`, whatever kind of machine it is;
+    /// the state of the name `present` is marked.
     ///
     /// - Returns: nil if the answer has no states.
     package init?(description: JSONValue, present: String? = nil) {

@@ -39,7 +39,7 @@ extension Drawing {
         switch arrow.past?.count {
         case nil: break
         case 0?: marks.append("style=dashed")
-        // Twice as wide for each hundred times as often.
+        // One wider for each hundred times as often.
         case let count?: marks.append("penwidth=\(1 + String(count).utf8.count / 2)")
         }
         return marks.joined(separator: ", ")
@@ -47,7 +47,7 @@ extension Drawing {
 }
 
 extension String {
-    /// The text for between quotes; a daemon's states may have any name.
+    /// The text escaped for use between quotes; a daemon's states may have any name.
     fileprivate var escaped: String {
         self.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
     }

@@ -1,8 +1,8 @@
 package import StateMachineProtocol
 
 extension Drawing {
-    /// What is drawn, for whoever draws it: `states` in their order, each with its name, what is said of it, what bars it
-    /// and its `arrows`, which name states by their numbers.
+    /// The drawing for other programs: `states` in their order, each with its name, its lines of
+    /// text, what bars it and its `arrows`, which name states by their numbers.
     package var json: JSONValue {
         .object([
             JSONMember("title", self.title.map { .string($0) } ?? .null),

@@ -1,5 +1,5 @@
 extension Drawing {
-    /// A state diagram; states have numbers, for a name may have what Mermaid reads otherwise.
+    /// A state diagram; states get numbers, as a name may contain what has a meaning in Mermaid.
     var mermaid: String {
         var lines = ["stateDiagram-v2"]
         for (number, state) in self.states.enumerated() {
@@ -30,8 +30,8 @@ extension Drawing {
 }
 
 extension String {
-    /// The text without what Mermaid gives a meaning, for which it has no escape; a daemon's states may have any
-    /// name.
+    /// The text without characters that mean something in Mermaid, which has no escape for them; a
+    /// daemon's states may have any name.
     fileprivate var harmless: String {
         String(self.map { "\"<>;#:%".contains($0) ? "_" : $0 })
     }

@@ -14,7 +14,7 @@ extension Drawing {
         .joined(separator: "\n\n")
     }
 
-    /// What there is to say of a state in few words.
+    /// Short remarks about a state.
     func remarks(_ number: Int) -> [String] {
         let state = self.states[number]
         var remarks: [String] = []

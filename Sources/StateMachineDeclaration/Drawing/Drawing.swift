@@ -2,10 +2,10 @@ import StateMachineProtocol
 
 /// A machine as a picture, or as text.
 ///
-/// What a client may set is drawn for states that list it; where everything may be set, arrows would hide the
-/// picture.
+/// What a client may set is drawn only from states that list it; where everything may be set,
+/// arrows would hide the picture.
 package struct Drawing: Sendable {
-    /// In which language.
+    /// The language of the output.
     package enum Format: String, CaseIterable, Sendable {
         case text
         case mermaid
@@ -13,12 +13,12 @@ package struct Drawing: Sendable {
         case dot
     }
 
-    /// A state with what is said of it, and the ways out of it.
+    /// A state with its remarks and the ways out of it.
     struct State: Sendable {
         let name: String
         let groups: [String]
         let isFinal: Bool
-        /// What is in it and stays in it, each as a line of text.
+        /// Its fields, its commands, and the events that do not leave it, each as a line of text.
         let lines: [String]
         var arrows: [Arrow]
         /// Whether a client may set any state from it.
@@ -32,7 +32,7 @@ package struct Drawing: Sendable {
         /// The number of a state.
         let to: Int
         let labels: [String]
-        /// Only a client's `set` leads that way.
+        /// Whether only a client's `set` leads that way.
         let isSetOnly: Bool
         /// How often it has been taken; nil if that is not known.
         var past: Past?
@@ -51,12 +51,12 @@ package struct Drawing: Sendable {
         }
     }
 
-    /// What the machine is called; nil if it has no name.
+    /// The machine's name; nil if it has none.
     let title: String?
     var states: [State]
-    /// The number of the one in which it begins.
+    /// The number of the state in which it begins.
     let initial: Int
-    /// The number of the one that is marked; nil if none is.
+    /// The number of the marked state; nil if none is.
     let present: Int?
 
     /// Notes what keeps states from being entered, by their names.
@@ -68,7 +68,8 @@ package struct Drawing: Sendable {
 
     /// Notes how often each way was taken, by the names of its ends, and the median stay before it.
     ///
-    /// What was taken and no arrow is drawn for gets one: what a client may set is drawn if somebody did.
+    /// A way that was taken but has no arrow gets one: what a client may set is drawn once somebody
+    /// did.
     package mutating func note(
         _ past: [DrawingWay: (count: Int, median: String?)]
     ) {

@@ -1,12 +1,12 @@
 package import StateMachineProtocol
 
 extension DrawingBar {
-    /// Which states are held or guarded, of the answers to `stats` and `describe`, by their names.
+    /// Which states are held or guarded, by name, from the answers to `stats` and `describe`.
     package static func bars(_ stats: JSONValue, _ description: JSONValue) -> [String: DrawingBar] {
         let names = (description["states"]?.elements ?? []).compactMap { $0["state"]?.string }
         let groups = description["groups"]
         var bars: [String: DrawingBar] = [:]
-        // What is held is told even where it is guarded too.
+        // A held state is shown as held even if it is guarded too.
         for (rows, bar) in [(stats["guards"], DrawingBar.guarded), (stats["holds"], .held)] {
             for row in rows?.elements ?? [] {
                 for name in self.selected(row["before"]?.elements ?? [], of: names, groups) {
@@ -17,7 +17,7 @@ extension DrawingBar {
         return bars
     }
 
-    /// The states that patterns are about, whatever their fields.
+    /// The states that patterns match, whatever their fields.
     private static func selected(
         _ patterns: [JSONValue],
         of names: [String],
@@ -32,7 +32,8 @@ extension DrawingBar {
             let bare = text.hasPrefix("!") ? text.dropFirst() : text[...]
             let name = String(bare.prefix { $0 != ":" })
             let states = groups?[name]?.elements?.compactMap(\.string) ?? [name]
-            // With a value it is about some of a state, and the others stay in question.
+            // A pattern with a value excludes only some values of a state, so the state still
+            // counts.
             let isWhole = !bare.contains(":") && (pattern["data"]?.members ?? []).isEmpty
             if !isNegative {
                 isPositive = true

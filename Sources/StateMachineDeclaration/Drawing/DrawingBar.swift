@@ -1,11 +1,11 @@
 /// What keeps a state from being entered, or has a say before it is.
 package enum DrawingBar: String, Sendable {
-    /// Somebody holds it, and whoever enters it is denied, or waits.
+    /// Somebody holds it: entering it is denied, or waits.
     case held
     /// Somebody is asked first.
     case guarded
 
-    /// Beside a name: one sign each.
+    /// The sign beside a name.
     var sign: String {
         switch self {
         case .held: "⊘"

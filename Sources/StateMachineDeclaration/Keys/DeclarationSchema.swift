@@ -47,7 +47,7 @@ public enum DeclarationSchema {
                 .object(
                     table.keys.map { key in
                         let about = JSONMember("description", .string(key.about))
-                        // What stands beside a reference is not read in draft 7.
+                        // Draft 7 ignores what stands beside a reference.
                         let form: [JSONMember]
                         if let members = self.form(key.form).members,
                             members.first?.key != "$ref"
@@ -133,12 +133,12 @@ public enum DeclarationSchema {
         ])
     }
 
-    /// A map whose keys are the file's own.
+    /// A map whose keys are names that the file defines.
     private static func map(_ keys: String, _ form: KeyForm, orNothing: Bool) -> JSONValue {
         let types =
             orNothing ? JSONValue.array([.string("object"), .string("null")]) : .string("object")
         var value = self.form(form)
-        // A state, a group and an event may have nothing.
+        // A state, a group and an event may be empty.
         if case .table = form { value = self.any([value, self.type("null")]) }
         return .object([
             JSONMember("type", types),

@@ -134,6 +134,6 @@ extension KeyTable {
         ]
     )
 
-    /// Those of a command, where a key of one may stand in the wrong place.
+    /// The tables of commands, to recognise a command's key in the wrong place.
     static let commands = [KeyTable.run]
 }

@@ -17,7 +17,7 @@ struct KeyTable: Sendable {
         }
     }
 
-    /// What a map with these keys is, to go after "in".
+    /// What such a map is called, to go after "in".
     let title: String
     let keys: [Key]
 
@@ -26,7 +26,7 @@ struct KeyTable: Sendable {
     func has(_ name: String) -> Bool { self.keys.contains { $0.name == name } }
 }
 
-/// What may be written for a key.
+/// The form of a key's value.
 indirect enum KeyForm: Sendable {
     case name
     case text
@@ -37,7 +37,7 @@ indirect enum KeyForm: Sendable {
     /// A number of at least 1.
     case factor
     case time
-    /// What a field's own type says.
+    /// A value of the field's own type.
     case value
     case values
     case fieldType
@@ -54,7 +54,7 @@ indirect enum KeyForm: Sendable {
     case table(KeyTable)
     /// A type's name, or a table.
     case field(KeyTable)
-    /// A map with names of the file's own.
+    /// A map whose keys are names that the file defines.
     case map(KeyForm)
     case exitCodes
     case oneTime

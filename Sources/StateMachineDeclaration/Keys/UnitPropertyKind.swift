@@ -1,4 +1,4 @@
-/// What a property of a unit can be.
+/// The kind of value that a unit's property has.
 enum UnitPropertyKind: Hashable, Sendable {
     case boolean
     /// One of these.
@@ -8,11 +8,11 @@ enum UnitPropertyKind: Hashable, Sendable {
     /// One of these words, each of which D-Bus has a number for.
     case numbered([String: Int32])
     case integer(ClosedRange<Int32>)
-    /// A size of memory, a share of all that there is, or no limit.
+    /// A size of memory, a share of all memory, or no limit.
     case bytes(least: UInt64)
     /// A number of tasks, a share of what the machine has, or no limit.
     case tasks
-    /// A resource limit of the kernel's, perhaps the soft one and the hard one.
+    /// A resource limit of the kernel: one value, or a soft and a hard one.
     case limit(isBytes: Bool)
     case weight(hasIdle: Bool)
     /// A share of one processor's time.
@@ -23,10 +23,10 @@ enum UnitPropertyKind: Hashable, Sendable {
     case path
     /// Paths, each perhaps with `-` or `+` before it.
     case paths
-    /// Directories below the one of their kind.
+    /// Directories below the base directory of their kind.
     case directories
     case names
-    /// Names that are allowed, or with `~` before the first are not; each begins so.
+    /// Names with that prefix: allowed ones, or, with `~` before the first, denied ones.
     case filter(prefix: String)
     case namespaces
     case capabilities
@@ -42,7 +42,7 @@ enum UnitPropertyKind: Hashable, Sendable {
         }
     }
 
-    /// Whether a word that YAML 1.1 has for a boolean is one here.
+    /// Whether words that are booleans in YAML 1.1 are booleans here too.
     var hasBooleans: Bool {
         switch self {
         case .boolean, .wordOrBoolean, .namespaces: true
@@ -89,7 +89,7 @@ enum UnitPropertyKind: Hashable, Sendable {
         }
     }
 
-    /// The kernel's flags of namespaces, by what systemd calls these (clone(2)).
+    /// The kernel's namespace flags by systemd's names (clone(2)).
     static let namespaceFlags: [String: UInt64] = [
         "cgroup": 0x0200_0000, "ipc": 0x0800_0000, "mnt": 0x0002_0000, "net": 0x4000_0000,
         "pid": 0x2000_0000, "user": 0x1000_0000, "uts": 0x0400_0000,

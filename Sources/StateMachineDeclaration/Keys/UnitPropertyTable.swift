@@ -1,8 +1,8 @@
-/// The properties of units that a command may be given: what systemd 252 has to limit what a command takes and
-/// what it reaches, and takes for a unit that is started over D-Bus.
+/// The unit properties that a command may be given: those of systemd 252 that limit what a command
+/// uses and reaches, and that systemd accepts for a unit started over D-Bus.
 ///
-/// They are called and written as in unit files; see systemd.resource-control(5) and systemd.exec(5). What a
-/// command has keys for (``others``) is no property here.
+/// They are named and written as in unit files; see systemd.resource-control(5) and
+/// systemd.exec(5). What a command has keys for (``others``) is not a property here.
 enum UnitPropertyTable {
     struct Property: Sendable {
         let name: String
@@ -122,7 +122,7 @@ enum UnitPropertyTable {
 
     static func kind(of name: String) -> UnitPropertyKind? { Self.kinds[name] }
 
-    /// What a command has a key for, by what unit files call it.
+    /// The keys of a command that replace properties, by the properties' names in unit files.
     static let others = [
         "ExecStart": "command", "User": "user", "Group": "group", "RuntimeMaxSec": "timeout",
         "TimeoutStopSec": "stop", "TimeoutSec": "stop", "Restart": "retry",

@@ -3,7 +3,7 @@ package import StateMachineProtocol
 
 /// A machine as a file declares it.
 ///
-/// A reference to something that never changes: every state of the machine points to it.
+/// An immutable object, to which every state of the machine points.
 public final class Declaration: Sendable {
     /// Something that can be sent.
     package struct Event: Hashable, Sendable {
@@ -31,7 +31,7 @@ public final class Declaration: Sendable {
     /// What the machine is for, for people.
     public let about: String?
 
-    /// As it is written down.
+    /// The declaration as it is recorded.
     package let recorded: RecordedDeclaration
 
     package let states: [DeclaredCase]
@@ -133,7 +133,7 @@ extension Declaration: DynamicForm {
 }
 
 extension [String] {
-    /// Where each text stands; the first place of those that stand twice.
+    /// The index of each text; for a repeated text, the first.
     var numbered: [Spelling: Int] {
         Dictionary(zip(self.map(Spelling.init), self.indices)) { first, _ in first }
     }

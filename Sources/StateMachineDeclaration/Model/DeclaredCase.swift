@@ -1,8 +1,8 @@
 import StateMachineProtocol
 
-/// What is declared of one state.
+/// The declaration of one state.
 ///
-/// An object that never changes, since each change of the machine's asks for it.
+/// An immutable object, since each change of the machine looks it up.
 package final class DeclaredCase: Sendable {
     /// What an event does.
     package enum Reaction: Hashable, Sendable {
@@ -23,7 +23,7 @@ package final class DeclaredCase: Sendable {
         case enter(DeclaredTarget)
     }
 
-    /// What time does.
+    /// What the passage of time does.
     package struct Deadline: Hashable, Sendable {
         /// From the stay's start.
         package let delay: Duration
@@ -49,7 +49,7 @@ package final class DeclaredCase: Sendable {
     /// By the events' numbers.
     package let reactions: [Int: Reaction]
     package let after: Deadline?
-    /// What the first start in a new boot does; nil to go on.
+    /// Where the first start in a new boot leads; nil if the state goes on.
     package let boot: DeclaredTarget?
     package let run: Run?
     package let enter: [DeclaredCommand]

@@ -10,13 +10,13 @@ package struct DeclaredCommand: Hashable, Sendable {
     package let timeout: Duration?
     /// From SIGTERM to SIGKILL.
     package let stop: Duration
-    /// How it is tried again; nil for not at all.
+    /// How it is retried; nil if it is not.
     package let retry: Retry?
     package let directory: String
     /// Variables, in the order of the file.
     package let environment: [Variable]
     package let environmentFile: String?
-    /// Of the unit that it is run as; without systemd they have no effect.
+    /// Properties of the unit that it is run as; without systemd they have no effect.
     package let properties: [UnitProperty]
 
     /// A variable of the environment.
@@ -41,18 +41,18 @@ package struct DeclaredCommand: Hashable, Sendable {
 
 /// How a command that ended badly is tried again.
 package struct Retry: Hashable, Sendable {
-    /// How often again at the most, if there is an end at all.
+    /// The most retries, if their number is limited.
     ///
     /// 10,000: a week of tries a minute apart; all of them are added up when the file is checked.
     static let most = 10_000
 
-    /// How often again; nil for ever.
+    /// The number of retries; nil for ever.
     package let times: Int?
-    /// Before the first.
+    /// The pause before the first retry.
     package let wait: Duration
-    /// What each wait is multiplied by.
+    /// The factor from each pause to the next.
     package let factor: Double
-    /// What no wait exceeds.
+    /// The longest pause.
     package let longest: Duration
 
     /// The pause before the retry of that number, from 1; nil if there is none.

@@ -48,7 +48,7 @@ extension DeclaredField {
         return self.objection(to: value).map { .failure($0) } ?? .success(value)
     }
 
-    /// The value in the form that the field keeps: integers without a spelling of their own.
+    /// The value in the form that the field keeps: integers in their plain spelling.
     func kept(_ value: JSONValue) -> JSONValue {
         guard self.type == .integer, let integer = value.integer else { return value }
         return .number("\(integer)")

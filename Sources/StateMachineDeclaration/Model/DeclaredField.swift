@@ -2,21 +2,21 @@ package import StateMachineProtocol
 
 /// A field of a declared state or event.
 package struct DeclaredField: Hashable, Sendable {
-    /// What a value, or the bytes of a text, must be between.
+    /// The limits of a value, or of a text's length in bytes.
     package enum Bounds: Hashable, Sendable {
         case none
         case integers(ClosedRange<Int64>)
         case numbers(ClosedRange<Double>)
-        /// Of UTF-8.
+        /// Of a text in UTF-8.
         case bytes(ClosedRange<Int64>)
     }
 
     package let name: String
     package let type: JSONFieldType
-    /// All it can be, if that is a closed list; else empty.
+    /// All its possible values, if they are listed; else empty.
     package let values: [JSONValue]
     package let bounds: Bounds
-    /// What it is where nothing says.
+    /// The value where nothing else gives one.
     package internal(set) var fallback: JSONValue?
     /// Whether it may be absent.
     package let isOptional: Bool
@@ -26,7 +26,7 @@ package struct DeclaredField: Hashable, Sendable {
     /// Whether a value is there whenever the state or event is.
     package var isCertain: Bool { !self.isOptional }
 
-    /// Whether a command's word can be made of it.
+    /// Whether a command's word can contain it.
     package var isScalar: Bool {
         switch self.type {
         case .boolean, .integer, .number, .string: true

@@ -17,7 +17,7 @@ package struct DeclaredTarget: Hashable, Sendable {
     /// The state's number in ``Declaration/states``.
     package let state: Int
 
-    /// For each field its sources, the first that has a value counting; one that may be without is the
-    /// last only of a field that may be absent.
+    /// For each field its sources, of which the first with a value counts; the last may lack a
+    /// value only if the field may be absent.
     package let sources: [[Source]]
 }

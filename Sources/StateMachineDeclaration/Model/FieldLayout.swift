@@ -4,11 +4,11 @@ import StateMachineProtocol
 /// and the rest in an object.
 struct FieldLayout: Hashable, Sendable {
     enum Place: Hashable, Sendable {
-        /// Bits of the first word. Zero means absent, one the first that it can be.
+        /// Bits of the first word. Zero means absent, one means the lowest value.
         case bits(shift: Int, width: Int, first: Int64)
-        /// The same of a field of listed values: their index.
+        /// The same for a field of listed values: their index.
         case index(shift: Int, width: Int)
-        /// The same of a boolean.
+        /// The same for a boolean.
         case boolean(shift: Int)
         /// An integer in a word of its own, and a bit of the first word that says whether it is there.
         case word(Int, shift: Int)
@@ -64,7 +64,7 @@ struct FieldLayout: Hashable, Sendable {
         return shift + width <= UInt64.bitWidth ? (place, width) : nil
     }
 
-    /// The bits for so many values, and one for absence.
+    /// The bits for that many values and for absence.
     private static func width(ofCount count: UInt64) -> Int {
         UInt64.bitWidth - count.leadingZeroBitCount
     }

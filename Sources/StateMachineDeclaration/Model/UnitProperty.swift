@@ -1,6 +1,6 @@
 /// A property of the unit that a command is run as, in the form in which systemd's D-Bus interface takes it.
 ///
-/// See org.freedesktop.systemd1(5); which there are says ``UnitPropertyTable``.
+/// See org.freedesktop.systemd1(5); ``UnitPropertyTable`` lists them.
 package struct UnitProperty: Hashable, Sendable {
     /// A value, each with its D-Bus signature.
     package enum Value: Hashable, Sendable {

@@ -1,12 +1,12 @@
-/// Where values stand that are booleans by declaration.
+/// The places of values that are declared as booleans.
 ///
-/// A reference, for it is filled wherever a boolean is read; it never leaves the reading.
+/// A class, as it is filled wherever a boolean is read; it is not used outside one reading.
 final class BooleanPlaces {
     private var places: Set<FilePosition> = []
 
     func note(_ node: YAMLNode) { self.places.insert(node.position) }
 
-    /// Warns of every word without quotes that YAML 1.1 has for a boolean and that is text here.
+    /// Warns about every unquoted word that is a boolean in YAML 1.1 and text here.
     func warn(of root: YAMLNode, _ problems: Problems) {
         switch root.content {
         case .scalar(let scalar): self.warn(of: scalar, root.position, problems)

@@ -2,15 +2,15 @@ import StateMachineProtocol
 
 /// Reads commands: a string, a list of words, or settings.
 struct CommandReader {
-    /// What a shell would do something with.
+    /// Characters that mean something to a shell.
     private static let shellCharacters = Set("'\"`$|&;<>*?".utf8)
 
-    /// What a hook may take if nothing says.
+    /// The timeout of a hook that has none given.
     private static let hookTimeout = Duration.seconds(60)
 
     let draft: DraftReader
     let defaults: CommandSettings
-    /// Where booleans stand, which is no text that looks like one.
+    /// The places of real booleans, as opposed to text that looks like one.
     let booleans: BooleanPlaces
 
     private var problems: Problems { self.draft.problems }
@@ -50,7 +50,7 @@ struct CommandReader {
         return elements.compactMap { self.hook($0, entry.key.text) }
     }
 
-    /// Each element is a command, where a run would take such a list for the words of one.
+    /// Warns about a list that looks like the words of one command; each element here is a command.
     private func warnOfWords(_ elements: [YAMLNode], _ key: String) {
         guard case .scalar(let program)? = elements.first?.content, program.text.hasPrefix("/"),
             let other = elements.dropFirst().first(where: { $0.isMereWord }),
@@ -181,7 +181,7 @@ struct CommandReader {
 }
 
 extension YAMLNode {
-    /// Whether it would rather be an argument than a command: an option, or one word that is no path.
+    /// Whether it looks like an argument, not a command: an option, or one word without a slash.
     fileprivate var isMereWord: Bool {
         guard case .scalar(let scalar) = self.content else { return false }
         return scalar.text.hasPrefix("-")

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// Settings of a command as far as they are given: in a command of its own, or in the defaults.
+/// Those settings of a command that are given: in a command of its own, or in the defaults.
 struct CommandSettings {
     var user: String?
     var group: String?
@@ -29,7 +29,7 @@ struct CommandSettings {
             .settings(section["properties"])
     }
 
-    /// A command with these settings; what is not given is taken from `others`, and a timeout that neither
+    /// A command with these settings; missing ones come from `others`, and a timeout that neither
     /// gives is `timeout`, nil for any time.
     func command(
         _ words: [CommandWord],
@@ -73,7 +73,7 @@ struct CommandSettings {
         }
         let times = section["times"]?.integer(of: "times", in: 1...Retry.most, problems)
         let wait = section["wait"]?.time(of: "wait", problems) ?? .seconds(1)
-        // A wait that is longer than the usual longest is meant.
+        // A wait beyond the usual longest is intended.
         var longest = max(.seconds(300), wait)
         if let node = section["longest"], let given = node.time(of: "longest", problems) {
             longest = given

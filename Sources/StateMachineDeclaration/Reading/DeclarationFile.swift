@@ -5,21 +5,21 @@ import SystemPackage
 public struct DeclarationFile: Sendable {
     /// The file cannot be read at all.
     public struct Unreadable: Error, Sendable {
-        /// Which one, and why.
+        /// Which file, and why.
         public let sentence: String
     }
 
     /// Its path, as it was given.
     public let path: String
-    /// What is in it; of a longer one than may be, one byte more.
+    /// Its content; of a file that is too long, one byte more than the limit.
     public let bytes: [UInt8]
-    /// Whether others than its owner's users and root may write it, or replace it: a directory above it
-    /// counts too, sticky or not.
+    /// Whether anybody but root and this user may write it, or replace it: the directories above it
+    /// count too, sticky or not.
     public let isWritableByOthers: Bool
 
-    /// Where a machine's file is looked for, the first that is there counting.
+    /// Where a machine's file is looked for; the first that exists counts.
     ///
-    /// - Parameter instance: its name; nil for the only one.
+    /// - Parameter instance: its name; nil for the unnamed one.
     /// - Returns: what the administrator wrote, then what came with a package.
     public static func usualPaths(instance: String?) -> [String] {
         let name = instance.map { "\($0).machine.yaml" } ?? "machine.yaml"
@@ -33,7 +33,7 @@ public struct DeclarationFile: Sendable {
             throw Unreadable(sentence: "\(path) is \(kind), not a file that declares a machine")
         }
         do {
-            // What takes the file's place in between does not keep us waiting either.
+            // Non-blocking, in case something else has taken the file's place by now.
             let file = try FileDescriptor.open(
                 FilePath(path),
                 .readOnly,
@@ -49,7 +49,7 @@ public struct DeclarationFile: Sendable {
     /// What it says, or what is wrong with it.
     public var reading: DeclarationReading { self.reading(isStrict: false) }
 
-    /// The same, perhaps with warnings of what is the author's business as well.
+    /// The same, if `isStrict` with warnings about matters of the author's choice.
     public func reading(isStrict: Bool) -> DeclarationReading {
         DeclarationReading(
             self.bytes,
@@ -58,7 +58,7 @@ public struct DeclarationFile: Sendable {
         )
     }
 
-    /// What it is if it is no file; nil if it is one, or nothing.
+    /// What there is instead of a file; nil if it is a file, or there is nothing.
     private static func kind(of path: String) -> String? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -85,7 +85,7 @@ public struct DeclarationFile: Sendable {
         return bytes
     }
 
-    /// Looked at from the file itself up, links followed.
+    /// Checks the file itself and all directories above it, with links resolved.
     private static func isWritableByOthers(_ path: String) -> Bool {
         guard let resolved = realpath(path, nil) else { return true }
         defer { free(resolved) }

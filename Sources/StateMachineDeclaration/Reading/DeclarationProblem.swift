@@ -6,7 +6,7 @@ public struct DeclarationProblem: Hashable, Sendable {
     public enum Severity: Hashable, Sendable {
         /// The file cannot be used.
         case error
-        /// The file can be used, and does perhaps not what was meant.
+        /// The file can be used, but may not do what was meant.
         case warning
     }
 

@@ -1,7 +1,7 @@
 import StateMachineProtocol
 
 extension DeclaredField {
-    /// The value that stands in the file for this field; nil, and told, if it does not fit.
+    /// The value that the file gives for this field; nil, after reporting it, if it does not fit.
     func value(of node: YAMLNode, _ problems: Problems) -> JSONValue? {
         let value: JSONValue
         switch node.content {

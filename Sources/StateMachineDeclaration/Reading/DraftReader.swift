@@ -1,16 +1,16 @@
 import StateMachineProtocol
 
-/// Reads the parts that stand in several places of a file: names, targets, lists of names.
+/// Reads parts that occur in several places of a file: names, targets, lists of names.
 struct DraftReader {
     let problems: Problems
 
-    /// A name of the file's own; told if it cannot be one, and known all the same to whatever names it.
+    /// A name that the file defines; a bad one is reported, but still known where it is used.
     func name(_ text: String, _ position: FilePosition) -> Located<String> {
         if let objection = NameRule.objection(to: text) { self.problems.error(position, objection) }
         return Located(text, position)
     }
 
-    /// The entries of a map whose keys are names, up to as many as there may be.
+    /// The entries of a map whose keys are names, up to the number allowed.
     func named(
         _ node: YAMLNode?,
         _ key: String,
@@ -57,7 +57,7 @@ struct DraftReader {
         node.text == "any" ? .any : .listed(self.names(node, of: key))
     }
 
-    /// A target, as text or as a map; nil, and told, if it is none.
+    /// A target, as text or as a map; nil, after reporting it, if it is neither.
     func target(_ node: YAMLNode, of key: String) -> TargetDraft? {
         switch node.content {
         case .scalar(let scalar) where !node.isEmpty:

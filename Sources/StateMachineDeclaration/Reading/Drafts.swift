@@ -1,4 +1,4 @@
-// What the file says, part by part, before names are looked up in each other.
+// What the file says, part by part, before names are resolved.
 
 /// A target as it is written.
 struct TargetDraft {
@@ -9,7 +9,7 @@ struct TargetDraft {
 
     let state: Located<String>
     let data: [Literal]
-    /// Whether all that is given is known: nothing is missing for certain otherwise.
+    /// Whether all given fields are known; if not, a field that seems missing may not be.
     var isWhole = true
 
     var position: FilePosition { self.state.position }
@@ -57,7 +57,7 @@ struct StateDraft {
     let leave: [CommandDraft]
     let isFinal: Bool
 
-    /// All that could be read.
+    /// All commands that could be read.
     var commands: [CommandDraft] {
         [self.run?.command].compactMap(\.self) + self.enter + self.leave
     }

@@ -2,10 +2,10 @@ import StateMachineProtocol
 
 /// Reads the fields of states and events.
 struct FieldReader {
-    /// Fields of a state or an event.
+    /// The most fields of a state or an event.
     static let most = 32
 
-    /// What others call the types.
+    /// Other languages' names for the types.
     private static let foreignNames: [String: JSONFieldType] = [
         "int": .integer, "text": .string, "str": .string, "bool": .boolean, "float": .number,
         "double": .number, "list": .array, "map": .object,
@@ -13,7 +13,7 @@ struct FieldReader {
 
     let draft: DraftReader
     let table: KeyTable
-    /// Where booleans stand, which is no text that looks like one.
+    /// The places of real booleans, as opposed to text that looks like one.
     let booleans: BooleanPlaces
 
     private var problems: Problems { self.draft.problems }
@@ -84,7 +84,8 @@ struct FieldReader {
         )
         if let node = section["default"] {
             if type == .boolean { self.booleans.note(node) }
-            // Of a default that does not fit it is told once; for targets there is one.
+            // A default that does not fit is reported once; for targets the field still has a
+            // default.
             field.fallback = field.value(of: node, self.problems) ?? .null
             if isOptional {
                 self.problems.error(
@@ -100,7 +101,7 @@ struct FieldReader {
         (section["was"].map { self.draft.names($0, of: "was", orOne: true) } ?? []).map(\.value)
     }
 
-    /// The type of that name, or that was meant; nil if none is, and nothing more is said of the field.
+    /// The type of that name, or the one meant; if nil, no more is reported about the field.
     private func type(
         _ text: String,
         _ position: FilePosition,
@@ -114,7 +115,7 @@ struct FieldReader {
             )
             return type
         }
-        // As a schema shows it, and as many languages have it.
+        // `type?`, as a schema shows it and many languages write it.
         let optional = text.last == "?" ? JSONFieldType(rawValue: String(text.dropLast())) : nil
         self.problems.error(
             position,

@@ -5,7 +5,7 @@ public struct FilePosition: Hashable, Comparable, Sendable {
     /// The character in the line.
     public let column: Int
 
-    /// Where everything stands that is said of a file as a whole.
+    /// The position of problems with a file as a whole.
     static let start = FilePosition(line: 1, column: 1)
 
     /// Earlier in the file.

@@ -16,7 +16,7 @@ struct FileReader {
         self.booleans = booleans
     }
 
-    /// Nil, and told, if the file is no map at all.
+    /// Nil, after reporting it, if the file is not a map.
     func file(_ root: YAMLNode) -> FileDraft? {
         guard let section = Section(root, .top, self.problems) else { return nil }
         let text = { (key: String) in section[key]?.text(of: key, self.problems) }

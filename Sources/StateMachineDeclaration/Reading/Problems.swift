@@ -1,15 +1,17 @@
 import StateMachineProtocol
 
-/// What has been found to be wrong while one file is read.
+/// The problems found so far while one file is read.
 ///
-/// A reference, for all that read parts of the file add to it; it never leaves the reading.
+/// A class, as everything that reads parts of the file adds to it; it is not used outside one
+/// reading.
 final class Problems {
-    /// Errors that are told; the rest is left out, and that there is a rest is told.
+    /// The most errors that are reported; the rest is left out, with a note that there is more.
     ///
-    /// 1000: more than anybody reads, and a file that is no declaration at all takes no longer.
+    /// 1000: more than anybody reads, and it limits the time for a file that is not a declaration
+    /// at all.
     private static let limit = 1000
 
-    /// Errors up to which a name is compared with all that are known.
+    /// The number of errors up to which an unknown name is compared with all known ones.
     ///
     /// 100: comparing costs the product of both lengths for each known name.
     private static let suggestionLimit = 100
@@ -18,7 +20,7 @@ final class Problems {
     private var known: Set<DeclarationProblem> = []
     private var errors = 0
 
-    /// Names of fields that some state or event has that could not be read: what else they lead to is not told.
+    /// Fields of states or events that could not be read; errors that follow are not reported.
     private var doubtful: Set<Spelling> = []
 
     /// Whether a part of the file was left out for its size, so that names in it are not known.
@@ -26,10 +28,10 @@ final class Problems {
 
     var hasErrors: Bool { self.errors > 0 }
 
-    /// Whether more errors would not be told.
+    /// Whether further errors are dropped.
     var isFull: Bool { self.errors >= Self.limit }
 
-    /// In the order of their places.
+    /// In file order.
     var sorted: [DeclarationProblem] {
         var sorted = self.found.enumerated()
             .sorted { ($0.element.position, $0.offset) < ($1.element.position, $1.offset) }
@@ -58,7 +60,7 @@ final class Problems {
         self.error(position, sentence)
     }
 
-    /// Notes a field that cannot be read, which has been told.
+    /// Notes a field that cannot be read, which has been reported.
     func doubt(field name: String) { self.doubtful.insert(Spelling(name)) }
 
     /// Whether a field of that name could not be read.
@@ -69,11 +71,11 @@ final class Problems {
         _ = self.add(.warning, position, sentence)
     }
 
-    /// What to say of a name that is not among the known ones: the nearest, or all, or nothing.
+    /// What to say about an unknown name: the nearest known one, or all of them, or nothing.
     func suggestion(for name: String, among known: some Sequence<String>) -> String {
         guard self.errors < Self.suggestionLimit else { return "" }
         var names: Set<Spelling> = []
-        // What the file has twice is said where it stands.
+        // Duplicates in the file are reported where they stand.
         return NearestName.remark(
             on: name,
             among: known.filter { names.insert(Spelling($0)).inserted }

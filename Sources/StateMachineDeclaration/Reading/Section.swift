@@ -2,17 +2,16 @@ import StateMachineProtocol
 
 /// A map of the file whose keys are known.
 ///
-/// Says what is wrong with a key that is not known, with one that is missing, and with a value that is of
-/// another kind.
+/// Reports unknown keys, missing keys, and values of the wrong kind.
 struct Section {
     let position: FilePosition
     let problems: Problems
     private let table: KeyTable
     private let entries: [YAMLEntry]
 
-    /// Nil, and told, if it is not a map at all.
+    /// Nil, after reporting it, if it is not a map.
     ///
-    /// Nothing after the key counts as a map without keys.
+    /// An empty value counts as a map without keys.
     init?(
         _ node: YAMLNode,
         _ table: KeyTable,

@@ -1,6 +1,6 @@
 import StateMachineProtocol
 
-/// Reads what is declared of a state.
+/// Reads the declaration of a state.
 struct StateReader {
     let draft: DraftReader
     let fields: FieldReader
@@ -52,7 +52,7 @@ struct StateReader {
         let target = self.draft.target(time.value, of: "after")
         let node = YAMLNode(content: .scalar(time.key), position: time.position)
         let delay = node.time(of: "after", self.problems)
-        // Where it leads is looked at all the same.
+        // The target is checked even if the time is wrong.
         return target.map {
             DeadlineDraft(delay: delay ?? .zero, target: $0, position: time.position)
         }

@@ -5,13 +5,13 @@ struct UnitPropertyReader {
     let problems: Problems
     let booleans: BooleanPlaces
 
-    /// What is set under one name, which may be more than one property.
+    /// What one name sets, which may be more than one property.
     struct Setting {
         let name: String
         let properties: [UnitProperty]
     }
 
-    /// What a map of them sets, in the order of the file.
+    /// The settings in a map of properties, in the order of the file.
     func settings(_ node: YAMLNode?) -> [Setting] {
         (node?.entries(of: "properties", self.problems) ?? []).compactMap { entry in
             let name = entry.key.text
@@ -45,7 +45,7 @@ struct UnitPropertyReader {
             ?? "; statemachine-machine(5) lists those that there are"
     }
 
-    /// A list's words, or those of a text as unit files have it.
+    /// The words of a list, or of a text as unit files have it.
     private func words(_ node: YAMLNode, _ kind: UnitPropertyKind) -> [String]? {
         switch node.content {
         case .scalar(let scalar):

@@ -2,9 +2,9 @@ import CYaml
 
 /// What a YAML text consists of, piece by piece.
 ///
-/// libyaml's own parser, which comes with Yams: Yams' composer recurses as deep as the text does, resolves
-/// aliases, and gives up at a doubled key without its second place. Here nothing is kept but the piece
-/// that was read last.
+/// libyaml's own parser, which comes with Yams: Yams' composer recurses as deep as the text does,
+/// resolves aliases, and gives up at a duplicate key without its second place. Here only the piece
+/// read last is kept.
 final class YAMLEvents {
     enum Event {
         case scalar(YAMLScalar, Properties)
@@ -38,7 +38,7 @@ final class YAMLEvents {
         _ = self.input.initialize(from: bytes)
         self.parser = .allocate(capacity: 1)
         self.parser.initialize(to: yaml_parser_t())
-        // Fails for want of memory only, and then the first event fails too.
+        // Fails only for lack of memory, and then the first event fails too.
         _ = yaml_parser_initialize(self.parser)
         yaml_parser_set_encoding(self.parser, YAML_UTF8_ENCODING)
         yaml_parser_set_input_string(self.parser, self.input.baseAddress, bytes.count)
@@ -62,7 +62,7 @@ final class YAMLEvents {
         }
     }
 
-    /// Nil for what says nothing: the beginning of the text, and the ends of documents.
+    /// Nil for what carries nothing: the beginning of the text, and the ends of documents.
     private static func piece(_ event: yaml_event_t) -> Event? {
         switch event.type {
         case YAML_SCALAR_EVENT:
@@ -91,7 +91,7 @@ final class YAMLEvents {
         }
     }
 
-    /// Whether a tab stands there.
+    /// Whether there is a tab at that position.
     private func isTab(at position: FilePosition) -> Bool {
         let lines = self.input.split(
             separator: UInt8(ascii: "\n"),
@@ -111,7 +111,7 @@ final class YAMLEvents {
             return SyntaxError(position: FilePosition(parser.mark), sentence: YAMLTree.tooDeep)
         }
         let context = parser.context.map { " \(String(cString: $0))" } ?? ""
-        // What cannot be read has no mark of its own; the parser stands before it.
+        // Unreadable input has no mark of its own; the parser stands before it.
         let mark = parser.error == YAML_READER_ERROR ? parser.mark : parser.problem_mark
         guard !self.isTab(at: FilePosition(mark)) else {
             return SyntaxError(position: FilePosition(mark), sentence: "write spaces, not a tab")

@@ -1,7 +1,7 @@
 import StateMachineProtocol
 
 extension YAMLNode {
-    /// The text; nil, and told, if it is a list, a map or nothing.
+    /// The text; nil, after reporting it, if it is a list, a map or nothing.
     func text(of key: String, _ problems: Problems) -> Located<String>? {
         guard let text = self.text, !self.isEmpty else {
             problems.error(self.position, "\(key.quoted) is text, not \(self.kind)")
@@ -10,7 +10,7 @@ extension YAMLNode {
         return Located(text, self.position)
     }
 
-    /// `true` or `false`, and nothing else.
+    /// `true` or `false`; anything else is reported.
     func boolean(of key: String, _ problems: Problems) -> Bool? {
         switch self.text {
         case "true": return true
@@ -54,7 +54,7 @@ extension YAMLNode {
         return text.value
     }
 
-    /// The entries of a map whose keys are the file's own; nothing counts as none.
+    /// The entries of a map whose keys the file defines; nothing counts as no entries.
     func entries(of key: String, _ problems: Problems) -> [YAMLEntry] {
         switch self.content {
         case .mapping(let entries): return entries

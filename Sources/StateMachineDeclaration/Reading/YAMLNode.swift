@@ -1,6 +1,6 @@
 /// A part of a YAML file: text, a list or a map, with its place.
 ///
-/// Every scalar is text; what it means is said by the key that it is given for.
+/// Every scalar is text; its meaning depends on the key that it is given for.
 struct YAMLNode: Sendable {
     enum Content: Sendable {
         case scalar(YAMLScalar)
@@ -36,7 +36,7 @@ struct YAMLNode: Sendable {
 /// A text of a YAML file.
 struct YAMLScalar: Sendable {
     let text: String
-    /// Written without quotes.
+    /// Whether it is written without quotes.
     let isPlain: Bool
 }
 

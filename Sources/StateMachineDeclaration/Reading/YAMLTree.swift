@@ -7,23 +7,24 @@ struct YAMLTree {
 
     static let tooDeep = "this is nested deeper than \(Self.maxDepth) levels"
 
-    /// Values in a file.
+    /// The most values in a file.
     ///
-    /// 65,536: more than 256 states with 32 fields each take, and few enough to be held in a few megabytes.
+    /// 65,536: more than 256 states with 32 fields each need, and few enough to be held in a few
+    /// megabytes.
     static let maxValues = 65_536
 
-    /// Keys in a map.
+    /// The most keys in a map.
     ///
-    /// 1024: four times as many as there may be states, so that there is a sentence on those; a file of nothing
-    /// but keys is not read to its end.
+    /// 1024: four times the number of states allowed, so that too many states are reported as such;
+    /// a file of nothing but keys is not read to its end.
     private static let maxKeys = 1024
 
-    /// Values in a list.
+    /// The most values in a list.
     ///
-    /// 4096: more than a field has that lists what it can be.
+    /// 4096: more than a field with listed values has.
     private static let maxElements = 4096
 
-    /// Up to how many keys are looked through one by one.
+    /// The number of keys up to which they are searched one by one.
     ///
     /// 16: maps of a machine seldom have more.
     private static let comparedKeys = 16
@@ -31,10 +32,10 @@ struct YAMLTree {
     /// A list or a map that has begun and not ended.
     private struct Open {
         enum Key {
-            /// The next scalar is one.
+            /// The next scalar is a key.
             case awaited
             case read(YAMLScalar, FilePosition)
-            /// Something that cannot be one; its value is dropped.
+            /// Something that cannot be a key; its value is dropped.
             case refused
         }
 
@@ -45,7 +46,7 @@ struct YAMLTree {
         var elements: [YAMLNode] = []
         private(set) var entries: [YAMLEntry] = []
         var key = Key.awaited
-        /// Where each key stands; filled once there are too many to look through.
+        /// The position of each key; filled once there are too many to search one by one.
         private var places: [Spelling: FilePosition] = [:]
 
         init(position: FilePosition, isMapping: Bool, isKey: Bool) {
@@ -59,7 +60,7 @@ struct YAMLTree {
             return true
         }
 
-        /// Where a key stands already; texts of the same bytes only are the same key.
+        /// The position of a key that is already there; keys are the same if their bytes are.
         func place(of key: String) -> FilePosition? {
             guard self.places.isEmpty else { return self.places[Spelling(key)] }
             return self.entries.first { $0.key.text.isSpelled(key) }?.position
@@ -120,7 +121,7 @@ struct YAMLTree {
         }
     }
 
-    /// Whether reading goes on.
+    /// Takes the next event; returns whether reading goes on.
     private mutating func take(_ event: Located<YAMLEvents.Event>) -> Bool {
         self.values += 1
         guard self.values <= Self.maxValues, !self.problems.isFull else {
@@ -193,7 +194,7 @@ struct YAMLTree {
         self.setKey(.read(scalar, position))
     }
 
-    /// Reads no further than here; what was read is looked at.
+    /// Stops reading here; what was read so far is still checked.
     private mutating func stop(_ position: FilePosition, _ sentence: String) {
         self.isOver = true
         self.problems.cut(position, "\(sentence) up to here; no machine has that many")
@@ -228,7 +229,7 @@ struct YAMLTree {
         )
     }
 
-    /// Whether a key has its value in it, for want of a space; it is told then.
+    /// Reports a key that contains its value because a space is missing; returns whether it is one.
     private func refuseJoined(_ key: YAMLScalar, _ position: FilePosition) -> Bool {
         let parts = key.text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1)
         guard key.isPlain, parts.count == 2 else { return false }

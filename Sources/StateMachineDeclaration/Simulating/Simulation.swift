@@ -1,28 +1,28 @@
 import StateMachineCore
 package import StateMachineProtocol
 
-/// A declared machine on a clock of its own: nothing is executed, and time passes when it is told to.
+/// A declared machine on its own clock: nothing is executed, and time passes only on request.
 package struct Simulation {
-    /// What the run of the present stay does.
+    /// The state of the present stay's run.
     private enum Phase {
-        /// There is none, or it has ended for good.
+        /// There is no run, or it has ended for good.
         case over
         case running(since: Duration)
-        /// It has ended badly and is run again then.
+        /// The run has ended badly and is run again then.
         case waiting(until: Duration)
     }
 
-    /// Moves of the machine's own while one line of a trace is carried out.
+    /// The most moves that a machine may make by itself during one line of a trace.
     ///
-    /// 100,000: a circle that the breaker lets pass makes so many in a day and a half.
+    /// 100,000: a cycle that the breaker permits makes that many in a day and a half.
     private static let mostMoves = 100_000
 
     private let declaration: Declaration
     /// The state that the machine is in.
     package private(set) var state: DeclaredState
-    /// The ways that it has gone.
+    /// The ways that it has taken.
     package private(set) var taken: Set<Edge> = []
-    /// Stays so far; each has another number.
+    /// The number of the present stay.
     private var stay = 1
     private var now = Duration.zero
     /// When the deadline of the stay began.
@@ -31,7 +31,7 @@ package struct Simulation {
     private var progress = RunProgress()
     /// A move that the breaker withholds.
     private var withheld: OwnMove?
-    /// When the machine moved by itself, since a client last asked for something.
+    /// When the machine moved by itself, since a client's last request.
     private var ownMoves: [Duration] = []
 
     /// A machine that has just begun.
@@ -41,7 +41,7 @@ package struct Simulation {
         self.phase = self.state.declared.run == nil ? .over : .running(since: .zero)
     }
 
-    /// Has a client send an event.
+    /// Sends an event, as a client does.
     package mutating func send(
         _ event: String,
         data: [JSONMember]
@@ -57,7 +57,7 @@ package struct Simulation {
         try self.pass(.zero)
     }
 
-    /// Has a client set a state; the identical one changes nothing.
+    /// Sets a state, as a client does; setting the present state changes nothing.
     package mutating func set(_ name: String, data: [JSONMember]) throws(SimulationError) {
         self.clientAsks()
         let next = try self.refusable { () throws(DeclaredRefusal) -> DeclaredState in
@@ -72,7 +72,7 @@ package struct Simulation {
         try self.pass(.zero)
     }
 
-    /// Has a client change fields of the present state.
+    /// Changes fields of the present state, as a client does.
     package mutating func update(_ data: [JSONMember]) throws(SimulationError) {
         self.clientAsks()
         self.state = try self.refusable { () throws(DeclaredRefusal) -> DeclaredState in
@@ -81,7 +81,7 @@ package struct Simulation {
         try self.pass(.zero)
     }
 
-    /// Lets time pass; what is due meanwhile happens when it is due.
+    /// Lets time pass; what falls due meanwhile happens at its time.
     package mutating func pass(_ time: Duration) throws(SimulationError) {
         let end = self.now + time
         var moves = 0
@@ -96,7 +96,7 @@ package struct Simulation {
         self.now = end
     }
 
-    /// Ends the run of the present stay, as often as it is said: waits between them pass.
+    /// Ends the run of the present stay that many times; the waits in between pass.
     package mutating func endRun(_ end: RunEnd, times: Int) throws(SimulationError) {
         let stay = self.stay
         for number in 1...times {
@@ -136,7 +136,7 @@ package struct Simulation {
         try self.pass(.zero)
     }
 
-    /// Boots the machine anew: what that means, else what an interrupted run does.
+    /// Reboots the machine: makes the boot's move, else does what an interrupted run does.
     package mutating func reboot() throws(SimulationError) {
         self.ownMoves = []
         self.withheld = nil
@@ -148,7 +148,7 @@ package struct Simulation {
         try self.pass(.zero)
     }
 
-    /// A request lifts what the breaker withholds.
+    /// Makes the move that the breaker withholds, as a request does.
     private mutating func clientAsks() {
         self.ownMoves = []
         guard let move = self.withheld else { return }
@@ -193,14 +193,14 @@ package enum SimulationError: Error, Hashable {
     case refused(DeclaredRefusal)
     case noRun(String)
     case noTimeout(String)
-    /// The stay ended before the run did so often.
+    /// The stay ended before the run had ended so often.
     case leftEarly(ends: Int, of: Int)
     /// The stay ended before the run did.
     case leftMeanwhile
     /// It moves by itself without end.
     case restless(Int)
 
-    /// What there is to say of it.
+    /// What to say about it.
     package var sentence: String {
         switch self {
         case .refused(let refusal): refusal.sentence

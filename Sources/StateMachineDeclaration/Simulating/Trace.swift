@@ -9,7 +9,7 @@ package struct Trace: Sendable {
         self.steps = try TraceReader.steps(of: text)
     }
 
-    /// Has a simulated machine go through it.
+    /// Runs a simulated machine through it.
     ///
     /// - Throws: The first line that cannot be carried out, or leads elsewhere.
     /// - Returns: The machine after the last step.
@@ -24,7 +24,7 @@ package struct Trace: Sendable {
             } catch .refused(_) where isToBeRefused {
                 isRefused = true
             } catch .refused(.illegalTransition(let name, let from, let allowed)) {
-                // Nothing has changed; a trace that says so expects it.
+                // Nothing has changed, which is right if the trace says which state it expects.
                 guard step.expected != nil else {
                     let refusal = DeclaredRefusal.illegalTransition(
                         name,
@@ -53,7 +53,7 @@ package struct Trace: Sendable {
         return simulation
     }
 
-    /// Whether the step is to be refused, whatever the reason; a state of that name goes before.
+    /// Whether the step expects a refusal, for any reason; a state of that name takes precedence.
     private func expectsRefusal(_ step: TraceStep, _ declaration: Declaration) -> Bool {
         guard let expected = step.expected, expected.fields.isEmpty else { return false }
         return expected.state == TraceStep.refusal

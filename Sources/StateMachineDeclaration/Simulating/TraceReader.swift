@@ -6,7 +6,7 @@ import StateMachineProtocol
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
 /// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes.
 enum TraceReader {
-    /// Ends of a run in one line.
+    /// The most ends of a run in one line.
     private static let mostEnds = 10_000
 
     static func steps(of text: String) throws(TraceFailure) -> [TraceStep] {
@@ -22,7 +22,7 @@ enum TraceReader {
         return steps
     }
 
-    /// Nil for a line that says nothing.
+    /// The step of a line; nil if the line says nothing.
     private static func step(_ words: [String], _ line: Int) throws(TraceFailure) -> TraceStep? {
         guard !words.isEmpty else { return nil }
         let arrow = words.firstIndex(of: "->")

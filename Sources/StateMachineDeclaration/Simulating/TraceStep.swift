@@ -8,16 +8,16 @@ package struct TraceStep: Hashable, Sendable {
         case wait(Duration)
         case run(RunEnd, times: Int)
         case reboot
-        /// Nothing: the state is looked at.
+        /// Nothing happens: the state is only checked.
         case look
     }
 
-    /// What stands for the expected state where the step is to be refused.
+    /// What is written instead of an expected state if the step is to be refused.
     package static let refusal = "refused"
 
     package let line: Int
     package let action: Action
-    /// The state that is expected then, with some of its fields; nil if none is.
+    /// The state that is expected afterwards, with some of its fields; nil if none is.
     package let expected: Expectation?
 
     /// A state with some of its fields.
@@ -38,7 +38,7 @@ package struct TraceWord: Hashable, Sendable {
     package let value: String
 }
 
-/// What is wrong with a line of a trace, or what came otherwise than it says.
+/// What is wrong with a line of a trace, or what happened otherwise than it says.
 package struct TraceFailure: Error, Hashable, Sendable {
     package let line: Int
     package let sentence: String

@@ -5,7 +5,7 @@ package struct CommandWord: Hashable, Sendable {
     /// A part of a word.
     package enum Piece: Hashable, Sendable {
         case text(String)
-        /// A field's value takes its place.
+        /// A field, replaced by its value.
         case field(String)
     }
 
@@ -47,7 +47,7 @@ package struct CommandWord: Hashable, Sendable {
 
     /// The word with the values of a state's fields in it; it stays one word whatever they are.
     ///
-    /// A program's words end at the byte 0, so that a character of that number becomes U+FFFD.
+    /// A program's arguments end at the byte 0, so that this character becomes U+FFFD.
     package func text(in state: DeclaredState) -> String {
         self.pieces.map { piece in
             switch piece {

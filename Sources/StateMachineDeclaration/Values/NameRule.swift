@@ -1,8 +1,8 @@
 import StateMachineProtocol
 
-/// What a name of the file's own may be: `[A-Za-z][A-Za-z0-9_-]{0,63}`, and no word that means something.
+/// The rule for names that a file defines: `[A-Za-z][A-Za-z0-9_-]{0,63}`, and not a reserved word.
 enum NameRule {
-    /// Words that stand where names do.
+    /// Words with a meaning of their own in places where names may stand.
     static let reserved = ["again", "stay", "ignore", "any", "else"]
 
     /// What is wrong with a name; nil if nothing is.

@@ -1,5 +1,5 @@
 extension Retry {
-    /// Waits that are listed one by one.
+    /// How many waits are listed one by one.
     private static let listed = 10
 
     /// When it is tried again, as a phrase: `after 1min, 2min, 4min; then it has failed, 7min in all`.
@@ -8,7 +8,7 @@ extension Retry {
         var number = 1
         while waits.count < Self.listed, let wait = self.wait(before: number) {
             waits.append(wait)
-            // For ever the same from here on.
+            // All further waits are the same.
             if self.times == nil && (self.factor == 1 || wait >= self.longest) { break }
             number += 1
         }

@@ -1,4 +1,4 @@
-/// The hash by which declarations are told from each other, the one that `sha256sum` prints: FIPS 180-4.
+/// The hash that identifies declarations, the one that `sha256sum` prints: FIPS 180-4.
 package enum SHA256 {
     /// In hexadecimal digits.
     static func hexadecimal(of bytes: [UInt8]) -> String {
@@ -67,13 +67,13 @@ package enum SHA256 {
         for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { hash[index] &+= word }
     }
 
-    /// The first 32 bits behind the point of the square roots of the first eight primes.
+    /// The first 32 fractional bits of the square roots of the first eight primes.
     private static let beginning: [UInt32] = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab,
         0x5be0_cd19,
     ]
 
-    /// The same of the cube roots of the first 64.
+    /// The same for the cube roots of the first 64 primes.
     private static let constants: [UInt32] = [
         0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4,
         0xab1c_5ed5,

@@ -2,14 +2,14 @@ import StateMachineProtocol
 
 /// Times as people write them: `500ms`, `30s`, `2min`, `1h30min`, `7d`.
 package enum TimeText {
-    /// Why a text is no time.
+    /// Why a text is not a time.
     package struct Objection: Error, Hashable {
         package let sentence: String
     }
 
     private static let range: ClosedRange<Int64> = 10...(400 * 86_400_000)
 
-    /// The time that a text says: from 10 ms to 400 d, the greatest unit first.
+    /// The time that a text states: from 10 ms to 400 d, the greatest unit first.
     package static func duration(_ text: String) throws(Objection) -> Duration {
         .milliseconds(try self.milliseconds(text))
     }

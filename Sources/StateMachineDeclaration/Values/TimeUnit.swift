@@ -1,8 +1,8 @@
 /// A unit of time as people write it.
 package struct TimeUnit: Hashable, Sendable {
-    /// What a file calls it.
+    /// Its name in a file.
     package let name: String
-    /// What it is called besides, on a command line.
+    /// Its other names on a command line.
     private let otherNames: Set<String>
     package let milliseconds: Int64
 
@@ -22,7 +22,7 @@ package struct TimeUnit: Hashable, Sendable {
         TimeUnit("ms", 1, or: ["msec", "msecs", "millisecond", "milliseconds"]),
     ]
 
-    /// The one of that name, whichever of its names it is.
+    /// The unit that has that name among its names.
     package static func called(_ name: String) -> TimeUnit? {
         self.all.first { $0.name == name || $0.otherNames.contains(name) }
     }

@@ -3,7 +3,7 @@ import StateMachineProtocol
 
 /// Reads the values of units' properties as unit files have them.
 enum UnitPropertyText {
-    /// What systemd is told for a property; nil if it is not written as its kind is.
+    /// The properties to give to systemd; nil if the value is not written as its kind requires.
     static func properties(
         _ name: String,
         _ kind: UnitPropertyKind,
@@ -111,7 +111,7 @@ enum UnitPropertyText {
         return [UnitProperty(name, .unsigned(hard)), UnitProperty("\(name)Soft", .unsigned(soft))]
     }
 
-    /// Parts of ten thousand; two digits after the point.
+    /// Parts of ten thousand; the percentage may have two decimals.
     private static func share(_ text: String, most: UInt64) -> UInt64? {
         guard text.utf8.last == UInt8(ascii: "%") else { return nil }
         let parts = text.utf8.dropLast().split(
@@ -153,7 +153,7 @@ enum UnitPropertyText {
                 return nil
             }
             let unit: UInt64 = [1, 10, 100, 1000][parts[1].utf8.count]
-            // Less than the factor; on the way there it may be more than fits.
+            // The quotient is less than the factor; the product may be more than fits.
             let (rest, _) = unit.dividingFullWidth(factor.multipliedFullWidth(by: part))
             let sum = bytes.addingReportingOverflow(rest)
             (bytes, isTooMuch) = (sum.partialValue, isTooMuch || sum.overflow)
@@ -161,7 +161,7 @@ enum UnitPropertyText {
         return isTooMuch ? nil : bytes
     }
 
-    /// Digits and nothing else, which a number's own reading is not content with.
+    /// A number of digits only; the integer's own initializer would accept a sign.
     private static func digits(_ text: String) -> UInt64? {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? UInt64(text) : nil
     }
@@ -206,7 +206,7 @@ enum UnitPropertyText {
         }
     }
 
-    /// Whether `~` stands before the first, and the words without it.
+    /// Whether `~` stands before the first word, and the words without it.
     private static func inverted(_ words: [String]) -> (Bool, [String]) {
         guard let first = words.first, first.utf8.first == UInt8(ascii: "~") else {
             return (false, words)

@@ -17,13 +17,13 @@ package protocol DaemonCommand: ParsableCommand, Sendable {
 
     var flags: DaemonFlags { get }
 
-    /// What flags give that only this command has.
+    /// The values of flags that only this command has.
     var own: [Setting: SettingValue] { get }
 
-    /// Looks at what is read beside the settings.
+    /// Checks what is read besides the settings.
     ///
     /// - Throws: `ConfigurationError` with all that is wrong.
-    /// - Returns: what may not do what was meant.
+    /// - Returns: warnings of what may not do what was meant.
     func check(_ settings: Settings) throws(ConfigurationError) -> [String]
 
     /// Serves until a signal ends it.
@@ -33,7 +33,7 @@ package protocol DaemonCommand: ParsableCommand, Sendable {
 }
 
 extension DaemonCommand {
-    /// What is said of every daemon after what it is for.
+    /// The part of the help that is the same for every daemon.
     package static var discussion: String {
         """
         Clients connect to control.sock (all operations) or events.sock (reading) in the runtime \
@@ -45,7 +45,7 @@ extension DaemonCommand {
         """
     }
 
-    /// Lives the process's life; to be called by its main thread, before anything is opened.
+    /// Runs for the process's whole life; called by its main thread before anything is opened.
     package static func live() -> Never {
         StandardDescriptors.prepare()
         do {
@@ -61,7 +61,7 @@ extension DaemonCommand {
         self.exit()
     }
 
-    /// Ends the process: the command line cannot be meant, or asks for nothing but a text.
+    /// Ends the process: the command line is wrong, or asks only for a text.
     private static func refuse(_ error: any Error) -> Never {
         let status = self.exitCode(for: error)
         guard !status.isSuccess else { self.exit(withError: error) }
@@ -98,9 +98,9 @@ extension DaemonCommand {
         "\(self.front.name): \(problem.printable)"
     }
 
-    /// What is in force; reads environment and file afresh.
+    /// The settings in force; reads environment and file anew.
     ///
-    /// - Throws: `ConfigurationError` if something cannot be meant.
+    /// - Throws: `ConfigurationError` if something is wrong.
     private func settings() throws(ConfigurationError) -> Settings {
         let environment = ProcessInfo.processInfo.environment
         return try Settings(
@@ -112,9 +112,9 @@ extension DaemonCommand {
         )
     }
 
-    /// What is in force after a reload.
+    /// The settings in force after a reload.
     ///
-    /// - Throws: `ReloadRefusal` if something cannot be meant.
+    /// - Throws: `ReloadRefusal` if something is wrong.
     package func reloaded() throws(ReloadRefusal) -> Settings {
         do {
             return try self.settings()
@@ -123,7 +123,7 @@ extension DaemonCommand {
         }
     }
 
-    /// What `--check-config` asks for.
+    /// Prints what `--check-config` asks for.
     private func report() throws {
         do {
             let settings = try self.settings()
@@ -163,13 +163,13 @@ extension DaemonCommand {
         dispatchMain()
     }
 
-    /// Returns the exit status.
+    /// Runs the daemon; returns the exit status.
     @MainActor
     private func runDaemon(_ settings: Settings) async -> CInt {
         let threshold = LogThreshold(settings.logLevel)
         let logger = Self.logger(threshold)
         for warning in settings.warnings { logger.warning("\(warning)") }
-        // A file that may not grow is an error of that write, not the end of the process.
+        // A file that may not grow fails that write, instead of ending the process.
         signal(SIGXFSZ, SIG_IGN)
         let configuration = DaemonConfiguration(
             runtimeDirectory: settings.text(.runtimeDirectory),
@@ -187,7 +187,7 @@ extension DaemonCommand {
         } catch {
             Self.log(error, logger)
             let failure = DaemonError(error)
-            // The daemon has told of its own errors.
+            // The daemon has reported its own errors.
             if !(error is DaemonError) { await failure.tell(logger) }
             return failure.exitStatus
         }

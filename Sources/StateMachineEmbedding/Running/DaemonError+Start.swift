@@ -3,7 +3,7 @@ import StateMachineHistory
 package import StateMachineServer
 
 extension DaemonError {
-    /// Whatever keeps the daemon from starting, as the service manager is told of it.
+    /// Whatever keeps the daemon from starting, as it is reported to the service manager.
     package init(_ error: any Error) {
         switch error {
         case let error as DaemonError: self = error

@@ -17,18 +17,19 @@ package struct DaemonStart: Sendable {
         self.logger = logger
     }
 
-    /// Makes a machine that goes on from there.
+    /// Makes a machine that resumes from a snapshot.
     package typealias MakeMachine<State: MachineState & Hashable> = (
         Snapshot<State>, StateMachine<State>.Options
     ) -> StateMachine<State>
 
-    /// Serves a machine of such states until a signal ends it.
+    /// Serves a machine with these states until a signal ends it.
     ///
     /// - Parameters:
-    ///   - coding: the states.
-    ///   - make: makes the machine; by who knows the type, so that it is made for that.
+    ///   - coding: the coding of the states.
+    ///   - make: makes the machine, where the type is known, so that the machine is specialised for
+    ///     it.
     ///   - prepare: is given the machine before anybody can connect.
-    ///   - redeclare: reads what declares the machine anew; see `StateMachineDaemon`.
+    ///   - redeclare: reads the machine's declaration anew; see `StateMachineDaemon`.
     /// - Throws: what keeps it from starting.
     @MainActor
     package func serve<State: MachineState & Hashable>(

@@ -7,10 +7,10 @@ enum StandardDescriptors {
         // A closed one would be the next file that is opened, and the log would be written into it.
         for descriptor in STDIN_FILENO...STDERR_FILENO
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // The lowest number that is free, which is this one.
+            // Opens the lowest number that is free, which is this one.
             _ = open("/dev/null", O_RDWR)
         }
-        // A log that nobody reads is an error of that write, not the end of the process.
+        // Without a reader, writing the log fails, instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
     }
 }

@@ -15,16 +15,16 @@ struct ConfigurationFile {
 
     let path: String
     let entries: [Setting: Entry]
-    /// A sentence for each unknown key, and for each value that is none or several.
+    /// A sentence for each unknown key, and for each value that is missing or not a single one.
     let problems: [String]
 
-    /// Reads the file that is named, or the usual one if it is there.
+    /// Reads the named file, or the usual one if it exists.
     ///
     /// - Parameters:
-    ///   - path: the one that is named; nil for the usual one.
-    ///   - front: which that is, and which keys there are.
-    /// - Returns: nil if none is named and the usual one is not there.
-    /// - Throws: `ConfigurationError` if it cannot be read, or is no YAML.
+    ///   - path: the named file; nil for the usual one.
+    ///   - front: says which file is usual, and which keys there are.
+    /// - Returns: nil if no file is named and the usual one does not exist.
+    /// - Throws: `ConfigurationError` if it cannot be read, or is not YAML.
     static func read(
         _ path: String?,
         for front: ProgramProfile
@@ -70,9 +70,9 @@ struct ConfigurationFile {
 
     /// Parses the text of a file.
     ///
-    /// Whether a value fits its setting is not looked at here.
+    /// Whether values fit their settings is not checked here.
     ///
-    /// - Throws: `ConfigurationError` if it is no YAML.
+    /// - Throws: `ConfigurationError` if it is not YAML.
     init(_ text: String, path: String, for front: ProgramProfile) throws(ConfigurationError) {
         let root: Node?
         do {

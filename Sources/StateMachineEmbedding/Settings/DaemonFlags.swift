@@ -1,7 +1,7 @@
 package import ArgumentParser
 import ServiceLog
 
-/// What every daemon takes on its command line, whatever its states are.
+/// The options of every daemon, whatever its states are.
 package struct DaemonFlags: ParsableArguments {
     @Flag(help: "Print what is in force and where each value came from, and end.")
     var checkConfig = false

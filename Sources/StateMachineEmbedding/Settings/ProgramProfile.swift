@@ -1,13 +1,13 @@
-/// What one daemon's front has that another's has not: its name, and what can be set at it.
+/// What differs between daemon programs: the name, and what can be set.
 package struct ProgramProfile: Sendable {
-    /// What begins its sentences, and is its log's label.
+    /// What its sentences begin with, and its log's label.
     package let name: String
-    /// Where its configuration file is looked for if none is named.
+    /// The path of its configuration file if none is named.
     package let usualFile: String
     /// What can be set, in this order.
     package let settings: [Setting]
 
-    /// That of a program; its configuration file is in the directory of its name.
+    /// The profile of a program; its configuration file is in the directory of that name.
     ///
     /// - Parameters:
     ///   - name: what may stand in a file's name.

@@ -1,20 +1,20 @@
 import ArgumentParser
 
 extension Setting {
-    /// What a value must be, and what it is where nobody says.
+    /// What a value must be, and its default.
     enum Kind {
         case count(ClosedRange<Int>, usual: Int)
-        /// True if it is given; false where nobody says.
+        /// True if given; false by default.
         case yes
         case choice([String], usual: String)
         /// The default is in words: it depends on who starts the daemon.
         case directory(usual: String)
-        /// The same of a file.
+        /// The same for a file.
         case file(usual: String)
-        /// What may stand in a file's name; there is none where nobody says.
+        /// What may stand in a file's name; there is no default.
         case name
 
-        /// What an environment variable says, which is text whatever is meant.
+        /// The value of an environment variable, which is always text.
         func value(of text: String) -> SettingValue {
             switch self {
             case .count: Int(text).map { .number($0) } ?? .other(text)
@@ -84,7 +84,7 @@ extension Setting {
 }
 
 extension String {
-    /// Whether it can be what a template unit is instantiated with, and a part of a file's name.
+    /// Whether it can be the instance of a template unit, and a part of a file's name.
     fileprivate var isInstanceName: Bool {
         !self.isEmpty && self.first != "."
             && self.utf8.allSatisfy { byte in

@@ -1,5 +1,5 @@
 extension ProgramProfile {
-    /// A sentence on a name that is no key, with the one that may have been meant.
+    /// A sentence about a name that is not a key, with the key that may have been meant.
     func unknownKey(_ name: String) -> String {
         if Setting(rawValue: name) != nil {
             return
@@ -13,14 +13,14 @@ extension ProgramProfile {
 }
 
 extension Setting {
-    /// The candidate that fewest edits away from `name`, if they are few.
+    /// The candidate that is the fewest edits away from `name`, if they are few.
     static func nearest(to name: String, among candidates: [String]) -> String? {
         let name = name.lowercased().replacing("_", with: "-")
         let ranked = candidates.map { candidate in
             let normal = candidate.lowercased().replacing("_", with: "-")
             return (candidate: candidate, edits: self.edits(from: name, to: normal))
         }
-        // A third of the letters wrong, and it is another word.
+        // With more than a third of the letters wrong, it is another word.
         return ranked.min { $0.edits < $1.edits }
             .flatMap { $0.edits * 3 <= name.count ? $0.candidate : nil }
     }

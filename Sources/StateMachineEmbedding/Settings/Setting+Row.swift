@@ -4,11 +4,11 @@ import StateMachineHistory
 import StateMachineServer
 
 extension Setting {
-    /// What there is to know of a setting beside its name.
+    /// What there is to know about a setting besides its name.
     struct Row {
         let kind: Kind
         let summary: String
-        /// What the flags say of it that every daemon has.
+        /// The value from the flags that every daemon has.
         let given: (DaemonFlags) -> SettingValue?
         /// Which limit it sets, if it sets one.
         var limit: WritableKeyPath<ServerLimits, Int>?
@@ -160,8 +160,8 @@ extension Setting {
         }
     }
 
-    /// As many descriptors as Linux lets a process have (fs.nr_open); nothing that is counted here is
-    /// wanted in greater number.
+    /// As many descriptors as Linux lets a process have (fs.nr_open); nothing that is counted here
+    /// needs more.
     static let most = 1 << 20
 
     /// A billion; some 200 gigabytes.

@@ -2,7 +2,7 @@ package import ArgumentParser
 
 /// What can be set, by the name that it has in the configuration file.
 ///
-/// The name of a flag and that of an environment variable follow from it; `row` says the rest.
+/// The names of its flag and its environment variable follow from that; `row` has the rest.
 package enum Setting: String, CaseIterable {
     case runtimeDirectory = "runtime-directory"
     case logLevel = "log-level"
@@ -28,7 +28,7 @@ package enum Setting: String, CaseIterable {
     case machine
     case instance
 
-    /// What the names of all environment variables begin with.
+    /// The prefix of all environment variables.
     static let variablePrefix = "STATEMACHINE_"
 
     /// The environment variable that names the configuration file.
@@ -42,7 +42,7 @@ package enum Setting: String, CaseIterable {
         Self.variablePrefix + self.rawValue.uppercased().replacing("-", with: "_")
     }
 
-    /// What stands for the value in help texts.
+    /// The value's placeholder in help texts.
     var placeholder: String {
         switch self.row.kind {
         case .count: "n"
@@ -56,7 +56,7 @@ package enum Setting: String, CaseIterable {
 }
 
 extension Option {
-    /// The flag of a setting; nil where it is not given, for others may say then.
+    /// The flag of a setting; nil if it is not given, as other sources may give it.
     package init<Argument: ExpressibleByArgument>(_ setting: Setting) where Value == Argument? {
         let row = setting.row
         self.init(

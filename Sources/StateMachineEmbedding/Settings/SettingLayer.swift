@@ -1,6 +1,6 @@
-/// One of the sources that are laid over one another.
+/// One of the sources of settings, which are laid over one another.
 struct SettingLayer {
-    /// What it says of a setting; nil if nothing.
+    /// The value that it gives a setting; nil if none.
     private let said: (Setting) -> SettingValue?
     private let origin: (Setting) -> SettingOrigin
     /// What was written, for an error to quote, and what it was written for.
@@ -33,7 +33,7 @@ struct SettingLayer {
         self.written = { ("\(origin($0)): \($0.key)", file.entries[$0]?.text ?? "") }
     }
 
-    /// What this source says of a setting; nil if it says nothing.
+    /// This source's value of a setting; nil if it has none.
     func value(of setting: Setting) -> Result<Settings.Value, ConfigurationError>? {
         guard let value = self.said(setting) else { return nil }
         let kind = setting.row.kind

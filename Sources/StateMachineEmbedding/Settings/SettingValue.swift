@@ -1,11 +1,11 @@
 import StateMachineCore
 
-/// What a source says of a setting.
+/// A value that a source gives a setting.
 package enum SettingValue: Hashable, Sendable {
     case text(String)
     case number(Int)
     case flag(Bool)
-    /// What is of a type that no setting is of, as it was written.
+    /// A value of a type that no setting has, as it was written.
     case other(String)
 
     /// The value as a person would write it.
@@ -33,7 +33,7 @@ extension String {
         guard !self.unicodeScalars.contains(where: \.isUnprintable) else { return self.escaped }
         return isPlain ? self : "'\(self.replacing("'", with: "''"))'"
     }
-    /// In the double quotes of YAML, in which what a terminal would obey can be written out.
+    /// The text in YAML's double quotes, which can spell out what a terminal would interpret.
     private var escaped: String {
         var text = "\""
         for scalar in self.unicodeScalars {

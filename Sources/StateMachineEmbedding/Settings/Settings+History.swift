@@ -1,7 +1,7 @@
 import StateMachineHistory
 
 extension Settings {
-    /// Where the history is; nil if there is to be none.
+    /// The history's directory; nil if there is to be no history.
     func stateDirectory(_ environment: [String: String]) -> String? {
         guard !self.isOn(.ephemeral) else { return nil }
         return self.text(.stateDirectory) ?? Self.ofSystemd(environment)

@@ -3,9 +3,9 @@ import StateMachineProtocol
 import StateMachineServer
 
 extension Settings {
-    /// What is in force, in the form of the configuration file, each line with where it came from.
+    /// The settings in force, in the form of the configuration file, each line with its origin.
     ///
-    /// - Throws: `DaemonError` if nobody says where the sockets are to be.
+    /// - Throws: `DaemonError` if nothing says where the sockets are to be.
     func report(
         environment: [String: String],
         isRoot: Bool

@@ -2,7 +2,7 @@ import Logging
 import ServiceLog
 import StateMachineServer
 
-/// What is in force, and where each value came from: flags over environment over file.
+/// The settings in force, and each value's origin: flags over environment over file.
 package struct Settings {
     package struct Value {
         package let value: SettingValue
@@ -11,23 +11,24 @@ package struct Settings {
 
     let front: ProgramProfile
 
-    /// Only what was given or has a default that is known before the start.
+    /// Only values that were given or have a default known before the start.
     private(set) var values: [Setting: Value] = [:]
 
-    /// Sentences on variables that look like ours and are not.
+    /// Sentences about variables that look like ours and are not.
     ///
-    /// Not errors: whatever `statectl` runs has such variables too, and a daemon may be among it.
+    /// Not errors: whatever `statectl` runs gets such variables too, which may include a daemon.
     package let warnings: [String]
 
     /// Lays the sources over one another.
     ///
-    /// A value is looked at even if one above it hides it: what is wrong is wrong before it counts.
+    /// A value is checked even if one above it hides it: what is wrong is reported before it
+    /// counts.
     ///
     /// - Parameters:
     ///   - front: says what can be set.
-    ///   - flags: those that every daemon has.
-    ///   - own: what further flags give.
-    ///   - environment: of the process.
+    ///   - flags: the flags that every daemon has.
+    ///   - own: the values of further flags.
+    ///   - environment: the process's environment.
     ///   - file: nil if there is none.
     /// - Throws: `ConfigurationError` with all that is wrong.
     init(

@@ -1,27 +1,28 @@
 @preconcurrency import Glibc
 import SystemPackage
 
-/// What becomes somebody else before it becomes a command: this program once more, begun for that alone.
+/// Changes the account of a process by executing this program again before the command.
 ///
-/// A process that was made of one with several threads may not ask for another user before its `exec`: glibc's
-/// setgroups(3) tells all threads of it, and waits for ever for one that was being made in its parent. So the
-/// child executes this program, which has one thread, and that changes the account and executes the command.
+/// A child of a process with several threads must not change its user before its `exec`: glibc's
+/// setgroups(3) signals all threads, and waits for ever for one that the parent was just creating.
+/// So the child executes this program, which has one thread, changes the account and executes the
+/// command.
 ///
-/// The command's environment goes through it under other names: what it says to the loader, `LD_PRELOAD` for
-/// one, is not said to a program that is still root.
+/// The command's environment passes through it under other names: `LD_PRELOAD` and the like must
+/// not reach the loader of a program that is still root.
 package enum AccountChange {
     /// The first argument.
     ///
-    /// `UID:GID:GROUP,…` is the second, then come the program's path and its arguments from the zeroth on. What is empty
-    /// stays as it is.
+    /// `UID:GID:GROUP,…` is the second, followed by the program's path and its arguments from the
+    /// zeroth on. What is empty is left unchanged.
     private static let word = "--exec-as"
-    /// Before the names of the command's variables.
+    /// The prefix of the names of the command's variables.
     private static let prefix = "exec:"
 
-    /// How this program is begun for it.
+    /// The path by which this program executes itself.
     static let program = FilePath("/proc/self/exe")
 
-    /// What the program is told.
+    /// The arguments that this program gets.
     static func arguments(to account: ChildAccount, program: String, words: [String]) -> [String] {
         let user = account.user.map { "\($0)" } ?? ""
         let group = account.group.map { "\($0)" } ?? ""
@@ -32,15 +33,15 @@ package enum AccountChange {
     static func environment(_ variables: [String: String]) -> [String: String] {
         var environment: [String: String] = [:]
         for (name, value) in variables { environment[self.prefix + name] = value }
-        // Its processes are known by this one from the first.
+        // The command's processes are recognised by this variable from the start.
         environment["INVOCATION_ID"] = variables["INVOCATION_ID"]
         return environment
     }
 
-    /// Does not return if this process was begun for that.
+    /// Becomes the command, and does not return, if this process was started for that.
     ///
-    /// To be called before there is a second thread. Ends with 217 where the user may not be taken, 216 where the
-    /// group may not, 203 where the program cannot be executed, as systemd.exec(5) has it.
+    /// To be called before there is a second thread. Exits with 217 if the user cannot be set, 216
+    /// if the group cannot, and 203 if the program cannot be executed, as in systemd.exec(5).
     package static func performIfAsked() {
         let arguments = CommandLine.unsafeArgv
         guard CommandLine.argc > 4, let first = arguments[1], strcmp(first, self.word) == 0,
@@ -52,7 +53,7 @@ package enum AccountChange {
         let (user, group) = (uid_t(numbers[0]), gid_t(numbers[1]))
         let groups = numbers[2].split(separator: ",").compactMap { gid_t($0) }
         let refused = user == nil ? ChildStart.Failure.group : .user
-        // The user last: whoever is not root any more may not change the rest.
+        // The user comes last: a process that is no longer root may not change the rest.
         if user != nil, setgroups(groups.count, groups) != 0 { _exit(CInt(refused.status)) }
         if let group, setgid(group) != 0 { _exit(CInt(refused.status)) }
         if let user, setuid(user) != 0 { _exit(CInt(refused.status)) }
@@ -61,7 +62,7 @@ package enum AccountChange {
         _exit(CInt(ChildStart.Failure.program.status))
     }
 
-    /// The command's, of this process's, with a nil at their end.
+    /// The command's variables, from this process's, terminated by nil.
     private static func variables() -> [UnsafeMutablePointer<CChar>?] {
         var variables: [UnsafeMutablePointer<CChar>?] = []
         var next = environ

@@ -23,7 +23,7 @@ final class Child: Sendable {
     private let executor: QueueExecutor
     private let state = Lock(State())
 
-    /// - Parameter executor: where it is waited for.
+    /// - Parameter executor: where its end is awaited.
     init(on executor: QueueExecutor) { self.executor = executor }
 
     /// The processes that belong to it; nil before it has begun, and if it never did.
@@ -31,7 +31,8 @@ final class Child: Sendable {
 
     /// Starts it; returns when it runs, or has ended because it cannot.
     ///
-    /// `remember` is called before there is a process, and ``session`` says then how it will be known.
+    /// `remember` is called before there is a process; ``session`` then says how it will be
+    /// recognised.
     func start(
         _ order: CommandOrder,
         remember: () throws(CommandHostError) -> Void
@@ -48,8 +49,8 @@ final class Child: Sendable {
             throw CommandHostError("there is no timer left for \(order.name)")
         }
         let (begun, beginning) = AsyncStream.makeStream(of: CommandHostError.self)
-        // It lasts as long as the command, which is longer than this call; whoever stops or forgets the
-        // command ends it.
+        // The task lasts as long as the command, which is longer than this call; stopping or
+        // forgetting the command ends it.
         Task(executorPreference: self.executor) {
             let clock = ContinuousClock()
             let began = clock.now
@@ -80,7 +81,7 @@ final class Child: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (isDone, end) = self.state.withLock { state -> (Bool, CommandEnd?) in
-                    // Whoever cancels after this finds it waiting.
+                    // A cancellation after this finds it waiting.
                     guard state.end == nil, !Task.isCancelled else { return (true, state.end) }
                     state.waiting[number] = continuation
                     return (false, nil)
@@ -93,7 +94,7 @@ final class Child: Sendable {
         }
     }
 
-    /// Has it end, by SIGTERM and after its time by SIGKILL; returns when nothing of it is left.
+    /// Ends it by SIGTERM, and after its grace time by SIGKILL; returns when nothing of it is left.
     func stop() async {
         guard let session = self.session else { return }
         self.willEnd(session, because: .stopped)
@@ -109,7 +110,7 @@ final class Child: Sendable {
         _ = await self.end()
     }
 
-    /// What has ended by itself, if only just now, has not been ended by anybody.
+    /// Notes why it ends, unless it has ended by itself, if only just now.
     private func willEnd(_ session: ChildSession, because reason: Reason) {
         let hasEnded = session.hasLeaderEnded
         self.state.withLock { state in

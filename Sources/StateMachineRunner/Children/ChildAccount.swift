@@ -1,7 +1,7 @@
 import Glibc
 import StateMachineDeclaration
 
-/// Whom a command is run as.
+/// The account that a command is run as.
 struct ChildAccount: Hashable, Sendable {
     let user: uid_t?
     let group: gid_t?
@@ -17,14 +17,14 @@ struct ChildAccount: Hashable, Sendable {
         let shell: String
     }
 
-    /// Bytes of an entry of the user database.
+    /// The size in bytes of an entry of the user database.
     ///
     /// 16 KiB: getpwnam_r(3) has nothing to say on a limit; glibc asks for 1 KiB to begin with.
     private static let bytes = 16384
 
-    /// Groups of one user.
+    /// The most groups of one user.
     ///
-    /// 65,536: what the kernel takes, by setgroups(2).
+    /// 65,536: the kernel's limit, by setgroups(2).
     private static let mostGroups = 65_536
 
     /// The account that a command names; nil if it names none.
@@ -46,7 +46,7 @@ struct ChildAccount: Hashable, Sendable {
         )
     }
 
-    /// That of this process, if it is not root's; nothing has to be set then but variables.
+    /// This process's account, if it is not root's; only variables have to be set then.
     static func own() -> ChildAccount? {
         guard geteuid() != 0, let entry = Self.entry(of: "\(geteuid())") else { return nil }
         return ChildAccount(
@@ -63,7 +63,7 @@ struct ChildAccount: Hashable, Sendable {
         ]
     }
 
-    /// By name, else by number.
+    /// Looks an account up by name, else by number.
     private static func entry(of name: String) -> Entry? {
         var buffer = [CChar](repeating: 0, count: Self.bytes)
         var found = passwd()

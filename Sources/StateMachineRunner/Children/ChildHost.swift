@@ -2,8 +2,8 @@ import StateMachineCore
 
 /// Runs commands as children of this process, each in a session of its own.
 ///
-/// They get this process's standard output and errors. They do not outlive it: what a runner that was
-/// killed has left is ended when the next one begins.
+/// They get this process's standard output and error. They do not outlive it: what a killed runner
+/// has left is ended when the next one begins.
 ///
 /// Guarded state: `children`, behind its lock.
 package final class ChildHost: CommandHost {
@@ -13,9 +13,9 @@ package final class ChildHost: CommandHost {
     private let ledger: ChildLedger?
     private let executor = QueueExecutor(label: "statemachine-runner.children")
 
-    /// Ends what a runner before this one has left.
+    /// Ends what an earlier runner has left.
     ///
-    /// - Parameter directory: where it is remembered what runs; nil not to.
+    /// - Parameter directory: where to remember what runs; nil not to remember it.
     /// - Throws: `RunnerError` if that cannot be read or written.
     package init(remembering directory: MemoryDirectory?) async throws(RunnerError) {
         self.ledger = directory.map { ChildLedger(in: $0.path) }
@@ -38,10 +38,10 @@ package final class ChildHost: CommandHost {
             throw error
         }
         do throws(CommandHostError) {
-            // Now with its leader, by which one is known that has emptied its environment.
+            // Now with its leader, which identifies a command that has emptied its environment.
             try self.remember()
         } catch {
-            // It runs, and is known by what was remembered before.
+            // It runs, and can be recognised by what was remembered before.
         }
     }
 

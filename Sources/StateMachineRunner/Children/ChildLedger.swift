@@ -2,13 +2,13 @@ import StateMachineClient
 import StateMachineDeclaration
 import SystemPackage
 
-/// The file that says which children there are, or may be in a moment, for a runner that finds what a killed one has left.
+/// The file of children that exist or are about to, for a runner that comes after a killed one.
 struct ChildLedger: Sendable {
     private let file: WholeFile
 
     init(in directory: String) { self.file = WholeFile("runner-children.json", in: directory) }
 
-    /// What was there when it was last written.
+    /// The sessions as of the last write.
     func sessions() throws(RunnerError) -> [ChildSession] {
         let bytes: [UInt8]?
         do {
@@ -30,7 +30,7 @@ struct ChildLedger: Sendable {
         }
     }
 
-    /// It need not outlive the machine: nor do children.
+    /// Writes the sessions; they need not survive a reboot, as children do not either.
     func write(_ sessions: [ChildSession]) throws(RunnerError) {
         let json = JSONValue.array(
             sessions.map { session in

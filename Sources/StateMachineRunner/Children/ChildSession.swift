@@ -1,23 +1,23 @@
 import Glibc
 import StateMachineCore
 
-/// The processes of one command: those of its session, which its leader began.
+/// The processes of one command: those in the session that its leader began.
 struct ChildSession: Hashable, Sendable {
-    /// How often it is looked whether any are left.
+    /// How often to check whether any processes are left.
     ///
-    /// 20 ms: of the 100 within which a state follows the end of a command.
+    /// 20 ms: out of the 100 within which a state follows the end of a command.
     private static let interval = Duration.milliseconds(20)
 
-    /// 0 as long as there is none.
+    /// 0 as long as there is no leader.
     let leader: pid_t
     /// When the leader began, in the kernel's ticks since the machine's start; 0 if it had ended already.
     let start: UInt64
-    /// Stands in `$INVOCATION_ID` of all of them that have not taken it away: a number may be another's by now.
+    /// In `$INVOCATION_ID` of all processes that keep it: a process number may be reused.
     let token: String
     /// From SIGTERM to SIGKILL.
     let grace: Duration
 
-    /// One that was begun, or is to be.
+    /// A session that was begun, or is to be.
     init(leader: pid_t = 0, start: UInt64 = 0, token: String = newToken(), grace: Duration) {
         self.leader = leader
         self.start = start
@@ -25,13 +25,13 @@ struct ChildSession: Hashable, Sendable {
         self.grace = grace
     }
 
-    /// The same when its leader has just begun.
+    /// The same session once its leader has begun.
     func led(by leader: pid_t) -> ChildSession {
         let start = ProcessEntry(leader)?.start ?? 0
         return ChildSession(leader: leader, start: start, token: self.token, grace: self.grace)
     }
 
-    /// As systemd has it: 32 hexadecimal digits.
+    /// A new token in systemd's form: 32 hexadecimal digits.
     static func newToken() -> String {
         (0..<2).map { _ in
             let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
@@ -40,7 +40,7 @@ struct ChildSession: Hashable, Sendable {
         .joined()
     }
 
-    /// Whether the process that began it has come to its end, though perhaps nobody has been told.
+    /// Whether the leader has ended, though perhaps nobody has waited for it yet.
     var hasLeaderEnded: Bool {
         guard let leader = self.leaderEntry else { return true }
         return leader.isDead
@@ -49,7 +49,7 @@ struct ChildSession: Hashable, Sendable {
     /// Ends all of them, by SIGTERM and after that time by SIGKILL; returns when none is left.
     func end(after grace: Duration) async { await self.end(after: grace, among: self.members) }
 
-    /// The same for those of a process that is gone, of which perhaps not even the leader is known.
+    /// The same for processes of a runner that is gone, when perhaps not even the leader is known.
     func endLeftovers() async { await self.end(after: self.grace, among: self.leftovers) }
 
     private func end(
@@ -67,7 +67,7 @@ struct ChildSession: Hashable, Sendable {
             let isLate = clock.now >= deadline
             for process in members where isLate || isTold.insert(process).inserted {
                 kill(process.pid, isLate ? SIGKILL : SIGTERM)
-                // One that is stopped would not hear of it.
+                // A stopped process would not act on it.
                 kill(process.pid, SIGCONT)
             }
             do {
@@ -84,10 +84,10 @@ struct ChildSession: Hashable, Sendable {
         ProcessEntry(self.leader).flatMap { $0.start == self.start ? $0 : nil }
     }
 
-    /// Those that are alive.
+    /// The processes that are alive.
     ///
-    /// While the leader is there, the number of the session is its; afterwards it may be
-    /// another's.
+    /// While the leader exists, the session's number is its own; afterwards another session may
+    /// have it.
     private func members(knowing known: Set<ProcessEntry>) -> [ProcessEntry] {
         let isOurs = self.leaderEntry != nil
         return ProcessEntry.all().filter { process in
@@ -96,14 +96,14 @@ struct ChildSession: Hashable, Sendable {
         }
     }
 
-    /// The leader and those that bear the token, and all of their sessions.
+    /// The leader, the processes with the token, and everything in their sessions.
     private func leftovers(knowing known: Set<ProcessEntry>) -> [ProcessEntry] {
         let all = ProcessEntry.all().filter { !$0.isDead && $0.pid != getpid() }
         let leader = self.leaderEntry
         let own = all.filter {
             $0 == leader || known.contains($0) || $0.has("INVOCATION_ID", self.token)
         }
-        // One that was not given a session of its own would be in this process's.
+        // A process that was given no session of its own would be in this process's.
         let sessions = Set(own.map(\.session)).subtracting([getsid(0)])
         return all.filter { own.contains($0) || sessions.contains($0.session) }
     }
@@ -114,7 +114,7 @@ struct ProcessEntry: Hashable, Sendable {
     let pid: pid_t
     let session: pid_t
     let start: UInt64
-    /// Whether it has ended and nobody has asked how.
+    /// Whether it has ended and has not been waited for.
     let isDead: Bool
 
     static func == (left: ProcessEntry, right: ProcessEntry) -> Bool {
@@ -129,7 +129,7 @@ struct ProcessEntry: Hashable, Sendable {
     /// The process of that number; nil if there is none.
     init?(_ pid: pid_t) {
         guard let text = Self.text(of: "/proc/\(pid)/stat") else { return nil }
-        // The name stands in brackets and may have anything in it.
+        // The name stands in parentheses and may contain anything.
         guard let end = text.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = text[(end + 1)...].split(separator: UInt8(ascii: " "))
             .map { String(decoding: $0, as: UTF8.self) }
@@ -142,7 +142,7 @@ struct ProcessEntry: Hashable, Sendable {
         self.isDead = fields[0] == "Z" || fields[0] == "X"
     }
 
-    /// All that can be seen.
+    /// All processes that can be seen.
     static func all() -> [ProcessEntry] {
         guard let directory = opendir("/proc") else { return [] }
         defer { closedir(directory) }
@@ -156,7 +156,7 @@ struct ProcessEntry: Hashable, Sendable {
         return all
     }
 
-    /// Whether it was begun with that in its environment, as far as this process may look.
+    /// Whether it was started with that variable, as far as this process may look.
     func has(_ variable: String, _ value: String) -> Bool {
         let wanted = Array("\(variable)=\(value)".utf8)
         return Self.text(of: "/proc/\(self.pid)/environ")?

@@ -8,9 +8,9 @@ import Systemd
 struct ChildStart: Sendable {
     /// Why it did not begin.
     struct Failure: Error {
-        /// As systemd has it: systemd.exec(5).
+        /// The exit status that systemd uses for it: systemd.exec(5).
         let status: Int
-        /// If it may succeed another time: what the matter is.
+        /// What is wrong, if it may succeed another time.
         var trouble: String?
 
         static let directory = Failure(status: 200)
@@ -19,12 +19,12 @@ struct ChildStart: Sendable {
         static let user = Failure(status: 217)
     }
 
-    /// Where programs are looked for, as by a service of systemd's.
+    /// Where programs are looked for, as systemd does for a service.
     private static let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
     private let configuration: Configuration
     private let input: [UInt8]
-    /// How the processes of it will be known; which one leads them is not known yet.
+    /// How its processes will be recognised; their leader is not known yet.
     let session: ChildSession
 
     /// - Throws: ``Failure`` if there is no such user or group, or the file with the environment cannot be read.
@@ -35,7 +35,7 @@ struct ChildStart: Sendable {
         let account = try ChildAccount.of(command)
         var variables = ["PATH": Self.path, "INVOCATION_ID": self.session.token]
         for name in ["LANG", "XDG_RUNTIME_DIR"] {
-            // What belongs to this user does not belong to another.
+            // This user's values do not apply to another user.
             guard name == "LANG" || account == nil, let value = getenv(name) else { continue }
             variables[name] = String(cString: value)
         }
@@ -52,7 +52,7 @@ struct ChildStart: Sendable {
         )
     }
 
-    /// How the system is asked for it.
+    /// The configuration to start it with.
     private static func configuration(
         _ order: CommandOrder,
         account: ChildAccount?,
@@ -98,7 +98,7 @@ struct ChildStart: Sendable {
         )
     }
 
-    /// Runs it to its end; `started` is told of its processes when it runs.
+    /// Runs it to its end; `started` is called with its session once it runs.
     func run(
         started: @Sendable @escaping (ChildSession) -> Void
     ) async throws(Failure) -> TerminationStatus {

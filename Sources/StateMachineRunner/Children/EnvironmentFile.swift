@@ -4,7 +4,7 @@ import SystemPackage
 /// A file of variables, one a line, as systemd's `EnvironmentFile=` reads it: `NAME=value`, comments with `#`
 /// or `;`, and quotes around a value.
 struct EnvironmentFile {
-    /// Bytes that are read of one.
+    /// The most bytes that are read of a file.
     ///
     /// 1 MiB: more than a process may be given.
     private static let limit = 1 << 20
@@ -44,7 +44,7 @@ struct EnvironmentFile {
         }
     }
 
-    /// Without quotes around it; in double ones, and outside of any, a backslash means what follows it.
+    /// The text without quotes around it; a backslash escapes, except in single quotes.
     private static func unquoted(_ text: Substring) -> String {
         let quote = text.first
         guard quote == "'" || quote == "\"", text.count > 1, text.last == quote else {

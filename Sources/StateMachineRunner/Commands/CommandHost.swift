@@ -5,27 +5,27 @@ package protocol CommandHost: Sendable {
     /// Whether a command outlives the process that started it, and is found again by its name.
     var outlivesRunner: Bool { get }
 
-    /// Starts a command, unless there is one of that name already, running or ended: that one counts.
+    /// Starts a command, unless one of that name exists already, running or ended: that one counts.
     ///
-    /// - Throws: `CommandHostError` if it could not be tried, and may be tried again. A program that is not
-    ///   there, or a user that nobody knows, is an end of the command and no error.
+    /// - Throws: `CommandHostError` if it could not be tried, and may be tried again. A missing
+    ///   program or an unknown user is an end of the command, not an error.
     func start(_ order: CommandOrder) async throws(CommandHostError)
 
     /// Waits for the end of a command; its end is kept until it is forgotten.
     ///
     /// - Returns: nil if there is no command of that name.
-    /// - Throws: `CommandHostError` if it is not to be known at the moment.
+    /// - Throws: `CommandHostError` if that cannot be known at the moment.
     func end(of name: CommandName) async throws(CommandHostError) -> CommandEnd?
 
-    /// Has a command end, by SIGTERM and after its time by SIGKILL, and returns when nothing of it is left.
+    /// Ends a command by SIGTERM, after its time by SIGKILL; returns when nothing of it is left.
     ///
-    /// Its end is kept until it is forgotten. None of that name: nothing happens.
+    /// Its end is kept until it is forgotten. Nothing happens if there is no command of that name.
     func stop(_ name: CommandName) async throws(CommandHostError)
 
     /// Forgets a command that has ended; its name may be used again.
     func forget(_ name: CommandName) async throws(CommandHostError)
 
-    /// The commands of that machine that are there, running or ended, whoever started them.
+    /// The commands of that machine that exist, running or ended, whoever started them.
     func known(of machine: MachineLabel) async throws(CommandHostError) -> [CommandName]
 }
 

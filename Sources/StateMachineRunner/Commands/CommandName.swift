@@ -1,10 +1,10 @@
 import SystemPackage
 
-/// What a machine's commands are called after: its name, and the instance's where there is one.
+/// What a machine's commands are named after: its name, and the instance's where there is one.
 package struct MachineLabel: Hashable, Sendable, CustomStringConvertible {
-    /// As the declaration has it, else the instance's, else `statemachine`.
+    /// The declaration's name, else the instance's, else `statemachine`.
     package let machine: String
-    /// Nil for the only one of the system, or of the user.
+    /// Nil for the unnamed instance of the system, or of the user.
     package let instance: String?
     /// The path of the daemon's runtime directory: the same file may be tried beside the service.
     package let directory: String
@@ -21,13 +21,13 @@ package struct MachineLabel: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What tells a command from every other of the machine: no two have one name at the same time, and the
-/// same command of the same stay has it again after a restart of whoever runs it.
+/// Identifies a command of a machine: no two have the same name at the same time, and the same
+/// command of the same stay has it again after the runner restarts.
 package struct CommandName: Hashable, Sendable, CustomStringConvertible {
     /// What the command is to the stay.
     package enum Key: Hashable, Sendable {
         case run
-        /// With its place among them, from 1.
+        /// With its index among them, from 1.
         case enter(Int)
         case leave(Int)
     }
@@ -35,7 +35,7 @@ package struct CommandName: Hashable, Sendable, CustomStringConvertible {
     package let label: MachineLabel
     package let state: String
     package let key: Key
-    /// Of a run the seq that began the stay, of a hook that of the change.
+    /// For a run the seq that began the stay, for a hook the seq of the change.
     package let seq: UInt64
 
     package init(_ label: MachineLabel, state: String, _ key: Key, seq: UInt64) {

@@ -1,6 +1,6 @@
 package import StateMachineDeclaration
 
-/// A command that is to be run, with all that whoever runs it needs to know.
+/// A command to be run, with all that a host needs to know.
 package struct CommandOrder: Sendable {
     package let name: CommandName
     /// For people: what shows it in a list.
@@ -9,7 +9,7 @@ package struct CommandOrder: Sendable {
     package let words: [String]
     /// What it reads from its standard input.
     package let input: [UInt8]
-    /// Variables, a later one of the same name counting.
+    /// Variables; a later one of the same name wins.
     package let environment: [DeclaredCommand.Variable]
     /// The declared command: its account, its times, its directory.
     package let command: DeclaredCommand
@@ -37,12 +37,12 @@ package struct CommandEnd: Hashable, Sendable {
         /// By itself. What could not be executed has systemd's codes: 203 for the program, 200 for the
         /// directory, 216 and 217 for the group and the user (systemd.exec(5)).
         case exit(Int)
-        /// By that signal, as `SIGKILL`, which nobody here sent.
+        /// By a signal that nobody here sent, such as `SIGKILL`.
         case signal(String)
-        /// It took longer than it may.
+        /// It exceeded its timeout.
         case timeout
-        /// It was stopped, whatever it made of that: by ``CommandHost/stop(_:)``, or by systemd, which somebody
-        /// else told to stop it, as when the machine goes down.
+        /// It was stopped, however it ended then: by ``CommandHost/stop(_:)``, or by systemd for
+        /// somebody else, as when the machine goes down.
         case stopped
     }
 

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the signals are called: `SIGKILL`.
+/// The names of signals: `SIGKILL`.
 package enum SignalName {
     /// Those of signal(7), by their numbers from 1.
     private static let names = [

@@ -3,24 +3,24 @@ package import StateMachineProtocol
 
 /// What is to be done because of something that has happened, in this order.
 package enum Action: Sendable {
-    /// What is known is to be on the disk before anything that follows is done.
+    /// Write what is known to the disk before anything that follows is done.
     case record
-    /// What is known is to be on the disk some time soon.
+    /// Write what is known to the disk some time soon.
     case recordSoon
-    /// A command is to be started, unless it is there, and its end told; the end of an earlier attempt is
-    /// forgotten first.
+    /// Start a command, unless it exists, and report its end; `afresh` forgets the end of an
+    /// earlier attempt first.
     case begin(CommandOrder, afresh: Bool)
-    /// The end of a command that is there is to be told.
+    /// Report the end of a command that exists.
     case await(CommandName)
-    /// A command is to be stopped, and told how it ended.
+    /// Stop a command, and report how it ended.
     case stop(CommandName)
-    /// The end of a command is not needed any more.
+    /// Forget the end of a command, which is not needed any more.
     case forget(CommandName)
-    /// The daemon is to be told how the run of that stay has ended.
+    /// Tell the daemon how the run of that stay has ended.
     case tell(RunEnd, stay: UInt64)
-    /// The number is to be told after that time; an earlier one is not waited for any more.
+    /// Report the number after that time; an earlier alarm is dropped.
     case wake(Int, after: Duration)
-    /// Somebody should know.
+    /// Tell the log and the counters.
     case note(Notice)
     /// There is nothing more to do in this process.
     case finish
@@ -43,12 +43,12 @@ package enum Answer: Hashable, Sendable {
 /// What the log and the counters are told.
 package enum Notice: Hashable, Sendable {
     case begun(CommandName, attempt: Int)
-    /// `isFailure`: it was not exit 0 and not stopped because nobody wanted it any more.
+    /// `isFailure`: it did not exit with 0, and was not stopped because it was not wanted any more.
     case ended(CommandName, CommandEnd, attempt: Int, isFailure: Bool)
     case triedAgain(CommandName, after: Duration)
     /// It was stopped by somebody else, or by a stop of the machine.
     case interrupted(CommandName)
-    /// It is not there, though it was begun and nobody here has ended it.
+    /// It does not exist, though it was begun and nobody here has ended it.
     case vanished(CommandName)
     /// It could not be started or asked about.
     case trouble(CommandName, String, retryingIn: Duration)
@@ -58,7 +58,7 @@ package enum Notice: Hashable, Sendable {
     case refused(CommandName, ErrorCode, String, retryingIn: Duration)
     /// The daemon could not be told.
     case untold(CommandName, String, retryingIn: Duration)
-    /// Hooks between two states are unknown, of so many changes if that is known.
+    /// Hooks between two states are unknown; the number is how many changes, if that is known.
     case hooksUnknown(UInt64?, from: String, to: String)
     /// The file does not know the state of an old change.
     case stateUnknown(String)

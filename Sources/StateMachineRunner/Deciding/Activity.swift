@@ -1,10 +1,10 @@
-/// The one thing that is waited for at a time.
+/// The one thing that is awaited at a time.
 struct Activity: Hashable {
     enum Kind: Hashable {
         case nothing
         /// The end of that command.
         case command(CommandName)
-        /// That nothing is left of it.
+        /// That nothing is left of that command.
         case stopping(CommandName)
         /// The daemon's answer about that stay.
         case telling(UInt64)
@@ -19,7 +19,7 @@ struct Activity: Hashable {
 
     var isNothing: Bool { self.kind == .nothing }
 
-    /// Whether a command is waited for.
+    /// Whether a command is awaited.
     var isBusy: Bool {
         switch self.kind {
         case .command, .stopping, .finished: true
@@ -29,26 +29,26 @@ struct Activity: Hashable {
 
     mutating func begin(_ kind: Kind) { self.kind = kind }
 
-    /// Returns the number of the alarm.
+    /// Begins a pause and returns the number of its alarm.
     mutating func beginPause() -> Int {
         self.alarm += 1
         self.kind = .pausing(self.alarm)
         return self.alarm
     }
 
-    /// Whether that was waited for; it is not any more.
+    /// Ends waiting for `kind`; returns whether it was awaited.
     mutating func ends(_ kind: Kind) -> Bool {
         guard self.kind == kind else { return false }
         self.kind = .nothing
         return true
     }
 
-    /// A pause is over before its time.
+    /// Ends a pause before its time.
     mutating func endPause() {
         if case .pausing = self.kind { self.kind = .nothing }
     }
 
-    /// What can be given up is not waited for any more: a pause, or an answer.
+    /// Stops waiting for what can be given up: a pause, or an answer.
     mutating func cutShort() {
         if !self.isBusy { self.kind = .nothing }
     }

@@ -8,17 +8,17 @@ package struct Change: Hashable, Sendable {
         case entered
         /// The state of the stay has other fields, or another name.
         case updated
-        /// The state as it is, and how much is unknown of what led to it.
+        /// The present state, and how much is unknown about what led to it.
         case found(Gap)
     }
 
     /// What is not known of the changes before.
     package enum Gap: Hashable, Sendable {
-        /// Nobody asked for any.
+        /// Nobody asked for earlier changes.
         case none
-        /// So many are missing, if that is known, of the same numbering.
+        /// That many changes of the same numbering are missing, if the number is known.
         case missed(UInt64?)
-        /// The numbering is another.
+        /// The numbering is a different one.
         case otherNumbering
     }
 
@@ -29,7 +29,7 @@ package struct Change: Hashable, Sendable {
     package let state: NamedState
     /// The state before, where the line says.
     package let from: NamedState?
-    /// Whether it is an old one that was asked for.
+    /// Whether it is an old change that was asked for.
     package let isReplay: Bool
     /// The line itself.
     package let line: Line
@@ -58,12 +58,12 @@ package struct Change: Hashable, Sendable {
         self.line = line
     }
 
-    /// Whether it leads out of that stay, or into the first that is known.
+    /// Whether it leads out of that stay; if none is known, into the first.
     func leaves(_ stay: EnteredStay?) -> Bool {
         guard let stay else { return true }
         switch self.kind {
         case .entered, .found(.otherNumbering): return true
-        // Before a stay was entered it cannot have been updated.
+        // A stay cannot have been updated before it was entered.
         case .updated, .found(.none), .found(.missed): return self.stay != stay.number
         }
     }
@@ -73,9 +73,9 @@ package struct Change: Hashable, Sendable {
 package struct EnteredStay: Hashable, Sendable {
     /// The seq that began it.
     package let number: UInt64
-    /// The state as it is.
+    /// The present state.
     package var state: NamedState
-    /// The line that began it, or the first that told of it.
+    /// The line that began it, or the first that mentioned it.
     package let line: Line
 
     init(number: UInt64, state: NamedState, line: Line) {

@@ -3,18 +3,18 @@ import StateMachineCore
 import StateMachineDeclaration
 package import StateMachineProtocol
 
-/// What the commands of a machine are given: their words, what they read, and their environment.
+/// What a machine's commands are given: their words, standard input and environment.
 package struct CommandOrders: Sendable {
     private let label: MachineLabel
     private let directory: RuntimeDirectory
 
-    /// Those of the machine whose daemon's doors are in that directory.
+    /// The orders for the machine whose daemon has its doors in that directory.
     package init(_ label: MachineLabel, directory: RuntimeDirectory) {
         self.label = label
         self.directory = directory
     }
 
-    /// The command of a stay, with the fields of its state as they are now; `name` is what it is called already.
+    /// The command of a stay, with its state's present values; `name` is its name so far, if any.
     func run(
         _ command: DeclaredCommand,
         of stay: EnteredStay,
@@ -29,8 +29,8 @@ package struct CommandOrders: Sendable {
         return self.order(name, command, in: state, stay.line, variables, stay.number, attempt)
     }
 
-    /// The first of a change's hooks that is ahead, nil if there is none; `declared` finds a state as the file has
-    /// it.
+    /// The first of a change's hooks that is still to come, nil if there is none; `declared` finds
+    /// a state in the file.
     func next(
         of hooks: HookWork,
         declared: (NamedState) -> DeclaredState?

@@ -21,20 +21,20 @@ struct DeclaredCommands: Sendable {
     /// Whether it is known that the daemon has the same file.
     var isAgreed: Bool { self.agreement == .agreed }
 
-    /// The file has been read, and is what the daemon has; returns whether it was not, before.
+    /// Notes that the file was read and is what the daemon has; returns whether it was not, before.
     mutating func agreed(on declaration: Declaration) -> Bool {
         defer { self.agreement = .agreed }
         self.declaration = declaration
         return self.agreement == .differs
     }
 
-    /// The file is not what the daemon has; returns whether that is new.
+    /// Notes that the file is not what the daemon has; returns whether that is new.
     mutating func disagreed() -> Bool {
         defer { self.agreement = .differs }
         return self.agreement != .differs
     }
 
-    /// The state as the file has it; nil if it does not know it.
+    /// The state as the file declares it; nil if the file does not know it.
     func state(_ state: NamedState) -> DeclaredState? {
         do {
             return try self.declaration.carried(state.name, data: state.data)
@@ -44,7 +44,7 @@ struct DeclaredCommands: Sendable {
         }
     }
 
-    /// The first of a change's hooks that is ahead; nil if there is none.
+    /// The first of a change's hooks that is still to come; nil if there is none.
     func next(of hooks: HookWork) -> HookWork.Hook? {
         self.orders.next(of: hooks, declared: self.state)
     }
@@ -65,7 +65,7 @@ struct DeclaredCommands: Sendable {
         )
     }
 
-    /// Whether that is no end that somebody has thought of; nil is the state of a hook.
+    /// Whether that is an end that the file does not provide for; `state` is nil for a hook.
     func isFailure(_ kind: CommandEnd.Kind, in state: NamedState?) -> Bool {
         switch kind {
         case .exit(0), .stopped: return false

@@ -13,14 +13,14 @@ package struct HookWork: Hashable, Sendable {
         case pausing(until: WallTime)
     }
 
-    /// A command as it is declared, and what it would be begun with.
+    /// A command as it is declared, and the order that begins it.
     struct Hook {
         let key: CommandName.Key
         let command: DeclaredCommand
         let order: CommandOrder
     }
 
-    /// How often in a row one that was interrupted is run again, as a run is.
+    /// How often in a row an interrupted hook is run again, as for a run.
     private static let mostInterruptions = 3
 
     package let change: Change
@@ -35,11 +35,11 @@ package struct HookWork: Hashable, Sendable {
     /// The attempt of the next one, from 1, and how often in a row it was interrupted.
     package internal(set) var attempt = 1
     package internal(set) var interruptions = 0
-    /// When the attempt that is under way, or was last, began.
+    /// When the current or last attempt began.
     package internal(set) var since: WallTime?
-    /// Whether the host still has the end of an attempt of the next one, which has been taken.
+    /// Whether the host still has the end of an attempt of the next one, which has been dealt with.
     private var isKept = false
-    /// Whether starting it failed, which says nothing of whether it runs.
+    /// Whether starting it failed in a way that leaves open whether it runs.
     private var isUncertain = false
 
     init(_ change: Change, left: NamedState?, leftStay: UInt64?) {
@@ -48,17 +48,17 @@ package struct HookWork: Hashable, Sendable {
         self.leftStay = leftStay
     }
 
-    /// What the command that was begun is called.
+    /// The name of the command that was begun.
     package var name: CommandName? {
         guard case .running(let name) = self.phase else { return nil }
         return name
     }
 
-    /// Whether one of that place is still to come.
+    /// Whether the hook with that key is still to come.
     func isAhead(_ key: CommandName.Key) -> Bool { self.last.map { $0.precedes(key) } ?? true }
 
-    /// What is next, and with that the phase in which it is done; `hook` is the first that is ahead, nil if there
-    /// is none.
+    /// Decides what is next and enters the phase for it; `hook` is the first still to come, nil if
+    /// there is none.
     mutating func step(_ hook: Hook?, mayBegin: Bool, at now: WallTime) -> WorkStep {
         switch self.phase {
         case .due:
@@ -80,9 +80,9 @@ package struct HookWork: Hashable, Sendable {
         }
     }
 
-    /// The one that was begun has ended; `command` is what is declared, nil if it is not there any more.
+    /// Notes the end of the command; `command` is what is declared, nil if it is gone.
     ///
-    /// Returns after which time it is tried again; nil if it has ended for good.
+    /// Returns after which time it is retried; nil if it has ended for good.
     mutating func ended(
         _ kind: CommandEnd.Kind,
         of command: DeclaredCommand?,
@@ -113,21 +113,21 @@ package struct HookWork: Hashable, Sendable {
         return nil
     }
 
-    /// The command was stopped at the end of this process, or is not there: it is begun again.
+    /// Notes that the command was stopped with this process, or does not exist: it is begun again.
     mutating func lost() {
         if case .running = self.phase { self.phase = .due }
         self.isUncertain = false
     }
 
-    /// The command could not be started, or perhaps it could: it is started again, unless it is there.
+    /// Notes that the command may not have started: it is started again, unless it exists.
     mutating func doubted() { self.isUncertain = self.name != nil }
 
-    /// The time of a pause has come.
+    /// Ends the pause, as its time has come.
     mutating func woke() {
         if case .pausing = self.phase { self.phase = .due }
     }
 
-    /// Looks at what is there after a restart of this process.
+    /// Checks which commands exist after a restart of this process.
     mutating func restored(among known: Set<CommandName>) {
         if let name = self.name, !known.contains(name) { self.phase = .due }
     }

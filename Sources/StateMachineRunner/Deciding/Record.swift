@@ -2,11 +2,11 @@ package import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
 
-/// What has to be known after this process, whatever ends it.
+/// What must survive this process, whatever ends it.
 package struct Record: Hashable, Sendable {
-    /// Which start of the machine it was written in.
+    /// The boot of the machine that it was written in.
     package let boot: String
-    /// Of the last change of which all is done.
+    /// The cursor of the last change for which everything is done.
     package let cursor: String?
     /// The stay that was entered last.
     package let stay: EnteredStay?
@@ -18,10 +18,10 @@ package struct Record: Hashable, Sendable {
 
 // As JSON, on one line.
 extension Record {
-    /// What the form below is called; another is not read.
+    /// The number of the format below; no other is read.
     private static let format = 1
 
-    /// The record of a machine, as it stands in the file.
+    /// The record of a machine, as its file has it.
     package func json(of label: MachineLabel) -> JSONValue {
         .members([
             ("format", .integer(Self.format)),
@@ -34,7 +34,7 @@ extension Record {
         ])
     }
 
-    /// What stands in the file of that machine; nil if it is something else.
+    /// Reads what is in the file of that machine; nil if it is something else.
     package init?(_ json: JSONValue, of label: MachineLabel) {
         guard json["format"]?.integer == Int64(Self.format),
             json["machine"]?.string == label.description, let boot = json["boot"]?.string
@@ -151,7 +151,7 @@ extension RunWork {
         do {
             return try RunEnd(members)
         } catch {
-            // None of ours.
+            // Not a run's end that this version knows.
             return nil
         }
     }

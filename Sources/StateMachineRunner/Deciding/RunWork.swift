@@ -8,7 +8,7 @@ package struct RunWork: Hashable, Sendable {
         case due
         /// It was begun, as far as is known.
         case running
-        /// It has ended so; what follows is to be decided.
+        /// It has ended like that; what follows is to be decided.
         case ended(RunEnd)
         /// It is tried again at that time.
         case pausing(until: WallTime)
@@ -20,26 +20,26 @@ package struct RunWork: Hashable, Sendable {
 
     package internal(set) var phase = Phase.due
     package internal(set) var progress = RunProgress()
-    /// What its command is called, once it was begun; it keeps that if the state is renamed.
+    /// The name of its command, once begun; it stays the same if the state is renamed.
     package internal(set) var name: CommandName?
-    /// When the attempt that is under way, or was last, began.
+    /// When the current or last attempt began.
     package internal(set) var since: WallTime?
-    /// Whether the host still has the end of an attempt, which has been taken.
+    /// Whether the host still has the end of an attempt, which has been dealt with.
     var isKept = false
-    /// Whether starting it failed, which says nothing of whether it runs.
+    /// Whether starting it failed in a way that leaves open whether it runs.
     private var isUncertain = false
 
     init() {}
 
-    /// What is next, and with that the phase in which it is done; `order` is the command if it may be begun now,
-    /// `run` what is declared, nil while that is not known.
+    /// Decides what is next and enters the phase for it; `order` is the command if it may be begun
+    /// now, `run` what is declared, nil while that is not known.
     mutating func step(
         _ order: CommandOrder?,
         of run: DeclaredCase.Run?,
         at now: WallTime
     ) -> WorkStep {
         if case .ended(let end) = self.phase {
-            // What another end leads to, or whether it is tried again, is the daemon's file's to say.
+            // What another end leads to, or whether it is retried, only the daemon's file can say.
             guard let run, order != nil || end == .exit(0) else { return .blocked }
             switch self.progress.ended(end, of: run) {
             case .over(let end): self.phase = .telling(end)
@@ -60,7 +60,7 @@ package struct RunWork: Hashable, Sendable {
             self.isUncertain = false
             return .begin(order, afresh: false)
         case .pausing(let until):
-            // The wall's clock may have been set meanwhile.
+            // The wall clock may have been set meanwhile.
             let longest = run?.command.retry?.longest ?? .zero
             return .pause(min(max(.zero, now.duration(to: until)), longest))
         case .telling(let end): return .tell(end)
@@ -68,29 +68,29 @@ package struct RunWork: Hashable, Sendable {
         }
     }
 
-    /// The command has ended.
+    /// Notes that the command has ended.
     mutating func ended(_ end: RunEnd) {
         self.phase = .ended(end)
         self.isKept = true
         self.isUncertain = false
     }
 
-    /// The command is not there: it is begun again.
+    /// Notes that the command does not exist: it is begun again.
     mutating func lost() {
         if self.phase == .running { self.phase = .due }
         self.isUncertain = false
     }
 
-    /// The command could not be started, or perhaps it could: it is started again, unless it is there.
+    /// Notes that the command may not have started: it is started again, unless it exists.
     mutating func doubted() { self.isUncertain = self.phase == .running }
 
-    /// The time of a pause has come.
+    /// Ends the pause, as its time has come.
     mutating func woke() {
         if case .pausing = self.phase { self.phase = .due }
     }
 
-    /// Looks at what is there after a restart of this process; `outlived` says that one that is not there has not
-    /// just ended with this process, or the machine.
+    /// Checks whether the command exists after a restart of this process; `outlived` says that a
+    /// missing one has not just ended with this process, or the machine.
     mutating func restored(among known: Set<CommandName>, outlived: Bool) {
         let isKnown = self.name.map(known.contains) ?? false
         if self.phase != .running {
@@ -102,7 +102,7 @@ package struct RunWork: Hashable, Sendable {
 }
 
 extension RunEnd {
-    /// What the end of a command is to a run.
+    /// What the end of a command means for a run.
     init(_ kind: CommandEnd.Kind) {
         switch kind {
         case .exit(let code): self = .exit(code)

@@ -2,16 +2,16 @@ import StateMachineDeclaration
 
 /// What is next for the run of a stay, or for the hooks of a change.
 enum WorkStep {
-    /// A command is to be begun; the host may still have the end of its last attempt, which is forgotten.
+    /// Begin a command; with `afresh` the host may have the last attempt's end, to be forgotten.
     case begin(CommandOrder, afresh: Bool)
-    /// The end of a command that was begun is to be waited for.
+    /// Wait for the end of a command that was begun.
     case await(CommandName)
-    /// Nothing, for so long.
+    /// Do nothing for that long.
     case pause(Duration)
-    /// The daemon is to be told of that end.
+    /// Tell the daemon about that end.
     case tell(RunEnd)
     /// Nothing may be begun at the moment.
     case blocked
-    /// There is nothing to do any more.
+    /// There is nothing left to do.
     case done
 }

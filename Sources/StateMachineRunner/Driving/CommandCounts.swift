@@ -16,11 +16,11 @@ struct CommandCounts {
     struct Count {
         var runs = 0
         var failures = 0
-        /// How long those took that have ended.
+        /// How long those that have ended took in all.
         var time = Duration.zero
     }
 
-    /// The last that ended as nobody had thought of.
+    /// The last command that ended in a way that the file does not provide for.
     struct Failure {
         let name: CommandName
         let attempt: Int

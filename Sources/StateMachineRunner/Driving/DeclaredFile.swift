@@ -2,11 +2,11 @@ import StateMachineCore
 import StateMachineDeclaration
 import StateMachineProtocol
 
-/// The file as it was read last, beside what the daemon has.
+/// The file as it was last read, and what the daemon has.
 struct DeclaredFile {
     private let source: DeclarationSource
     private(set) var declaration: Declaration
-    /// Whether what was read last can be used.
+    /// Whether the file as last read can be used.
     private var isGood = true
     private var daemonHas: String?
     private var rereading = GrowingPause()
@@ -20,7 +20,7 @@ struct DeclaredFile {
     /// Whether the file declares what the daemon has.
     var isAgreed: Bool { self.isGood && self.daemonHas == self.declaration.recorded.hash }
 
-    /// The daemon says what declares its machine; nil if no file does.
+    /// Notes the hash of the daemon's declaration; nil if no file declares its machine.
     mutating func daemonHas(_ hash: String?) {
         self.daemonHas = hash
         self.rereading.reset()
@@ -29,7 +29,7 @@ struct DeclaredFile {
     /// How long to wait before it is read again.
     mutating func pause() -> Duration { self.rereading.next() }
 
-    /// Reads it again; returns what is wrong with it, if that is another thing than before.
+    /// Reads it again; returns what is wrong with it, if that differs from before.
     mutating func read() -> String? {
         let before = self.problem
         do throws(RunnerError) {

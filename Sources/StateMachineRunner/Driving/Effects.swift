@@ -5,14 +5,14 @@ import StateMachineDeclaration
 import StateMachineProtocol
 import Systemd
 
-/// Does what is decided, in order: nothing goes before the record that it must not be without.
+/// Carries out what was decided, in order: nothing goes before a record that it depends on.
 struct Effects {
-    /// How long what is not urgent waits for more of its kind.
+    /// How long a record that is not urgent waits for further changes.
     private static let recordDelay = Duration.seconds(1)
 
-    /// What stopping a command takes beside its own time.
+    /// How long stopping a command may take beyond its own time.
     ///
-    /// 10 s: a manager that is busy stopping everything else.
+    /// 10 s: for a manager that is busy stopping everything else.
     private static let stopMargin = Duration.seconds(10)
 
     private let configuration: RunnerConfiguration
@@ -25,25 +25,25 @@ struct Effects {
     private let notifier = ServiceNotifier()
 
     private var tally = CommandCounts()
-    /// What is not done yet; more than an action or two only while the record cannot be written.
+    /// Actions not done yet; more than one or two only while the record cannot be written.
     private var pending: [Action] = []
-    /// As it stands on the disk.
+    /// The record as it is on the disk.
     private var written: String?
     private var recording = GrowingPause()
     private var recordTimer: (any StayTimer)?
     private var rereadTimer: (any StayTimer)?
     private var alarm: (any StayTimer)?
-    /// Ends when the command that was begun last is there, or is not going to be.
+    /// Ends when the command begun last exists, or is known not to.
     private var begun: AsyncStream<Void>?
     private var hasReported = false
     /// Whether nothing is begun because the file is not what the daemon has.
     private var hasOtherFile = false
-    /// Why nothing is begun that would have to be remembered; nil if it may be.
+    /// Why nothing that has to be recorded is begun; nil if it may be.
     private var unwritten: RunnerError?
-    /// Why it cannot be seen what runs; nil if it can.
+    /// Why the report of what runs cannot be written; nil if it can.
     private var reportProblem: String?
     private var isEnding = false
-    /// From SIGTERM to SIGKILL, of the command that was begun last.
+    /// The time from SIGTERM to SIGKILL of the command begun last.
     private var grace = Duration.seconds(60)
 
     /// Whether there is nothing more to do in this process.
@@ -65,30 +65,30 @@ struct Effects {
         self.report = RunnerReport(configuration)
     }
 
-    /// What the process before this one left.
+    /// The record that an earlier process left.
     func record(of label: MachineLabel) throws(RunnerError) -> Record? {
         let (record, isLost) = try self.memory?.record(of: label) ?? (nil, false)
         if isLost { self.log.forgotten() }
         return record
     }
 
-    /// The process is asked to end; a disk that is full does not keep it from that.
+    /// Notes that the process is asked to end, which a full disk does not prevent.
     mutating func willEnd() {
         self.isEnding = true
         self.tell { (manager) throws(NotifyError) in try manager.stopping() }
     }
 
-    /// There is nothing to be seen of this process any more.
+    /// Removes this process's report.
     func end() { self.report.remove() }
 
-    /// The file is to be read again after that time.
+    /// Has the file read again after that time.
     mutating func rereadLater(_ pause: Duration) {
         self.rereadTimer = self.timer(.rereadDue, after: pause)
     }
 
     mutating func add(_ actions: [Action]) { self.pending += actions }
 
-    /// Does what can be done.
+    /// Carries out what can be done.
     mutating func perform(
         _ conductor: Conductor,
         in group: inout TaskGroup<Void>
@@ -130,7 +130,7 @@ struct Effects {
         if isSeen { self.report(conductor) }
     }
 
-    /// Says beside the daemon's doors what there is to be seen.
+    /// Writes the report beside the daemon's doors.
     private mutating func report(_ conductor: Conductor) {
         self.hasReported = true
         let problem = self.report.write(
@@ -143,7 +143,7 @@ struct Effects {
         self.reportProblem = problem
     }
 
-    /// Puts it on the disk unless it is there; false if that is to be tried again.
+    /// Writes the record to the disk unless it is there; false if that is to be retried.
     private mutating func write(_ record: Record) -> Bool {
         self.recordTimer = nil
         let label = self.configuration.label
@@ -212,7 +212,7 @@ struct Effects {
         }
         let (host, post, log, begun) = (self.host, self.post, self.log, self.begun)
         group.addTask {
-            // What is only just being started cannot be stopped yet.
+            // A command that is still being started cannot be stopped yet.
             if let begun { for await _ in begun {} }
             var trouble = GrowingPause()
             while !Task.isCancelled {
@@ -243,11 +243,11 @@ struct Effects {
         }
     }
 
-    /// Rings as long as it is held.
+    /// A timer that posts an event, unless it is dropped first.
     private func timer(_ event: RunnerEvent, after pause: Duration) -> (any StayTimer)? {
         let post = self.post
         guard let timer = KernelClock().timer({ post.yield(event) }) else {
-            // No descriptor is left; an alarm that comes when nobody waits for it is passed over.
+            // No descriptor is left; an alarm that nobody waits for is ignored.
             let seconds = pause / .seconds(1)
             DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { post.yield(event) }
             return nil

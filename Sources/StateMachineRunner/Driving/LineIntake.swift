@@ -2,7 +2,7 @@ import StateMachineClient
 
 /// Takes lines off a watch, one for each credit.
 struct LineIntake: Sendable {
-    /// How long after a failure the daemon is asked again what declares it.
+    /// How long after a failure the daemon is asked again for its declaration.
     private static let pause = Duration.seconds(1)
 
     let client: Client
@@ -18,7 +18,8 @@ struct LineIntake: Sendable {
         var credit = credits.makeAsyncIterator()
         do {
             while true {
-                // What was lost because lines were left waiting is still on the disk, if there is one.
+                // Lines that were dropped while they waited are still on the daemon's disk, if it
+                // has one.
                 cursor = try await self.follow(since: cursor, &credit)
             }
         } catch is CancellationError {
@@ -28,7 +29,7 @@ struct LineIntake: Sendable {
         }
     }
 
-    /// Returns the cursor to go on from if lines were lost after it.
+    /// Follows one watch; returns the cursor to go on from if lines were lost after it.
     private func follow(
         since: String?,
         _ credit: inout AsyncStream<Void>.Iterator
@@ -56,13 +57,13 @@ struct LineIntake: Sendable {
         throw CancellationError()
     }
 
-    /// What declares the daemon's machine.
+    /// The hash of the daemon's declaration; nil if no file declares its machine.
     private func declaration() async throws -> String? {
         while true {
             do {
                 return try await self.client.accepted(.describe).declaration
             } catch is ClientError {
-                // The watch stands, or tells that it does not any more.
+                // The watch is still connected, or reports that it is not.
                 try await QuietClock().sleep(for: Self.pause)
             }
         }

@@ -2,17 +2,17 @@ import StateMachineCore
 import StateMachineProtocol
 import SystemPackage
 
-/// Keeps every other runner from this machine's commands, wherever that remembers what it has run: both would run them.
+/// Keeps other runners, wherever their records are, from running this machine's commands too.
 struct MachineLock {
     private let directory: RuntimeDirectory
     private var lock: LockFile?
 
     init(_ directory: RuntimeDirectory) { self.directory = directory }
 
-    /// Takes it beside the daemon's doors, unless this process has it; as long as there is no daemon there is nothing
-    /// to be taken.
+    /// Takes the lock beside the daemon's doors, unless this process has it; without a daemon there
+    /// is nothing to take yet.
     ///
-    /// - Returns: what keeps it from being taken, where that need not keep the runner from its work; nil if all is well.
+    /// - Returns: why it cannot be taken, if the runner can work all the same; nil if all is well.
     /// - Throws: `RunnerError` if another runner has it.
     mutating func take() throws(RunnerError) -> String? {
         if self.lock?.isInPlace == true { return nil }

@@ -1,8 +1,9 @@
 import StateMachineCore
 
-/// The continuous clock, whose sleepers cost no wake-up before their time.
+/// The continuous clock, with sleepers that cause no wake-up before their time.
 ///
-/// A task that sleeps in the usual way has Dispatch look at its threads every second until the process ends.
+/// For a task that sleeps in the usual way, Dispatch checks its threads every second until the
+/// process ends.
 struct QuietClock: Clock {
     typealias Instant = ContinuousClock.Instant
 
@@ -14,7 +15,7 @@ struct QuietClock: Clock {
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let (ringing, bell) = AsyncStream.makeStream(of: Void.self)
         guard let timer = KernelClock().timer({ bell.finish() }) else {
-            // No descriptor is left; nobody counts wake-ups then.
+            // No descriptor is left; wake-ups do not matter then.
             return try await ContinuousClock().sleep(until: deadline, tolerance: tolerance)
         }
         timer.set(after: max(.zero, self.now.duration(to: deadline)))

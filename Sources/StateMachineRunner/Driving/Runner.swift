@@ -4,10 +4,10 @@ import StateMachineCore
 package import StateMachineDeclaration
 import Systemd
 
-/// Follows a machine and has its commands run, until there is nothing to be run or it is asked to end.
+/// Follows a machine and has its commands run, until nothing is to run or it is asked to end.
 ///
-/// All of its state belongs to the one task that calls ``run(heeding:)``; what it has others do comes back to
-/// it as events.
+/// All of its state belongs to the one task that calls ``run(heeding:)``; results of other tasks
+/// come back to it as events.
 package final class Runner {
     /// Changes that may wait while a hook takes its time; the daemon keeps the others.
     ///
@@ -26,8 +26,8 @@ package final class Runner {
     /// Whether a line has been taken for which there was no credit yet.
     private var isReaderWaiting = false
 
-    /// Of what the file said when it was read last; what has to outlive the process is kept in `memory`, if there
-    /// is any.
+    /// A runner for the file as last read; what has to outlive the process is kept in `memory`, if
+    /// there is any.
     package init(
         _ configuration: RunnerConfiguration,
         declaration: Declaration,
@@ -67,7 +67,7 @@ package final class Runner {
         try result.get()
     }
 
-    /// Ends what an earlier runner has left, of a machine of which nothing is declared to be run any more.
+    /// Ends what an earlier runner has left of a machine that declares nothing to run any more.
     ///
     /// - Throws: `RunnerError` if another runner is there.
     package func endLeftovers() async throws(RunnerError) {
@@ -109,7 +109,7 @@ package final class Runner {
         }
     }
 
-    /// Looks at what the runner before this one has left; nil if it is to end before it could.
+    /// Checks what an earlier runner has left; nil if this one is asked to end first.
     private func begin() async throws(RunnerError) -> Conductor? {
         let label = self.configuration.label
         try self.takeLock()
@@ -196,7 +196,7 @@ package final class Runner {
         if let problem = try self.lock.take() { self.log.unlocked(problem) }
     }
 
-    /// Whether the file is what the daemon has.
+    /// Compares the file with what the daemon has.
     private func compared(
         reading: Bool,
         _ conductor: inout Conductor,

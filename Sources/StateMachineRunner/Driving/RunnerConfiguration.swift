@@ -1,14 +1,14 @@
 package import StateMachineProtocol
 
-/// What a runner is told when it begins.
+/// What a runner is given when it begins.
 package struct RunnerConfiguration: Sendable {
     /// Where the daemon's doors are.
     package let directory: RuntimeDirectory
-    /// Whose machine it is.
+    /// The machine's label.
     package let label: MachineLabel
     /// The file that declares it.
     package let source: DeclarationSource
-    /// Which start of the machine this is.
+    /// Which boot of the machine this is.
     package let boot: String
 
     package init(
@@ -24,7 +24,7 @@ package struct RunnerConfiguration: Sendable {
     }
 }
 
-/// What a runner is asked to do from without.
+/// What a runner is asked to do from outside.
 package enum RunnerSignal: Sendable {
     /// To end, and to stop what runs.
     case stop

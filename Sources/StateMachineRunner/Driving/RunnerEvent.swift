@@ -1,12 +1,12 @@
 import StateMachineClient
 
-/// What the loop of a runner is told.
+/// The events of a runner's loop.
 ///
-/// They wait in one stream, which is bounded by who tells: a line at a time, one command, one answer, one
-/// alarm, and signals, which people send.
+/// They wait in one stream, which is bounded by its sources: one line at a time, one command, one
+/// answer, one alarm, and signals, which people send.
 enum RunnerEvent: Sendable {
     case line(Line)
-    /// There is a connection, to a daemon whose machine that file declares; nil if no file does.
+    /// There is a connection; the daemon's declaration has that hash, nil if no file declares it.
     case connected(declaration: String?)
     case disconnected(ClientError, attempt: Int)
     /// There will be no more lines.
@@ -19,6 +19,6 @@ enum RunnerEvent: Sendable {
     case signal(RunnerSignal)
     /// The file is to be read again, for it was not what the daemon has.
     case rereadDue
-    /// What is known is to be put on the disk, which failed before or was not urgent.
+    /// The record is to be written, which failed before or was not urgent.
     case recordDue
 }

@@ -2,7 +2,7 @@ import Logging
 import StateMachineClient
 import StateMachineDeclaration
 
-/// What a runner tells the log: for each command its beginning and its end, and whatever keeps one waiting.
+/// What a runner logs: each command's beginning and end, and whatever keeps one waiting.
 struct RunnerLog: Sendable {
     private let logger: Logger
 
@@ -104,7 +104,7 @@ struct RunnerLog: Sendable {
         for line in problem.split(separator: "\n") { self.logger.error("\(line)") }
     }
 
-    /// What the runner before this one has left is of no use.
+    /// Logs that the record of an earlier runner cannot be used.
     func forgotten() {
         self.logger.warning(
             "what an earlier runner has left cannot be understood, or is another machine's; hooks may be missing"
@@ -178,7 +178,7 @@ extension RunEnd {
 }
 
 extension Duration {
-    /// To a thousandth: `0.042`.
+    /// In seconds, to a thousandth: `0.042`.
     var seconds: String {
         let milliseconds = max(0, self.wholeMilliseconds)
         let rest = String(milliseconds % 1000)

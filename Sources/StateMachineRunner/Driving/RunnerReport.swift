@@ -4,9 +4,10 @@ import StateMachineCore
 import StateMachineDeclaration
 import SystemPackage
 
-/// The file beside the daemon's doors that says what runs, for `statectl status`.
+/// The file beside the daemon's doors that tells `statectl status` what runs.
 ///
-/// Everybody may read it. Its place may be the daemon's user's, whom it is not trusted to: no link is followed.
+/// Everybody may read it. Its directory may belong to the daemon's user, who is not trusted with
+/// it: no link is followed.
 struct RunnerReport {
     private let file: WholeFile
     private let machine: MachineLabel
@@ -17,7 +18,7 @@ struct RunnerReport {
         self.machine = configuration.label
     }
 
-    /// Returns what is wrong if it cannot be written; `blocked` is why nothing is begun.
+    /// Writes the report; returns what is wrong if that fails; `blocked` is why nothing is begun.
     func write(_ record: Record, _ tally: CommandCounts, blocked: String?) -> String? {
         do throws(Errno) {
             try self.file.write(
@@ -42,11 +43,11 @@ struct RunnerReport {
     private func json(_ record: Record, _ tally: CommandCounts, _ blocked: String?) -> JSONValue {
         .members([
             ("pid", .integer(getpid())),
-            // Whether it is the same process that has this number.
+            // Tells whether the process with this number is still the same one.
             ("start", .integer(ProcessEntry(getpid())?.start ?? 0)),
             ("machine", .string(self.machine.machine)),
             ("began", .string(self.began.rfc3339)),
-            // Of the oldest change of which not all hooks have been run: what came after it waits.
+            // The oldest change whose hooks have not all been run: later changes wait for it.
             ("hooks", record.hooks?.change.line.seq.map { .integer($0) }),
             ("blocked", blocked.map { .string($0) }),
             ("running", record.running),
@@ -66,7 +67,7 @@ struct RunnerReport {
 }
 
 extension Record {
-    /// The command that is there.
+    /// The command that runs.
     fileprivate var running: JSONValue? {
         if let hooks, let name = hooks.name {
             return name.json(attempt: hooks.attempt, "since", hooks.since)

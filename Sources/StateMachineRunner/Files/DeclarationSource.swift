@@ -7,19 +7,19 @@ package struct DeclarationSource: Sendable {
     private let instance: String?
 
     /// - Parameters:
-    ///   - path: the file that is named; nil for the usual one.
-    ///   - instance: whose; nil for the only one.
+    ///   - path: the named file; nil for the usual one.
+    ///   - instance: the instance's name; nil for the unnamed one.
     package init(path: String?, instance: String?) {
         self.path = path
         self.instance = instance
     }
 
-    /// What the file declares; nil if none is named and the usual one is not there.
+    /// What the file declares; nil if none is named and the usual one does not exist.
     ///
-    /// - Throws: `RunnerError` with all that is wrong with it, a line for each.
+    /// - Throws: `RunnerError` with all that is wrong with it, one problem a line.
     package func declaration() throws(RunnerError) -> Declaration? {
         let usual = DeclarationFile.usualPaths(instance: self.instance)
-        // What is there and cannot be read is an error.
+        // A file that exists but cannot be read is an error.
         guard
             let path = self.path
                 ?? usual.first(where: { (path: String) in access(path, F_OK) == 0 })
@@ -42,7 +42,7 @@ package struct DeclarationSource: Sendable {
         return declaration
     }
 
-    /// Only root can run something as somebody else.
+    /// Refuses commands that are to run as somebody else, which only root can do.
     private static func refuseAccounts(
         in declaration: Declaration,
         _ path: String

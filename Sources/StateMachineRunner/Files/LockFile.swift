@@ -1,14 +1,14 @@
 import Glibc
 import SystemPackage
 
-/// A file that one process at a time has (`flock`), as long as this value lives; how that process ends does not matter.
+/// A file that one process at a time has locked (`flock`), as long as this value lives.
 ///
-/// A child does not have it.
+/// How that process ends does not matter. A child does not inherit it.
 final class LockFile: Sendable {
     enum Failure: Error, Hashable {
-        /// Another process has it, whose number it left if it could.
+        /// Another process has it; its number is known if it could write it there.
         case taken(by: pid_t?)
-        /// What is there is not this user's file, or has a second name elsewhere.
+        /// The file there is not a regular one of this user's, or has a second link elsewhere.
         case obstructed
         case system(Errno)
     }
@@ -16,10 +16,10 @@ final class LockFile: Sendable {
     private let path: String
     private let descriptor: CInt
 
-    /// Where that of a directory is, or would be.
+    /// The path of the lock in a directory.
     static func path(in directory: String) -> String { "\(directory)/runner.lock" }
 
-    /// Makes the file in that directory, which may belong to somebody else, and takes it.
+    /// Creates the file in that directory, which may belong to somebody else, and locks it.
     init(in directory: String) throws(Failure) {
         self.path = Self.path(in: directory)
         self.descriptor = try Self.taken(self.path)
@@ -30,7 +30,7 @@ final class LockFile: Sendable {
 
     deinit { close(self.descriptor) }
 
-    /// Whether others would find it taken: with its directory it may have been removed, and made again.
+    /// Whether others would find it locked: its directory may have been removed and made again.
     var isInPlace: Bool {
         var own = stat()
         var there = stat()
@@ -45,7 +45,7 @@ final class LockFile: Sendable {
         do throws(Failure) {
             var status = stat()
             guard fstat(descriptor, &status) == 0 else { throw .system(Errno(rawValue: errno)) }
-            // Something is written into it: it must not be what somebody has put there.
+            // It is written to, so it must not be a file that somebody has put there.
             guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG,
                 status.st_nlink == 1
             else { throw .obstructed }
@@ -69,7 +69,7 @@ final class LockFile: Sendable {
 }
 
 extension RunnerError {
-    /// That a lock is not to be had; `taken` says what another runner has with it, and what to do.
+    /// For a lock that cannot be had; `taken` says what another runner does with it, and a remedy.
     init(_ failure: LockFile.Failure, at path: String, taken: String) {
         switch failure {
         case .taken(let pid):

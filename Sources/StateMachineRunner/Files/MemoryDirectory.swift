@@ -3,9 +3,9 @@ import StateMachineCore
 import StateMachineProtocol
 import SystemPackage
 
-/// Where a runner remembers what has to outlive it; one process at a time has it.
+/// Where a runner keeps what has to outlive it; one process at a time has it.
 ///
-/// Two that had it would write over each other's record.
+/// Two processes would overwrite each other's record.
 package final class MemoryDirectory: Sendable {
     package let path: String
     private let lock: LockFile
@@ -30,9 +30,10 @@ package final class MemoryDirectory: Sendable {
         self.file = WholeFile("runner-record.json", in: path)
     }
 
-    /// What the runner of that machine before this one left.
+    /// The record that an earlier runner of that machine left.
     ///
-    /// - Returns: nil if there was none, and whether there was one that is another machine's or cannot be understood.
+    /// - Returns: nil if there is none, and whether there is one of another machine or one that
+    ///   cannot be understood.
     /// - Throws: `RunnerError` if it cannot be read.
     func record(of label: MachineLabel) throws(RunnerError) -> (Record?, isLost: Bool) {
         let bytes: [UInt8]?
@@ -55,7 +56,7 @@ package final class MemoryDirectory: Sendable {
         }
     }
 
-    /// Takes from all others what rights they have to it; what is in it says what is run.
+    /// Takes away all rights that others have to it, as it says what is run.
     private static func close(_ path: String) throws(RunnerError) {
         var status = stat()
         guard stat(path, &status) == 0 else {

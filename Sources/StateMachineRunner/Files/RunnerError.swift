@@ -13,7 +13,7 @@ package struct RunnerError: Error, Hashable, CustomStringConvertible {
         self.exitStatus = exitStatus
     }
 
-    /// That a system call failed.
+    /// For a failed system call.
     init(cannot what: String, errno code: CInt) {
         self.init("cannot \(what): \(String(cString: strerror(code)))")
     }

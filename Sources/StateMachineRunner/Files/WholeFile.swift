@@ -3,9 +3,10 @@ import SystemPackage
 
 /// A small file that is replaced as a whole: whoever reads it sees the old text or the new one.
 struct WholeFile: Sendable {
-    /// Bytes that are read of one.
+    /// The most bytes that are read of a file.
     ///
-    /// 4 MiB: lines of changes are the most of it, and three of the longest have not half a megabyte.
+    /// 4 MiB: lines of changes are the most of it, and three of the longest have less than half a
+    /// megabyte.
     private static let limit = 4 << 20
 
     private let directory: String
@@ -19,7 +20,7 @@ struct WholeFile: Sendable {
 
     var path: String { "\(self.directory)/\(self.name)" }
 
-    /// What is in it; nil if there is none.
+    /// The file's content; nil if there is no file.
     func read() throws(Errno) -> [UInt8]? {
         let place = try self.open()
         defer { close(place) }
@@ -40,7 +41,7 @@ struct WholeFile: Sendable {
         throw .fileTooLarge
     }
 
-    /// Writes it beside, and renames that; `isDurable` says that a loss of power may not undo it.
+    /// Writes a new file and renames it; `isDurable`: a loss of power must not undo that.
     func write(_ text: String, mode: mode_t, isDurable: Bool) throws(Errno) {
         let place = try self.open()
         defer { close(place) }

@@ -1,6 +1,6 @@
 package import Systemd
 
-/// How a command ended, as systemd tells it of its unit.
+/// How a command ended, as systemd reports it for its unit.
 extension CommandEnd {
     /// - Parameter service: of a unit that nobody had stopped.
     package init(_ service: ServiceProcess) {

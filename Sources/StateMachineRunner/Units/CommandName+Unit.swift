@@ -1,14 +1,14 @@
-/// A command's name as a unit has it, and back.
+/// A command's name as a unit's name, and back.
 extension CommandName {
     package var unit: String { "\(self).service" }
 
-    /// The names of all that a machine may have; others may be among them, for names may have dashes.
+    /// A pattern for all units of a machine; it may match others too, as names may contain dashes.
     package static func pattern(of label: MachineLabel) -> String {
         "statemachine-\(label)-*.service"
     }
 
-    /// What a unit of that name adds to each of its lines in the journal: a unit's name cannot tell where the
-    /// machine's name ends and the state's begins.
+    /// The fields that the unit adds to each of its lines in the journal, as its name cannot tell
+    /// where the machine's name ends and the state's begins.
     package var logFields: [String] {
         [
             "STATEMACHINE_MACHINE=\(self.label)",
@@ -27,7 +27,7 @@ extension CommandName {
             }
         }
         guard value(of: "STATEMACHINE_MACHINE") == label.description,
-            // One that does not say where its daemon is was begun before units did.
+            // Units that do not say where their daemon is are from before they did.
             value(of: "STATEMACHINE_RUNTIME_DIRECTORY") ?? label.directory == label.directory,
             let state = value(of: "STATEMACHINE_STATE"),
             let key = value(of: "STATEMACHINE_KEY").flatMap(Key.init),

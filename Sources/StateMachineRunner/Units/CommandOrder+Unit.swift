@@ -16,8 +16,9 @@ extension CommandOrder {
     }
 
     private var serviceSettings: [UnitSetting] {
-        // A dollar is a dollar: systemd is not to put variables' values into words. It has a flag for that in
-        // `ExecStartEx`, which 252 writes down in a way that it cannot read when it is reloaded.
+        // Dollars are doubled, so that systemd does not put variables' values into words. Its flag
+        // for that, in `ExecStartEx`, is stored by 252 in a form that it cannot read back at a
+        // reload.
         let program = BusValue.Command(
             self.program,
             words: self.words.map { $0.doublingDollars },
@@ -25,15 +26,15 @@ extension CommandOrder {
         )
         return [
             UnitSetting("Description", .text(self.title)),
-            // What cannot be executed fails at once.
+            // Has a program that cannot be executed fail at once.
             UnitSetting("Type", .text("exec")),
             UnitSetting("ExecStart", .commands([program])),
-            // Its end is there to be read until it is forgotten.
+            // Keeps its end readable until it is forgotten.
             UnitSetting("RemainAfterExit", .boolean(true)),
             UnitSetting("StartLimitIntervalUSec", .unsigned(0)),
             UnitSetting("StandardInput", .text("data")),
             UnitSetting("StandardInputData", .bytes(self.input)),
-            // A pipe's reader that goes ends its writer, as it does in a shell.
+            // A pipe's writer ends when its reader goes, as in a shell.
             UnitSetting("IgnoreSIGPIPE", .boolean(false)),
             UnitSetting("LogExtraFields", .byteTexts(self.name.logFields.map { Array($0.utf8) })),
         ]
@@ -46,7 +47,7 @@ extension CommandOrder {
                 "Environment",
                 .texts(self.environment.map { "\($0.name)=\($0.value)" })
             ),
-            // When the machine goes down, the daemon is there until the commands have ended.
+            // When the machine goes down, the daemon stays until the commands have ended.
             UnitSetting("After", .texts([self.name.label.daemonUnit])),
         ]
         if let path = self.command.environmentFile {
@@ -71,8 +72,8 @@ extension CommandOrder {
         return settings
     }
 
-    /// What is executed: a path with a slash in it is one from the command's directory, and a mere name is
-    /// looked for by systemd.
+    /// What is executed: a relative path with a slash starts at the command's directory, and a mere
+    /// name is looked up by systemd.
     private var program: String {
         let word = self.words.first ?? ""
         guard word.contains("/"), !word.hasPrefix("/") else { return word }

@@ -2,20 +2,21 @@ import Glibc
 package import Logging
 package import Systemd
 
-/// Runs commands as transient units of systemd, which has their processes, times, output and ends.
+/// Runs commands as transient units; systemd has their processes, times, output and ends.
 ///
-/// A unit stays loaded after its command has ended, until it is forgotten; a new runner finds it by its name.
-/// What was stopped is not loaded any more: its end is kept here, and lost with the runner that stopped it.
+/// A unit stays loaded after its command has ended, until it is forgotten; a new runner finds it by
+/// its name. A stopped unit is not loaded any more: its end is kept here, and lost with the runner
+/// that stopped it.
 package actor UnitHost: CommandHost {
     package nonisolated let outlivesRunner = true
 
     private let manager: UnitManager
     private let log: Logger
-    /// Ends that no unit tells.
+    /// Ends that no unit reports.
     private var ends: [CommandName: CommandEnd] = [:]
     /// When commands that were started here began, by the monotonic clock.
     private var starts: [CommandName: Duration] = [:]
-    /// What runs and is being stopped.
+    /// Running commands that are being stopped.
     private var stopping: Set<CommandName> = []
 
     package init(_ manager: UnitManager, log: Logger) {
@@ -57,7 +58,8 @@ package actor UnitHost: CommandHost {
         do throws(BusError) {
             guard let status = try await self.status(of: name), !status.isGone else { return }
             let process = try await self.manager.process(of: name.unit)
-            // What has ended by itself may have left others behind; its end is what it was.
+            // A command that ended by itself may have left processes behind; its end stays what it
+            // was.
             if status.hasEnded {
                 self.ends[name] = CommandEnd(process)
             } else {
@@ -103,7 +105,7 @@ package actor UnitHost: CommandHost {
 
     // MARK: Starting
 
-    /// Returns false if there is one already.
+    /// Starts the unit; returns false if it exists already.
     private func start(
         _ name: CommandName,
         _ settings: [UnitSetting]
@@ -119,7 +121,7 @@ package actor UnitHost: CommandHost {
                 }
                 return false
             } else {
-                // One that somebody stopped is about to be forgotten.
+                // A unit that somebody stopped is about to be unloaded.
                 _ = try await self.manager.status(of: name.unit) { $0?.isGone != true }
                 try await self.manager.start(name.unit, settings)
                 return true
@@ -129,7 +131,7 @@ package actor UnitHost: CommandHost {
 
     private static let exists = "org.freedesktop.systemd1.UnitExists"
 
-    /// Whether the manager says no to what the command is, and would say so again.
+    /// Whether the manager refuses the command for what it is, and would do so again.
     private static func isFinal(_ error: String) -> Bool {
         [
             "org.freedesktop.DBus.Error.InvalidArgs",
@@ -156,8 +158,8 @@ package actor UnitHost: CommandHost {
             last.map { $0.isGone || $0.wasToldToStop } ?? true
             || self.stopping.contains(name) || self.ends[name] != nil
         if !wasStopped { return CommandEnd(try await self.manager.process(of: name.unit)) }
-        // Such a unit is never gone but by being stopped: by us, by somebody's `systemctl stop`, or because
-        // the machine goes down.
+        // Such a unit goes away only by being stopped: by us, by somebody's `systemctl stop`, or
+        // because the machine goes down.
         self.hasStopped(name, began: began ?? .zero)
         return self.ends[name]
     }
@@ -176,7 +178,7 @@ package actor UnitHost: CommandHost {
         self.ends[name] = CommandEnd(.stopped, duration: duration)
     }
 
-    /// Has a unit stop, and returns when it is not loaded any more.
+    /// Stops a unit, and returns when it is not loaded any more.
     private func remove(_ name: CommandName) async throws(BusError) {
         let unit = name.unit
         do throws(BusError) {

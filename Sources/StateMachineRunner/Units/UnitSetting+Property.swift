@@ -2,7 +2,7 @@ import StateMachineDeclaration
 import Systemd
 
 extension UnitSetting {
-    /// A property that the file gives a command, as it is.
+    /// A property that the file gives a command, unchanged.
     init(_ property: UnitProperty) {
         let value: BusValue =
             switch property.value {

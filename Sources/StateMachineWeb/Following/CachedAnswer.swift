@@ -1,8 +1,8 @@
-/// An answer that many ask for and that is made once in a while, for all who ask meanwhile.
+/// An answer that many ask for, made once in a while and shared by all who ask meanwhile.
 actor CachedAnswer {
     /// How old an answer may be.
     ///
-    /// 500 ms: what is looked at by people; a hundred browsers ask the daemon as often as one.
+    /// 500 ms: it is for people to look at; a hundred browsers cost the daemon as much as one.
     private static let age = Duration.milliseconds(500)
 
     private let make: @Sendable () async throws -> String
@@ -13,7 +13,7 @@ actor CachedAnswer {
         self.make = make
     }
 
-    /// - Throws: what making it throws.
+    /// - Throws: what making the answer throws.
     func value() async throws -> String {
         if let last, ContinuousClock.now - last.time < Self.age { return last.value }
         if let current { return try await current.value }

@@ -1,15 +1,15 @@
 import NIOCore
 import StateMachineProtocol
 
-/// The last events of a machine, encoded once for all who read them.
+/// The last events of a machine, encoded once for all readers.
 struct EventRing: Sendable {
-    /// Events and bytes that are kept for readers that fall behind, the newest in any case.
+    /// Events and bytes that are kept for readers that fall behind; the newest event always is.
     ///
     /// 4096 and 4 MiB: what the daemon keeps of changes.
     private static let limits = (events: 4096, bytes: 4 << 20)
 
     struct Entry: Sendable {
-        /// Where its reader is after it; nil if it moves nobody.
+        /// The reader's place after it; nil if it does not change that.
         let cursor: Cursor?
         let isChange: Bool
         let bytes: [UInt8]
@@ -17,7 +17,7 @@ struct EventRing: Sendable {
 
     private var entries = CircularBuffer<Entry>()
     private var size = 0
-    /// The number of the oldest that is kept; each event has one more than that before it.
+    /// The number of the oldest event that is kept; the numbers after it are consecutive.
     private(set) var first: UInt64 = 0
 
     /// The number that the next event will have.
@@ -34,7 +34,7 @@ struct EventRing: Sendable {
         }
     }
 
-    /// The events from that number on, at least one if there are any, and no more than so many bytes of more than one.
+    /// The events from that number on: at least one, if any, and more up to that many bytes.
     func entries(from number: UInt64, bytes limit: Int) -> [Entry] {
         guard number >= self.first, number < self.end else { return [] }
         var (taken, size): ([Entry], Int) = ([], 0)
@@ -46,7 +46,7 @@ struct EventRing: Sendable {
         return taken
     }
 
-    /// The number of the event that follows that place with nothing between; nil if it is not kept.
+    /// The number of the event that directly follows that place; nil if it is not kept.
     func next(after cursor: Cursor) -> UInt64? {
         for (index, entry) in self.entries.enumerated().reversed() {
             guard let own = entry.cursor, own.epoch == cursor.epoch else { continue }

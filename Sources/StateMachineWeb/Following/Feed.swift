@@ -2,23 +2,23 @@ import StateMachineClient
 import StateMachineProtocol
 import Synchronization
 
-/// What happens to one machine, told to any number of readers: each is at a place of its own, and one that stands still
-/// costs nobody anything but itself.
+/// Passes what happens to one machine to any number of readers, each at its own place; one that
+/// stands still costs nobody else anything.
 ///
-/// Guarded state, behind one lock: the ring, the last line that told the state, whether the daemon is gone, and who
-/// waits. Nobody is resumed while it is held.
+/// Guarded state, behind one lock: the ring, the last line that told the state, whether the daemon
+/// is gone, and the waiting readers. No reader is resumed while it is held.
 final class Feed: Sendable {
-    /// Bytes that a reader is given at a time.
+    /// The most bytes that a reader is given at a time.
     ///
     /// 64 KiB: what waits for a browser that has stopped reading.
     private static let portion = 1 << 16
 
     fileprivate struct Guarded {
         var ring = EventRing()
-        /// Those before it have been announced to who waits.
+        /// Events before this number have been announced to waiting readers.
         var announced: UInt64 = 0
         var latest: Line?
-        /// The event that tells of it, while the daemon is gone.
+        /// The event that says that the daemon is gone, while it is.
         var gone: [UInt8]?
         var waiting: [UInt64: CheckedContinuation<FeedNews, Never>] = [:]
         var lastWaiter: UInt64 = 0
@@ -38,7 +38,7 @@ final class Feed: Sendable {
 
     // MARK: - What happens
 
-    /// The daemon has sent a line.
+    /// Takes a line from the daemon.
     func take(_ line: Line) {
         self.guarded.withLock { guarded in
             if guarded.gone != nil {
@@ -57,7 +57,7 @@ final class Feed: Sendable {
         }
     }
 
-    /// There is no connection to the daemon, for that reason.
+    /// Notes that there is no connection to the daemon, for that reason.
     func lost(_ reason: String) {
         self.guarded.withLock { guarded in
             guard guarded.gone == nil else { return }
@@ -70,7 +70,7 @@ final class Feed: Sendable {
 
     // MARK: - Who waits
 
-    /// Tells those who wait of what there is, and whether there was anything.
+    /// Tells waiting readers that there are events, if there are new ones.
     func announce() {
         let waiting: [CheckedContinuation<FeedNews, Never>] = self.guarded.withLock { guarded in
             guard guarded.announced < guarded.ring.end else { return [] }
@@ -80,13 +80,13 @@ final class Feed: Sendable {
         for continuation in waiting { continuation.resume(returning: .events) }
     }
 
-    /// Lets those who wait say that they are still there.
+    /// Has waiting readers show that they are still there.
     func beat() {
         let waiting = self.guarded.withLock { $0.takeWaiting() }
         for continuation in waiting { continuation.resume(returning: .beat) }
     }
 
-    /// There will be no more.
+    /// Ends the feed.
     func finish() {
         let waiting = self.guarded.withLock { guarded in
             guarded.isEnded = true
@@ -95,7 +95,7 @@ final class Feed: Sendable {
         for continuation in waiting { continuation.resume(returning: .ended) }
     }
 
-    /// Waits until there is something from that number on.
+    /// Waits until there is an event from that number on.
     func news(from number: UInt64) async -> FeedNews {
         let waiter = self.guarded.withLock { guarded in
             guarded.lastWaiter += 1
@@ -151,7 +151,7 @@ final class Feed: Sendable {
         self.guarded.withLock { $0.resync(after: cursor, because: reason) }
     }
 
-    /// What follows a place, which moves on; nothing if there is nothing.
+    /// Returns what follows a place, and moves the place on; empty if nothing follows.
     func read(_ place: inout FeedPlace) -> [UInt8] {
         self.guarded.withLock { guarded in
             guard place.next >= guarded.ring.first else {

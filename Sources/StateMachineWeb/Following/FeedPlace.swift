@@ -1,24 +1,24 @@
 import StateMachineProtocol
 
-/// How far a reader of a feed is.
+/// How far a reader of a feed has come.
 struct FeedPlace: Sendable {
     /// The number of the event that it reads next.
     var next: UInt64
-    /// The last place in the daemon's numbering that it was told.
+    /// The last place in the daemon's numbering that it was given.
     var cursor: Cursor?
 }
 
-/// What a reader is told when it comes.
+/// What a new reader gets.
 enum FeedStart: Sendable {
-    /// That, and then what follows the place.
+    /// These bytes, and then what follows the place.
     case at(FeedPlace, [UInt8])
     /// What it has missed is no longer here; the daemon may have it, up to that number.
     case before(Cursor, upTo: UInt64)
-    /// Nobody knows the state yet; that is told meanwhile.
+    /// The state is not known yet; the bytes are sent meanwhile.
     case unknown([UInt8])
 }
 
-/// What a reader is told that waits.
+/// What a waiting reader gets.
 enum FeedNews: Sendable {
     case events
     /// Nothing has happened for a while.

@@ -2,10 +2,10 @@ import StateMachineClient
 import StateMachineProtocol
 
 extension Line {
-    /// The state that the line tells, as a `state` line would, but for what was missed.
+    /// The line's state as a `state` line has it, without what was missed.
     var stateJSON: JSONValue { .object(self.stateMembers) }
 
-    /// The same as an event of a stream, with why it comes instead of changes, and how many.
+    /// The same as an event of a stream, with why it replaces changes, and how many.
     func stateEvent(resync: String? = nil, missed: UInt64? = nil) -> [UInt8] {
         var members = self.stateMembers
         if let resync { members.append(JSONMember("resync", .string(resync))) }

@@ -2,21 +2,22 @@ import StateMachineClient
 import StateMachineDeclaration
 import StateMachineProtocol
 
-/// A machine that is shown: one watch of it, and what is asked about it, whoever looks.
+/// A machine that is shown: one watch of it, and the answers about it, for all who look.
 final class Machine: Sendable {
     /// How often readers are told that there is more.
     ///
-    /// 20 ms: nobody sees a shorter time, and of a flood each browser is written to fifty times a second.
+    /// 20 ms: nobody sees a shorter time, and in a flood each browser is written to fifty times a
+    /// second.
     private static let pace = Duration.milliseconds(20)
     /// How often a stream without news shows that it is there.
     ///
-    /// 15 s: what the HTML standard proposes against proxies that drop what is idle.
+    /// 15 s: what the HTML standard suggests against proxies that drop idle connections.
     private static let beat = Duration.seconds(15)
     /// How long a daemon that refuses the watch is left alone.
     ///
     /// 5 s: the longest pause of a client that connects again.
     private static let pause = Duration.seconds(5)
-    /// Changes, and bytes of them, that the page is given of the past.
+    /// The most changes, and bytes of them, that the page is given of the past.
     ///
     /// 300: more than a band a thousand pixels wide shows apart; 1 MiB: sixteen of the largest states.
     private static let past = (changes: UInt64(300), bytes: 1 << 20)
@@ -90,7 +91,7 @@ final class Machine: Sendable {
         } while await Self.hasSlept(Self.pause)
     }
 
-    /// False if the task is cancelled.
+    /// Sleeps; false if the task is cancelled.
     static func hasSlept(_ duration: Duration) async -> Bool {
         do {
             try await Task.sleep(for: duration)

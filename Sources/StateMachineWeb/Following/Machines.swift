@@ -4,9 +4,9 @@ import Synchronization
 
 /// The machines that are shown.
 ///
-/// Guarded state: the machines, behind a lock; they only become more.
+/// Guarded state: the machines, behind a lock; they are only added to.
 package final class Machines: Sendable {
-    /// Which they are.
+    /// Which machines are shown.
     package enum Choice: Sendable {
         /// Those in these directories.
         case directories([RuntimeDirectory])
@@ -14,27 +14,27 @@ package final class Machines: Sendable {
         case all
     }
 
-    /// Machines that are shown at most.
+    /// The most machines that are shown.
     ///
-    /// 64: each costs a connection and up to 4 MiB; a page of more is no page.
+    /// 64: each costs a connection and up to 4 MiB, and more do not fit on a page.
     package static let most = 64
-    /// How often it is looked for new ones.
+    /// How often to look for new ones.
     ///
     /// 2 s: one that has just been started is soon there, and a look costs two reads of a directory.
     private static let pause = Duration.seconds(2)
 
     private let choice: Choice
     private let known = Mutex<[Machine]>([])
-    /// Those that are known and not followed yet.
+    /// Machines that are known and not followed yet.
     private let (found, find) = AsyncStream.makeStream(of: Machine.self)
 
-    /// Those that there are are known; nothing is connected yet.
+    /// Finds the machines that exist; nothing is connected yet.
     package init(_ choice: Choice) {
         self.choice = choice
         self.look()
     }
 
-    /// All of them, in the order in which they came.
+    /// All machines, in the order in which they were found.
     var all: [Machine] { self.known.withLock { $0 } }
 
     /// The one of that name.
@@ -52,12 +52,12 @@ package final class Machines: Sendable {
         }
     }
 
-    /// There will be no more news of any.
+    /// Ends the feeds of all machines.
     func finish() {
         for machine in self.all { machine.feed.finish() }
     }
 
-    /// Takes in those that were not known before.
+    /// Adds the machines that were not known before.
     private func look() {
         let candidates: [(String, RuntimeDirectory)] =
             switch self.choice {
@@ -77,7 +77,7 @@ package final class Machines: Sendable {
         }
     }
 
-    /// The name, or if it is taken, as of the system's and the user's own, with a number.
+    /// The name, with a number if it is taken, as the system's and the user's may be the same.
     private static func name(_ name: String, isTaken: (String) -> Bool) -> String {
         guard isTaken(name) else { return name }
         var number = 2

@@ -8,22 +8,22 @@ struct ServerEvent {
         case change
         /// The daemon cannot be reached.
         case gone
-        /// It can again; what it has to tell follows.
+        /// The daemon can be reached again; what it has to tell follows.
         case back
         /// Another file declares the states from here on.
         case declared
     }
 
-    /// The beginning of a stream: that it is one, and after how many milliseconds to come again when it has ended.
+    /// The beginning of a stream: after how many milliseconds to reconnect when it has ended.
     ///
     /// 500 ms: a restart of the service takes less.
     static let beginning = Array("retry: 500\n\n".utf8)
 
-    /// Keeps a connection from looking idle; a browser says nothing of it.
+    /// Keeps a connection from looking idle; a browser ignores it.
     static let beat = Array(": \n\n".utf8)
 
     let kind: Kind
-    /// Where to go on from after it; without one, where it was before.
+    /// The place to go on from after it; nil leaves the place as it was.
     var cursor: String?
     /// JSON on one line.
     let data: String

@@ -1,12 +1,12 @@
 import StateMachineClient
 import StateMachineProtocol
 
-/// What is answered to a request, before it is made HTTP's.
+/// The answer to a request, before it becomes HTTP.
 enum Answer {
     case document(status: Int, type: String, body: String)
     /// The state, with the cursor that is its entity tag.
     case state(json: String, tag: String)
-    /// It is the one that the browser has.
+    /// The state is the one that the browser has.
     case unchanged(tag: String)
     case stream(Machine, lastID: String?)
 
@@ -14,7 +14,7 @@ enum Answer {
         .document(status: 200, type: "application/json", body: body)
     }
 
-    /// No, and why: a sentence for people.
+    /// A refusal with its reason: a sentence for people.
     static func refusal(_ status: Int, _ message: String) -> Answer {
         let body = JSONValue.object([JSONMember("message", .string(message))])
         return .document(status: status, type: "application/json", body: body.description)
@@ -23,13 +23,13 @@ enum Answer {
 
 /// What is asked for: the parts of a request that an answer depends on.
 struct PageRequest: Sendable {
-    /// Without the query, its parts decoded.
+    /// The path without the query, its parts decoded.
     let path: [String]
     /// Seconds that the answer may wait for another state.
     var wait: String?
     /// `If-None-Match`.
     var tag: String?
-    /// `Last-Event-ID`, or what the query has as `since`.
+    /// `Last-Event-ID`, or the query's `since`.
     var lastID: String?
 
     /// Whether the browser has the state of that tag: RFC 9110, 13.1.2, which compares weakly.
@@ -43,7 +43,7 @@ struct PageRequest: Sendable {
 }
 
 extension Substring {
-    /// What a part of a path means: RFC 3986, 2.1; what is no such encoding is itself.
+    /// The text with its percent-encoding decoded: RFC 3986, 2.1; anything else stays as it is.
     var percentDecoded: String {
         var (bytes, rest): ([UInt8], Self.UTF8View.SubSequence) = ([], self.utf8[...])
         while let byte = rest.popFirst() {

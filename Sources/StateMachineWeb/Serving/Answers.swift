@@ -1,13 +1,13 @@
 import StateMachineClient
 import StateMachineProtocol
 
-/// Says what each path has.
+/// Makes the answer for each path.
 struct Answers: Sendable {
-    /// Seconds that a request may wait for another state.
+    /// The most seconds that a request may wait for another state.
     ///
     /// 60: proxies give up a request that is silent for longer.
     private static let longestWait = 60
-    /// How long a request waits for what is not known of a machine since the service has just begun.
+    /// How long a request waits for a machine still unknown, as the service has just begun.
     ///
     /// 1 s: a hundred times what a daemon takes to answer.
     private static let settling = Duration.seconds(1)
@@ -77,12 +77,12 @@ struct Answers: Sendable {
         return .state(json: latest.stateJSON.description, tag: tag)
     }
 
-    /// Until something is known of the machine.
+    /// Waits until something is known of the machine.
     private func settle(_ feed: Feed) async {
         await self.wait(for: feed, within: Self.settling) { $0.isUnknown }
     }
 
-    /// While that is so of a feed, until the time is up.
+    /// Waits while that is so of a feed, until the time is up.
     private func wait(
         for feed: Feed,
         within time: Duration,

@@ -3,16 +3,16 @@ import StateMachineProtocol
 
 /// Writes what happens to a machine for one reader, as fast as that one reads.
 struct EventStream {
-    /// Changes that the daemon is asked for at a time, and in all, before a reader gets the state instead.
+    /// The most changes asked for at a time, and in all, before a reader gets the state instead.
     ///
-    /// 64: of the largest states that is 8 MiB; 10,000: what the daemon answers at once to others.
+    /// 64: 8 MiB of the largest states; 10,000: what the daemon answers at once to others.
     private static let limits = (page: UInt64(64), all: 10_000)
 
     let machine: Machine
     /// Writes bytes, and returns when there is room for more.
     let write: ([UInt8]) async throws -> Void
 
-    /// Ends when the service does.
+    /// Writes the stream until the service ends.
     ///
     /// - Throws: what writing throws, and `CancellationError`.
     func run(after id: String?) async throws {
@@ -34,7 +34,7 @@ struct EventStream {
         }
     }
 
-    /// Tells what was missed, or the state; returns where it goes on, or nil if there will be no more.
+    /// Writes what was missed, or the state; returns where to go on, or nil if the feed has ended.
     private func begin(after id: String?) async throws -> FeedPlace? {
         var id = id
         var (count, hasSaid) = (0, false)
@@ -69,7 +69,7 @@ struct EventStream {
         }
     }
 
-    /// Tells a part of what the daemon still has after that; nil if it has no more of it.
+    /// Writes a part of what the daemon still has after that; nil if it has no more.
     private func replay(
         _ cursor: Cursor,
         upTo head: UInt64

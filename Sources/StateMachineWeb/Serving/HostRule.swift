@@ -1,13 +1,13 @@
-/// Whom a request may say that it is for, and from: a page of somebody else's, whose name was made to lead here, is
-/// refused ("DNS rebinding").
+/// The hosts and origins that a request may name: one from somebody else's page, whose name was
+/// made to lead here, is refused ("DNS rebinding").
 package struct HostRule: Sendable {
-    /// Names that a proxy or a hosts file leads here by, besides `localhost`.
+    /// Names besides `localhost` that a proxy or a hosts file uses for this page.
     private let names: Set<String>
     /// Whether any name will do: behind a socket that no browser can reach.
     private let isOpen: Bool
 
     /// - Parameters:
-    ///   - names: what is allowed besides `localhost` and addresses that are numbers.
+    ///   - names: what is allowed besides `localhost` and numeric addresses.
     ///   - socket: where it is served.
     package init(names: [String], socket: ListenSocket) {
         self.names = Set(names.map { $0.lowercased() } + ["localhost"])
@@ -27,7 +27,7 @@ package struct HostRule: Sendable {
         return isOwn ? nil : "the request comes from a page of \(origin.excerpt), another host's"
     }
 
-    /// Whether it is nothing, or a port with its colon.
+    /// Whether the text is empty, or a port with its colon.
     private static func isPort(_ text: Substring) -> Bool {
         text.isEmpty
             || text.first == ":" && text.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
@@ -38,7 +38,7 @@ package struct HostRule: Sendable {
         let host = host.lowercased()
         guard host.hasPrefix("[") else {
             let name = host.prefix { $0 != ":" }
-            // To rebind takes a name.
+            // Rebinding takes a name, so numeric addresses are allowed.
             return Self.isPort(host[name.endIndex...])
                 && (self.names.contains(String(name)) || ListenAddress.isNumber(String(name)))
         }
@@ -49,7 +49,7 @@ package struct HostRule: Sendable {
 }
 
 extension String {
-    /// Enough of it to be known again, in quotes.
+    /// Enough of it to recognise it, in quotes.
     fileprivate var excerpt: String {
         let text = String(self.unicodeScalars.prefix(80))
         return "\"\(text == self ? text : text + "…")\""

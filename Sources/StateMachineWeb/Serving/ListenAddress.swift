@@ -1,13 +1,13 @@
 import Glibc
 
-/// Where the page is served, as `--listen` has it.
+/// Where the page is served, as given to `--listen`.
 package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
-    /// An address of the Internet protocol, as a number, and a port; 0 is one that is free.
+    /// A numeric IP address and a port; 0 is any port that is free.
     case internet(host: String, port: Int)
     /// A socket in the file system.
     case unix(path: String)
 
-    /// The one of `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or `unix:PATH`; nil if it is none of these.
+    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` or `unix:PATH`; else nil.
     package init?(_ text: String) {
         if text.hasPrefix("unix:") {
             let path = text.dropFirst(5)
@@ -46,7 +46,7 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the text is an address and no name.
+    /// Whether the text is a numeric address, not a name.
     static func isNumber(_ host: String) -> Bool { self.isIPv4(host) || self.isIPv6(host) }
 
     private static func isIPv4(_ text: String) -> Bool {
@@ -56,7 +56,7 @@ package enum ListenAddress: Hashable, Sendable, CustomStringConvertible {
 
     private static func isIPv6(_ text: String) -> Bool { self.canonicalIPv6(text) != nil }
 
-    /// The one spelling of an address; nil if it is none.
+    /// The canonical spelling of an address; nil if it is not one.
     private static func canonicalIPv6(_ text: String) -> String? {
         var address = in6_addr()
         guard inet_pton(AF_INET6, text, &address) == 1 else { return nil }

@@ -6,9 +6,9 @@ package enum ListenSocket: Sendable {
     case address(ListenAddress)
     case handed(CInt)
 
-    /// The one that was handed over, if any was, else the address.
+    /// The socket that was handed over, if any was, else the address.
     ///
-    /// - Throws: ``WebError`` if what was handed over cannot be it.
+    /// - Throws: ``WebError`` if what was handed over cannot be used.
     package init(handed: [HandedDescriptor], else address: ListenAddress) throws(WebError) {
         guard let first = handed.first else {
             self = .address(address)

@@ -4,7 +4,7 @@ import StateMachineDeclaration
 /// The page: one document with its style and its script in it.
 struct Page: Sendable {
     let html: String
-    /// What a browser lets it do: run and show itself, and ask where it comes from.
+    /// What a browser lets it do: run and show itself, and send requests to where it comes from.
     let policy: String
 
     init() {
@@ -28,7 +28,7 @@ struct Page: Sendable {
         ].joined(separator: "; ")
     }
 
-    /// Those very bytes and no others: Content Security Policy level 3, 2.3.1.
+    /// Exactly these bytes: Content Security Policy level 3, 2.3.1.
     private static func source(_ text: String) -> String {
         "'sha256-\(Data(SHA256.digest(of: Array(text.utf8))).base64EncodedString())'"
     }

@@ -3,16 +3,16 @@ import HTTPTypes
 import HummingbirdCore
 import NIOCore
 
-/// Makes answers of HTTP out of what the paths have.
+/// Turns answers into HTTP responses.
 struct Responder: Sendable {
     private let answers: Answers
     private let rule: HostRule
     private let slots = StreamSlots()
     private static let lastEventID = HTTPField.Name("Last-Event-ID")
-    /// What has no name of its own in the library.
+    /// Header fields that the library has no names for.
     private static let others = [
         (HTTPField.Name("Referrer-Policy"), "no-referrer"),
-        // A proxy passes on each event as it comes.
+        // Has a proxy pass on each event as it comes.
         (HTTPField.Name("X-Accel-Buffering"), "no"),
     ]
 
@@ -41,7 +41,7 @@ struct Responder: Sendable {
         guard question.wait != nil else {
             return self.response(await self.answers.answer(to: question), request, address)
         }
-        // Nobody is waited for on behalf of a browser that has hung up.
+        // No wait goes on for a browser that has hung up.
         let answer = try await request.body.consumeWithCancellationOnInboundClose { _ in
             await self.answers.answer(to: question)
         }
@@ -103,7 +103,7 @@ struct Responder: Sendable {
     ) -> Response {
         let body = ResponseBody { writer in
             let out = writer
-            // A browser that hangs up is noticed at once, and not when it is written to.
+            // Notices at once that a browser hangs up, not only at the next write.
             try await request.body.consumeWithCancellationOnInboundClose { _ in
                 let stream = EventStream(machine: machine) { bytes in
                     var own = out

@@ -1,16 +1,17 @@
 import Synchronization
 
-/// How many streams there are, in all and for each address.
+/// Counts the streams of each address.
 ///
 /// Guarded state: the counts, behind a lock.
 final class StreamSlots: Sendable {
-    /// Streams of one address.
+    /// The most streams of one address.
     ///
-    /// 256: half of all connections, so that one address leaves room for another. A socket's peers, which have no address,
-    /// are told apart by nobody, and only all connections are counted.
+    /// 256: half of all connections, so that one address leaves room for others. A Unix socket's
+    /// peers have no addresses to tell them apart; only the limit of all connections applies to
+    /// them.
     static let perAddress = 256
 
-    /// A place among the streams, as long as somebody has it.
+    /// A stream's slot, taken for as long as this value lives.
     final class Slot: Sendable {
         private let slots: StreamSlots
         private let address: String?
@@ -26,7 +27,7 @@ final class StreamSlots: Sendable {
 
     private let counts = Mutex<[String: Int]>([:])
 
-    /// Takes a place; nil if there is none.
+    /// Takes a slot; nil if there is none.
     func take(_ address: String?) -> Slot? {
         guard let address else { return Slot(self, nil) }
         let hasRoom = self.counts.withLock { counts in

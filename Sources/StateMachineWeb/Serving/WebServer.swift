@@ -7,19 +7,19 @@ import NIOPosix
 
 /// Serves the page until the task is cancelled.
 package struct WebServer: Sendable {
-    /// Connections that are served at a time; others wait in the system's queue.
+    /// The most connections that are served at a time; others wait in the system's queue.
     ///
     /// 512: what the daemon has, and half of a process's usual 1024 descriptors.
     private static let connections = 512
-    /// How long a connection may take for a request, and stay without one.
+    /// How long a connection may take to send a request, or stay without one.
     ///
     /// 10 s: a request is one packet; browsers connect anew when they need to.
     private static let idle = TimeAmount.seconds(10)
-    /// Bytes of the fields of a request, and how many there are.
+    /// The most bytes of a request's header fields, and the most fields.
     ///
-    /// 16 KiB and 64: twice what browsers send, without the cookies that this host has of others.
+    /// 16 KiB and 64: twice what browsers send, without cookies of other services on this host.
     private static let fields = (bytes: 16 << 10, count: 64)
-    /// Those that the system lets wait.
+    /// The most connections that wait in the system's queue.
     private static let backlog: CInt = 256
 
     private let socket: ListenSocket
@@ -36,9 +36,10 @@ package struct WebServer: Sendable {
 
     /// Serves; calls `ready` with the address once it listens.
     ///
-    /// When the task is cancelled no more is accepted, and streams are ended so that browsers come again.
+    /// When the task is cancelled no more connections are accepted, and streams are ended so that
+    /// browsers reconnect.
     ///
-    /// - Throws: ``WebError`` if the socket cannot be had.
+    /// - Throws: ``WebError`` if it cannot get the socket.
     package func run(_ ready: @escaping @Sendable (String) -> Void) async throws {
         let responder = self.responder
         let http = HTTP1Channel(
@@ -113,7 +114,7 @@ package struct WebServer: Sendable {
                     cleanupExistingSocketFile: try await Self.isStale(path),
                     childChannelInitializer: setUp
                 )
-                // A proxy is another user; who may come here the directory says.
+                // A proxy is another user; the directory decides who may connect.
                 chmod(path, 0o666)
                 return channel
             }
@@ -154,12 +155,12 @@ package struct WebServer: Sendable {
             try await client.connect(unixDomainSocketPath: path).get().close()
             return false
         } catch {
-            // Nobody; what is no socket is not removed by whoever binds.
+            // Nobody answers; binding does not remove anything that is not a socket.
             return true
         }
     }
 
-    /// Which file the socket is; nil if it is none of ours.
+    /// The socket's file; nil if there is none of ours.
     private var socketFile: FileID? {
         guard case .address(.unix(let path)) = self.socket else { return nil }
         var status = stat()
@@ -187,7 +188,7 @@ package struct WebServer: Sendable {
     }
 }
 
-/// What tells a file from another that takes its name.
+/// Identifies a file, as another may take its name.
 private struct FileID: Equatable {
     let device: dev_t
     let inode: ino_t

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StateMachineClient
 
-/// Where the machine has to be for a change to be made.
+/// The conditions on the machine for a change to be made.
 struct Conditions: ParsableArguments {
     @Option(help: ArgumentHelp("Only if the machine is at this number.", valueName: "n"))
     var ifSeq: UInt64?
@@ -29,7 +29,7 @@ struct Conditions: ParsableArguments {
     )
     var ifStay: UInt64?
 
-    /// What the current state is to be.
+    /// What the current state has to match.
     var patterns: [Pattern] {
         self.ifState.map { Pattern(typed: $0) } + self.unlessState.map { !Pattern(typed: $0) }
     }

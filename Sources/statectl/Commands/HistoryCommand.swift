@@ -136,7 +136,7 @@ enum ChangeCount: Equatable, ExpressibleByArgument {
     }
 }
 
-/// Which changes are looked for.
+/// Which changes to look for.
 struct ChangeSearch: Sendable {
     var patterns: [Pattern] = []
     var after: HistoryPlace?
@@ -149,7 +149,7 @@ struct ChangeSearch: Sendable {
         case user(UInt32)
         case program(String)
 
-        /// A uid, the name of a user, or what is no user's.
+        /// A uid, a user's name, or else a program's name.
         init(typed text: String) {
             if let uid = UInt32(text) ?? Users.uid(text) {
                 self = .user(uid)
@@ -163,7 +163,7 @@ struct ChangeSearch: Sendable {
         var program: String? { if case .program(let name) = self { name } else { nil } }
     }
 
-    /// Whether a change of the daemon's is wanted that matches the patterns and lies between the places.
+    /// Whether a change is wanted that matches the patterns and lies between the places.
     func wants(_ line: Line) -> Bool {
         switch self.by {
         case .user(let uid):

@@ -30,7 +30,7 @@ struct IsCommand: AsyncParsableCommand {
     var span: Seconds?
 
     func run() async throws {
-        // A wait that may take no time: the daemon evaluates, and knows a misspelt state from a no.
+        // A wait with no time: the daemon evaluates, and tells a misspelt state from a no.
         let request = Request.wait(
             until: self.patterns.map { Pattern(typed: $0) },
             timeout: .zero

@@ -4,7 +4,7 @@ import StateMachineClient
 import StateMachineCore
 
 struct MachinesCommand: AsyncParsableCommand {
-    /// A daemon that does not answer keeps the list waiting no longer.
+    /// How long a daemon that does not answer may keep the list waiting.
     private static let timeout = Duration.seconds(2)
 
     static let configuration = CommandConfiguration(
@@ -46,7 +46,7 @@ struct MachinesCommand: AsyncParsableCommand {
         guard rows.contains(where: { $0.report != nil }) else { throw ExitStatus.unreachable }
     }
 
-    /// All are asked at once.
+    /// Asks all of them at once.
     private static func rows(of instances: [Instance]) async -> [MachineRow] {
         await withTaskGroup(of: (Int, MachineRow).self) { group in
             for (index, instance) in instances.enumerated() {
@@ -77,11 +77,11 @@ struct MachinesCommand: AsyncParsableCommand {
 /// What is known of one instance.
 struct MachineRow {
     let instance: Instance
-    /// What the machine's file calls it.
+    /// The machine's name in its file.
     var machine: String?
     /// The answer to `get`; nil if there is none.
     var report: Line?
-    /// Why not.
+    /// Why there is none.
     var error: String?
 
     var object: JSONValue {

@@ -1,11 +1,11 @@
 /// The word that is to be completed, as far as it is typed.
 ///
-/// bash takes `=` and `:` for the ends of words: behind them it expects the rest alone, and the others the whole
-/// word.
+/// bash ends words at `=` and `:` and expects only the rest after them; other shells expect the
+/// whole word.
 struct PieceOfWord {
-    /// All of it up to here, put together again.
+    /// The whole word up to here, put together again.
     private(set) var text: String
-    /// How many bytes of what is completed stand before what the shell expects.
+    /// How many bytes of a completed word precede what the shell expects.
     private var before: Int
 
     init(_ words: [String], at index: Int) {
@@ -18,7 +18,7 @@ struct PieceOfWord {
         // A break joins what is on both sides of it.
         while start > 0, Self.isBreak(words[start]) || Self.isBreak(words[start - 1]) { start -= 1 }
         self.text = words[start...index].joined()
-        // A break at the end has its own place: what follows it begins behind.
+        // A break at the end is a word of its own: what follows it begins after it.
         let own = Self.isBreak(words[index]) ? "" : words[index]
         self.before = start == index ? 0 : self.text.utf8.count - own.utf8.count
     }
@@ -34,10 +34,10 @@ struct PieceOfWord {
         return piece
     }
 
-    /// What stands before the part that the shell wants to have again.
+    /// What precedes the part, if the shell wants it repeated.
     private var head = ""
 
-    /// What a shell is offered of a candidate; nil if it does not begin as the word does up to there.
+    /// What a shell is offered of a candidate; nil if the candidate does not begin as typed.
     func rest(of candidate: String) -> String? {
         guard self.before > 0 else { return self.head + candidate }
         let typed = self.text.utf8.prefix(self.before)

@@ -35,7 +35,7 @@ struct ReplayCommand: ParsableCommand {
             let recorded = try RecordedChanges(self.database)
             let whole = try recorded.count()
             while case let changes = try recorded.next(), !changes.isEmpty {
-                // What all began with is no change.
+                // The first entry is the beginning, not a change.
                 for change in changes where change.old != nil {
                     count += 1
                     progress.show(UInt64(count), of: whole)

@@ -34,7 +34,7 @@ struct Seconds: ExpressibleByArgument {
         return used.isEmpty ? nil : sum
     }
 
-    /// Nil if it is negative, no number, or longer than any that is taken; a fraction of a microsecond is left out.
+    /// Nil if it is negative, not a number, or too long; a fraction of a microsecond is rounded.
     private static func time(_ number: Double, milliseconds: Int64) -> Duration? {
         let microseconds = (number * Double(milliseconds) * 1000).rounded()
         guard microseconds >= 0, microseconds <= self.longest / .microseconds(1) else { return nil }

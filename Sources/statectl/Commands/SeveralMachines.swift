@@ -2,7 +2,7 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 
-/// What a command takes that can be about several machines.
+/// The option of commands that can be about several machines.
 struct SeveralMachines: ParsableArguments {
     @Flag(help: "All machines of the system and of this user, each line with the machine's name.")
     var all = false
@@ -40,7 +40,7 @@ struct SeveralMachines: ParsableArguments {
 struct MachineTarget: Sendable {
     /// The command's options, as if they named that machine alone.
     let options: SharedOptions
-    /// What its lines are marked with; nil where there is one machine.
+    /// The mark of its lines; nil if there is only one machine.
     let mark: MachineMark?
 
     func print(_ line: Line, as text: (LineText) -> String) throws {
@@ -54,9 +54,9 @@ struct MachineTarget: Sendable {
 }
 
 extension [MachineTarget] {
-    /// Does the same for one after the other; where there are several, one that cannot be asked keeps none from it.
+    /// Does the same for each machine; one of several that cannot be asked does not stop the rest.
     ///
-    /// - Throws: what went wrong first, when it has been said.
+    /// - Throws: the first error, once it has been reported.
     func each(_ body: (MachineTarget) async throws -> Void) async throws {
         var end: ExitStatus?
         for target in self {

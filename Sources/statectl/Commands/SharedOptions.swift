@@ -3,11 +3,11 @@ import Glibc
 import StateMachineClient
 import StateMachineCore
 
-/// What every command takes.
+/// The options of every command.
 struct SharedOptions: ParsableArguments {
-    /// How often a door is looked for that is not there.
+    /// How often to look for a door that is not there.
     ///
-    /// 250 ms: soon enough for people, and nothing for a machine. Not tuned.
+    /// 250 ms: soon enough for people, and no load for a machine. Not tuned.
     private static let pause = Duration.milliseconds(250)
 
     @Option(
@@ -91,12 +91,12 @@ extension SharedOptions {
         }
     }
 
-    /// The same, once there is a door to be seen where one is looked for.
+    /// The same, once a door can be seen where one is looked for.
     ///
     /// - Parameters:
-    ///   - isPatient: whether to wait for that; what is waited for is said once.
-    ///   - timeout: for how long at most; nil means for ever. Made less by what it took.
-    /// - Returns: the client; whether anybody answers it is not known.
+    ///   - isPatient: whether to wait for that; what is awaited is said once.
+    ///   - timeout: for how long at most; nil means for ever. Reduced by the time that it took.
+    /// - Returns: the client; whether a daemon answers it is not known.
     /// - Throws: ``ExitStatus/timeout``, or why there is no client.
     func client(isPatient: Bool, within timeout: inout Duration?) async throws -> Client {
         let clock = ContinuousClock()
@@ -140,8 +140,8 @@ extension SharedOptions {
         try StandardOutput.offer(self.json ? line.text : text(self.text))
     }
 
-    /// Makes a request that changes the machine, and prints where that led; `remark` says what else there is to
-    /// say of the answer.
+    /// Makes a request that changes the machine, and prints where that led; `remark` adds what else
+    /// to say about the reply.
     func change(
         by request: Request,
         remark: (Line) -> String? = { _ in nil }
@@ -152,7 +152,7 @@ extension SharedOptions {
         }
     }
 
-    /// The answer to a request that changes the machine, if it is yes; ends the command if it is not.
+    /// The reply to a request that changes the machine; ends the command if it is a refusal.
     private func answer(to request: Request) async throws -> Line {
         let reply: Line
         do {
@@ -169,8 +169,8 @@ extension SharedOptions {
         return reply
     }
 
-    /// Ends the command because of a reply that says no: with `--json` the reply is the output,
-    /// else its message goes to standard error.
+    /// Ends the command because of a refusal: with `--json` the reply is the output, else its
+    /// message goes to standard error.
     func refuse(_ reply: Line) throws -> Never {
         guard self.json else {
             throw Refusal(

@@ -1,16 +1,16 @@
 import ArgumentParser
 import StateMachineClient
 
-/// What a shell offers at a press of the tab key: what the daemon knows, and nothing without one.
+/// What a shell offers at a press of the tab key: what the daemon knows, or nothing without one.
 enum StateCompletion {
-    /// A press of a key does not wait longer than this for a daemon that does not answer.
+    /// The longest that a press of the key waits for a daemon that does not answer.
     private static let timeout = Duration.seconds(1)
 
     static func names(_ words: [String]) async -> [String] {
         await self.states(for: words).compactMap { $0["state"]?.string }.filter(self.isHarmless)
     }
 
-    /// The names of what may be sent.
+    /// The names of the events that may be sent.
     static func events(_ words: [String]) async -> [String] {
         (await self.answer(to: .describe, for: words)?["events"]?.members ?? []).map(\.key)
             .filter(self.isHarmless)
@@ -26,7 +26,7 @@ enum StateCompletion {
         Instance.all().compactMap(\.name).filter(self.isHarmless)
     }
 
-    /// Names of states and groups, and behind one and a colon its fields and their values; behind a `!` as well.
+    /// Names of states and groups; after one and a colon its fields and values; also after `!`.
     static func patterns(_ words: [String], at index: Int) async -> [String] {
         let description = await self.answer(to: .describe, for: words)
         let states = description?["states"]?.elements ?? []
@@ -39,7 +39,7 @@ enum StateCompletion {
             let names = states.compactMap { $0["state"]?.string } + groups.map(\.key)
             return names.filter(self.isHarmless).map { mark + $0 }
         }
-        // Of a group the fields of its first state, of which some may not be shared.
+        // For a group, the fields of its first state, some of which other states may lack.
         let group = groups.first { $0.key == parts[0] }
         let name = group?.value.elements?.first?.string ?? String(parts[0])
         let fields = states.first { $0["state"]?.string == name }?["fields"]
@@ -49,21 +49,21 @@ enum StateCompletion {
         )
     }
 
-    /// What the state may carry that is named before.
+    /// The values that the state named before may carry.
     static func valuesOfState(_ words: [String], at index: Int) async -> [String] {
         let states = await self.states(for: words)
         let state = states.first { words.contains($0["state"]?.string ?? "") }
         return self.values(of: state?["fields"], in: PieceOfWord(words, at: index))
     }
 
-    /// What the event may carry that is named before.
+    /// The values that the event named before may carry.
     static func valuesOfEvent(_ words: [String], at index: Int) async -> [String] {
         let events = await self.answer(to: .describe, for: words)?["events"]?.members ?? []
         let event = events.first { words.contains($0.key) }
         return self.values(of: event?.value, in: PieceOfWord(words, at: index))
     }
 
-    /// What the present state may carry.
+    /// The values that the present state may carry.
     static func valuesOfPresent(_ words: [String], at index: Int) async -> [String] {
         let present = await self.answer(to: .get, for: words)?.state?.name
         let state = await self.states(for: words).first { $0["state"]?.string == present }
@@ -89,10 +89,10 @@ enum StateCompletion {
         return (field["values"]?.elements ?? []).map { $0.string ?? $0.shortText }
     }
 
-    /// Whether a shell takes a word for nothing but a word, whatever it does with it: a daemon may say
-    /// anything, and bash carries out what it finds in the words that it is to choose from.
+    /// Whether a shell takes it for a plain word in any position: a daemon may say anything, and
+    /// bash executes what it finds in the words that it is to choose from.
     ///
-    /// A word with a hyphen before it would be a flag.
+    /// A word that begins with a hyphen would be a flag.
     private static func isHarmless(_ word: String) -> Bool {
         word.utf8.first != UInt8(ascii: "-") && !word.isEmpty
             && word.utf8.allSatisfy { byte in
@@ -112,7 +112,7 @@ enum StateCompletion {
         await self.answer(to: .describe, for: words)?["states"]?.elements ?? []
     }
 
-    /// What the daemon that the words are meant for answers; nil without an answer.
+    /// The reply of the daemon that the words refer to; nil without a reply.
     private static func answer(to request: Request, for words: [String]) async -> Line? {
         do {
             let directory = try Self.directory(in: words)
@@ -137,7 +137,7 @@ enum StateCompletion {
         for flag in flags {
             guard let index = words.firstIndex(where: { $0 == flag || $0.hasPrefix("\(flag)=") })
             else { continue }
-            // One word, or three to bash, or two.
+            // The value is in the same word, in the next one, or, in bash, in the one after a `=`.
             let rest = ([String(words[index].dropFirst(flag.count))] + words[(index + 1)...])
                 .first { !$0.isEmpty && $0 != "=" }
             return rest.map { $0.hasPrefix("=") ? String($0.dropFirst()) : $0 }
@@ -172,17 +172,17 @@ extension CompletionKind {
         .custom { _, _, _ in StateCompletion.instances() }
     }
 
-    /// What the state that is named before may carry.
+    /// The values that the state named before may carry.
     static var valuesOfState: CompletionKind {
         .custom { words, index, _ in await StateCompletion.valuesOfState(words, at: index) }
     }
 
-    /// What the event that is named before may carry.
+    /// The values that the event named before may carry.
     static var valuesOfEvent: CompletionKind {
         .custom { words, index, _ in await StateCompletion.valuesOfEvent(words, at: index) }
     }
 
-    /// What the present state may carry.
+    /// The values that the present state may carry.
     static var valuesOfPresent: CompletionKind {
         .custom { words, index, _ in await StateCompletion.valuesOfPresent(words, at: index) }
     }

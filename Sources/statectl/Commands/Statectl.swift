@@ -53,7 +53,7 @@ struct Statectl: AsyncParsableCommand {
     @OptionGroup var options: SharedOptions
 
     func run() async throws {
-        // Who types nothing else wants to see something.
+        // Whoever types nothing else wants to see something.
         if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
@@ -61,13 +61,13 @@ struct Statectl: AsyncParsableCommand {
         )
     }
 
-    /// The words of a command line as the parser can tell them apart.
+    /// The words of a command line in a form that the parser can tell apart.
     ///
-    /// Of a command that takes any number of patterns it cannot tell where another list begins;
+    /// With a command that takes any number of patterns, it cannot tell where another list begins;
     /// after `watch`, `--` is taken for `--exec`.
     static func words(_ arguments: some Sequence<String>) -> [String] {
         var words = Array(arguments)
-        // A question of a shell's completion script, which has a "--" of its own.
+        // A question from a shell's completion script, which has a "--" of its own.
         if words.first == "---completion" { return words }
         guard let terminator = words.firstIndex(of: "--") else { return words }
         let names = self.configuration.subcommands.compactMap { $0.configuration.commandName }
@@ -80,14 +80,14 @@ struct Statectl: AsyncParsableCommand {
         return words
     }
 
-    /// The command that the words mean.
+    /// The command that the words stand for.
     ///
-    /// What is wrong with an option is said before what is wrong with its value, which counts as a word where
+    /// A problem with an option is reported before one with its value, which counts as a word where
     /// there is no such option.
     static func command(_ words: [String]) async throws -> any ParsableCommand {
         let check = WordCheck(words)
         if let objection = check.objectionToTopic { throw ValidationError(objection) }
-        // Of what there is not there is no help either.
+        // There is no help for what does not exist.
         if words.contains(where: { ["--help", "-h"].contains($0) }),
             let objection = check.objectionToCommand
         {
@@ -111,7 +111,8 @@ struct Statectl: AsyncParsableCommand {
         return command
     }
 
-    /// - Throws: what the command throws, and `UsageError` for what it finds out about its options only when it runs.
+    /// - Throws: what the command throws, and `UsageError` for options that it finds wrong only
+    ///   when it runs.
     private static func run(_ command: any ParsableCommand) async throws {
         var command = command
         do {
@@ -125,7 +126,7 @@ struct Statectl: AsyncParsableCommand {
         }
     }
 
-    /// The first option that the command does not have, if it is one that takes words.
+    /// The first option that the command does not have, if the command is one that takes words.
     private static func unknownOption(in words: [String]) -> String? {
         let commands = ["set": ["a"], "send": ["a"], "update": ["a=b"]]
         guard let index = words.firstIndex(where: { commands[$0] != nil }),
@@ -148,8 +149,8 @@ struct Statectl: AsyncParsableCommand {
     }
 
     static func main() async {
-        // A reader that is gone shows as an error of write(2), which knows what to do; a signal
-        // would end the process with a code that says something else.
+        // A reader that is gone shows as an error of write(2), which is dealt with there; a signal
+        // would end the process with a misleading code.
         signal(SIGPIPE, SIG_IGN)
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1

@@ -22,7 +22,7 @@ struct StatusCommand: AsyncParsableCommand {
 
     func run() async throws { try await Self.show(self.options) }
 
-    /// Shows it.
+    /// Shows the status.
     static func show(_ options: SharedOptions) async throws {
         let client = try options.client
         let reply = try await client.reply(to: .get)
@@ -51,7 +51,7 @@ struct MachineStatus {
     /// The answer to `stats`.
     let stats: Line
     let runner: RunnerState?
-    /// Whether the machine has commands that a runner has to run; looked up only where there is none.
+    /// Whether the machine has commands for a runner; looked up only if there is no runner.
     var hasCommands = false
 
     /// Whether any state of a machine runs something, by its answer to `describe`.
@@ -61,7 +61,7 @@ struct MachineStatus {
         }
     }
 
-    /// The rows of those who watch.
+    /// The rows of the connections that watch.
     var watching: [JSONValue] {
         (self.stats["connections"]?.elements ?? []).filter { ($0["watches"]?.integer ?? 0) > 0 }
     }
@@ -70,7 +70,7 @@ struct MachineStatus {
 
     var guards: [JSONValue] { self.stats["guards"]?.elements ?? [] }
 
-    /// All of it.
+    /// The whole status as JSON.
     var object: JSONValue {
         let keys = ["state", "data", "seq", "at", "stay", "due", "by", "cause"]
         return .object(
@@ -85,7 +85,7 @@ struct MachineStatus {
 }
 
 extension RunnerState {
-    /// What the file says, and whether that is still so.
+    /// What the runner's file says, and whether the runner is still there.
     fileprivate var object: JSONValue {
         let members = self.json.members ?? []
         return .object(

@@ -119,7 +119,7 @@ struct TimelineCommand: AsyncParsableCommand {
 }
 
 extension PastSpan {
-    /// What the commands that show it as JSON show.
+    /// The span as JSON, for the commands that show it.
     fileprivate var object: JSONValue {
         func ms(_ microseconds: Int64) -> JSONValue { .integer(microseconds / 1000) }
         return .object([

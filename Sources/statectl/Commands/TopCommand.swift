@@ -30,13 +30,13 @@ struct TopCommand: AsyncParsableCommand {
         let clients = try targets.map { try $0.options.client }
         guard let screen = TerminalScreen() else { return try await self.print(targets, clients) }
         if targets.count == 1 {
-            // One that is not there, or refuses, is said in a line and not on a screen.
+            // A machine that is not there, or refuses, is reported in a line and not on a screen.
             _ = try await clients[0].accepted(.get)
         }
         try await TopRun(targets: targets, clients: clients).run(on: screen)
     }
 
-    /// A line for each change.
+    /// Prints a line for each change.
     private func print(_ targets: [MachineTarget], _ clients: [Client]) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (target, client) in zip(targets, clients) {

@@ -5,7 +5,7 @@ import StateMachineCore
 
 /// A place among old changes as it is typed: a time, how long ago, the number of a change, or a cursor.
 struct TypedPlace {
-    /// What is shown where a place is asked for.
+    /// Examples, for a place that cannot be read.
     static let example = "22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
 
     private let now: WallTime
@@ -33,7 +33,7 @@ struct TypedPlace {
             return seq < RequestLimits.integerBound ? .seq(seq) : nil
         }
         if let time = self.time(text) { return .time(time) }
-        // What looks like a time of day is none of a cursor's, though 22:99 could be one.
+        // What looks like a time of day is not a cursor, though 22:99 could be one.
         guard text.prefix(while: { $0 != ":" }).utf8.count > 2 else { return nil }
         return Cursor(text).map { .cursor($0.description) }
     }
@@ -95,14 +95,14 @@ struct TypedPlace {
         fields.tm_hour = clock.hour
         fields.tm_min = clock.minute
         fields.tm_sec = clock.second
-        // Whether it is summer is for the system to know.
+        // Whether it is summer time is for the system to know.
         fields.tm_isdst = -1
         let seconds = self.isUTC ? timegm(&fields) : mktime(&fields)
         return WallTime(microseconds: Int64(seconds) * 1_000_000 + clock.microseconds)
     }
 }
 
-/// A day of the calendar; the 0th is the last of the month before.
+/// A day of the calendar; day 0 is the last day of the month before.
 private struct CivilDate {
     let year: Int32
     let month: Int32
@@ -141,7 +141,7 @@ private struct Clock {
         (self.hour, self.minute, self.second, self.microseconds) = (hour, 0, 0, 0)
     }
 
-    /// `22:40`, `22:40:05` or `22:40:05.123`; nil if it is none.
+    /// `22:40`, `22:40:05` or `22:40:05.123`; nil for anything else.
     init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard (2...3).contains(parts.count), (1...2).contains(parts[0].utf8.count),
@@ -163,7 +163,7 @@ private struct Clock {
 }
 
 extension Int32 {
-    /// Digits alone; an integer's own reader would take a sign.
+    /// Digits only; the integer's own initializer would accept a sign.
     fileprivate init?(digits text: some StringProtocol) {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             return nil

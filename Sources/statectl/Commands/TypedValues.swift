@@ -11,7 +11,7 @@ struct TypedValues: ParsableArguments {
     )
     var data: String?
 
-    /// What is typed: words keep their text, for the daemon knows what the fields' types are.
+    /// The fields as typed: words keep their text, as the daemon knows the fields' types.
     ///
     /// - Parameter words: `key=value`, `key:=JSON`, or a value alone.
     /// - Returns: nil if nothing is given.
@@ -27,7 +27,7 @@ struct TypedValues: ParsableArguments {
         return FieldWords(values: members)
     }
 
-    /// Complains of what can be told to be wrong before anything is read.
+    /// Reports what can be told to be wrong before anything is read.
     func check(_ words: [String]) throws {
         _ = try Self.fields(words)
         guard self.data == nil || words.isEmpty else {

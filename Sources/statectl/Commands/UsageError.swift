@@ -4,17 +4,17 @@ import ArgumentParser
 struct UsageError: Error, CustomStringConvertible {
     /// What is wrong.
     let description: String
-    /// All that is said.
+    /// The whole output.
     let text: String
 
-    /// Instead of what the parser says of it, whose lines on the usage follow.
+    /// Replaces the parser's complaint, and keeps the lines on the usage that follow it.
     init(_ objection: String, instead complaint: String) {
         self.description = objection
         let usage = complaint.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }
         self.text = (["Error: \(objection)"] + usage).joined(separator: "\n")
     }
 
-    /// Of a command that the parser has nothing to say against.
+    /// For a command that the parser has accepted.
     init(_ objection: String, to command: any ParsableCommand.Type) {
         self.description = objection
         let name = Statectl._commandName

@@ -92,7 +92,7 @@ struct WaitCommand: AsyncParsableCommand {
             isPatient: isPatient,
             interrupted: { error, attempt, _ in
                 guard attempt == 1 else { return }
-                // At a first attempt it has not been there yet.
+                // A daemon unreachable at the first attempt has not been there yet.
                 let isAwaited = if case .unreachable = error { true } else { false }
                 let trouble = isAwaited ? error.awaiting : error.reconnecting
                 StandardError.write("statectl: \(trouble)")

@@ -175,7 +175,7 @@ struct WatchCommand: AsyncParsableCommand {
         }
     }
 
-    /// Watches several at once, until one of them cannot be watched.
+    /// Watches several machines at once, until one of them cannot be watched.
     private func run(_ targets: [MachineTarget], _ command: ChildCommand?) async throws {
         let others = [
             (self.since != nil, "--since"), (self.cursorFile != nil, "--cursor-file"),

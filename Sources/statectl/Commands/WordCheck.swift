@@ -1,10 +1,10 @@
 import ArgumentParser
 import StateMachineClient
 
-/// What the parser takes as something else than was meant, or says in words that help nobody: names of commands,
+/// Finds what the parser misunderstands, or reports in words that help nobody: names of commands,
 /// options that are given twice, negative numbers.
 struct WordCheck {
-    /// Those of the command line that are not left to a program that is to be run.
+    /// The words of the command line, without those of a program that is to be run.
     private let words: [String]
 
     /// The commands with their options, as the parser describes them; read only if there is something to look for.
@@ -17,7 +17,7 @@ struct WordCheck {
         self.words = Array(words.prefix { $0 != "--" && $0 != "--exec" })
     }
 
-    /// The first word that is no option and no option's value, and the one after it.
+    /// The first word that is neither an option nor an option's value, and the next such word.
     private var head: (command: String?, next: String?) {
         var rest = self.words[...]
         while let word = rest.first, word.hasPrefix("-") {
@@ -30,7 +30,7 @@ struct WordCheck {
     private static let names = Statectl.configuration.subcommands
         .compactMap { $0.configuration.commandName }
 
-    /// What the commands are called by other programs.
+    /// The commands' names in other programs.
     private static let otherNames = [
         "follow": "watch", "info": "describe", "list": "machines", "log": "history",
         "logs": "history",
@@ -41,7 +41,7 @@ struct WordCheck {
     /// What is wrong with the name of the command; nil if nothing is.
     var objectionToCommand: String? { self.head.command.flatMap(Self.objection) }
 
-    /// What is wrong with what help is asked about; nil if nothing is.
+    /// What is wrong with the topic that help is asked for; nil if nothing is.
     var objectionToTopic: String? {
         let (command, topic) = self.head
         return command == "help" ? topic.flatMap(Self.objection) : nil
@@ -54,7 +54,7 @@ struct WordCheck {
             + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
     }
 
-    /// What is wrong where a command is asked for and none is there, of all words of the command line; nil if
+    /// What is wrong if a command line, given as all its words, lacks the command to run; nil if
     /// nothing is.
     static func objectionToExec(_ words: [String]) -> String? {
         guard words.last == "--exec" else { return nil }
@@ -63,7 +63,7 @@ struct WordCheck {
 
     /// What is wrong with the first option that is given twice and takes one value; nil if there is none.
     var objectionToRepetition: String? {
-        // A short one may have its value behind it, as in -n5.
+        // A short option may have its value attached, as in -n5.
         let given = self.words.filter { $0.hasPrefix("-") }
             .map { String($0.hasPrefix("--") ? $0.prefix { $0 != "=" } : $0.prefix(2)) }
         guard given.count > 1 else { return nil }
@@ -115,7 +115,7 @@ struct WordCheck {
         return nil
     }
 
-    /// What is wrong with a time, if that is what the parser complains of; nil if it is not.
+    /// What is wrong with a time, if the parser complains about one; nil if it does not.
     static func objectionToTime(_ complaint: String) -> String? {
         guard complaint.contains("' is invalid for '"), complaint.hasSuffix("<time>'") else {
             return nil
@@ -123,7 +123,7 @@ struct WordCheck {
         return complaint + "; write 200ms, 30s, 2min, 1h30min, 2d or seconds"
     }
 
-    /// Options that may be given anything.
+    /// Options that take any text.
     private static let texts = ["--cause", "--why", "--data"]
 
     private static func isNegative(_ word: some StringProtocol) -> Bool {

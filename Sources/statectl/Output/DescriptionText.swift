@@ -1,7 +1,7 @@
 import StateMachineClient
 import StateMachineCore
 
-/// The reply to `describe` as people are shown it.
+/// The reply to `describe` as text for people.
 struct DescriptionText {
     let style: Style
 

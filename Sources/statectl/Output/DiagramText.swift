@@ -1,9 +1,9 @@
 import StateMachineDeclaration
 
-/// A machine as people are shown it: as a drawing where it has room, else as a list.
+/// A machine as text for people: a drawing if there is room, else a list.
 struct DiagramText {
     let style: Style
-    /// Columns of the terminal; nil where a line has no end.
+    /// Columns of the terminal; nil if lines may have any length.
     let width: Int?
 
     /// Several lines, without the last one's newline.
@@ -30,7 +30,7 @@ struct DiagramText {
 }
 
 extension String {
-    /// Without the spaces at its end.
+    /// Without trailing spaces.
     fileprivate var trimmed: String {
         var text = self
         while text.last == " " { text.removeLast() }

@@ -2,11 +2,11 @@ import ArgumentParser
 import StateMachineClient
 import StateMachineCore
 
-/// What is shown of a line, in words of the user's own: text with names in braces.
+/// The user's own format for a line: text with names in braces.
 struct LineFormat: Sendable, Equatable {
     private enum Part: Equatable {
         case text(String)
-        /// A name, and where it is looked for: its parts between dots.
+        /// A name as the path to its value: its parts between dots.
         case name([String])
     }
 
@@ -44,13 +44,13 @@ struct LineFormat: Sendable, Equatable {
         self.parts = literal.isEmpty ? parts : parts + [.text(literal)]
     }
 
-    /// What a line has a name for, beside the fields of its state.
+    /// The names of a line's own values, besides the fields of its state.
     private static let known = [
         "state", "seq", "at", "age", "cause", "by", "from", "cursor", "event", "instance", "data",
         "type", "stay",
         "due", "missed", "resync", "skipped", "changed", "declaration", "version",
     ]
-    /// What there is of who it was by.
+    /// The names inside `by`.
     private static let actor = ["uid", "pid", "comm", "unit"]
 
     /// The names that have to be those of a field of the state.
@@ -61,8 +61,8 @@ struct LineFormat: Sendable, Equatable {
         }
     }
 
-    /// What is wrong with the first name that no line has anything for, where states have these fields; nil if there
-    /// is none.
+    /// What is wrong with the first name that is unknown if states have these fields; nil if
+    /// nothing is.
     func objection(toNamesBeside fields: [String]) -> String? {
         for case .name(let path) in self.parts {
             let name = path[0]
@@ -78,12 +78,12 @@ struct LineFormat: Sendable, Equatable {
         return nil
     }
 
-    /// What is shown of a line; a name that it has nothing for is nothing.
+    /// The line in this format; a name without a value becomes nothing.
     ///
     /// - Parameters:
     ///   - line: the line.
-    ///   - event: what it tells of.
-    ///   - instance: which machine it is about, where there are several.
+    ///   - event: what it reports.
+    ///   - instance: the machine that it is about, if there are several.
     ///   - text: how times and users are shown.
     /// - Returns: the text, which may have newlines in it.
     func text(_ line: Line, event: String, instance: String? = nil, _ text: LineText) -> String {
@@ -113,7 +113,7 @@ struct LineFormat: Sendable, Equatable {
         case ["from"]: return line.from?.text ?? ""
         default: break
         }
-        // What the line has a name for goes before the fields of the state.
+        // The line's own values take precedence over the fields of the state.
         let value = self.member(path, of: line.value) ?? self.member(path, of: line["data"])
         return value.map { $0.string ?? $0.description } ?? ""
     }
@@ -123,7 +123,7 @@ struct LineFormat: Sendable, Equatable {
     }
 }
 
-/// What a command takes that shows lines.
+/// The option of commands that show lines.
 struct FormatOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -138,21 +138,21 @@ struct FormatOption: ParsableArguments {
     )
     var format: String?
 
-    /// What was given.
+    /// The format that was given.
     var parsed: LineFormat? {
         get throws { try self.format.map { try LineFormat($0) } }
     }
 
     func validate() throws { _ = try self.parsed }
 
-    /// Complains of what excludes it.
+    /// Reports an option that excludes it.
     func check(beside options: SharedOptions) throws {
         guard self.format == nil || !options.json else {
             throw ValidationError("--format and --json exclude each other; give one")
         }
     }
 
-    /// Complains of a name that no line has, nor a state of the machine, if that can be asked.
+    /// Reports a name that neither a line nor a state has, if the daemon can be asked.
     func check(_ client: Client) async throws {
         guard let format = try self.parsed else { return }
         var fields: [String] = []
@@ -171,7 +171,7 @@ struct FormatOption: ParsableArguments {
         }
     }
 
-    /// Shows an answer: as it is, as was asked for, or as `text` has it.
+    /// Shows a reply: as it is, in the given format, or as `text` has it.
     func print(_ line: Line, _ target: MachineTarget, as text: (LineText) -> String) throws {
         guard let format = try self.parsed, !target.options.json else {
             return try target.print(line, as: text)

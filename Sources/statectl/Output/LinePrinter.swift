@@ -1,21 +1,21 @@
 import StateMachineClient
 
-/// Shows the lines of a watch or a history on standard output: as they are, as text for people, or as was asked for.
+/// Prints the lines of a watch or a history: as they are, as text for people, or in a format.
 struct LinePrinter: Sendable {
     let options: SharedOptions
     /// What its lines are marked with; nil where there is one machine.
     var mark: MachineMark?
-    /// What is shown of each line; nil for what people are shown.
+    /// The format of each line; nil for the text for people.
     var format: LineFormat?
-    /// Those of the lines that were shown.
+    /// The columns of the lines shown so far.
     private let columns = Columns(width: StandardOutput.columns)
 
     init(options: SharedOptions, mark: MachineMark? = nil, format: LineFormat? = nil) {
         (self.options, self.mark, self.format) = (options, mark, format)
     }
 
-    /// Shows a line if there is anything in it that was asked for; with `isBack` it is the first that tells of the
-    /// state since the daemon has come back.
+    /// Shows a line if it has anything that was asked for; with `isBack` it is the first line with
+    /// the state since the daemon came back.
     func show(_ line: Line, isBack: Bool = false) throws(OutputError) {
         if self.options.json {
             if line.isSelected || line.resync != nil || line.kind != .state {
@@ -30,7 +30,7 @@ struct LinePrinter: Sendable {
         }
     }
 
-    /// Shows that the daemon has gone.
+    /// Shows that the daemon is gone.
     func gone(_ error: ClientError) throws(OutputError) {
         if self.options.json, case .dismissed(let farewell) = error {
             try self.write(json: farewell)
@@ -39,14 +39,14 @@ struct LinePrinter: Sendable {
         if self.options.json {
             try self.write(json: line)
         } else if let format = self.format {
-            // With nothing in it of the state, which is not known.
+            // Without a state, which is not known.
             try self.write(line, .gone, format)
         } else {
             try self.write(self.text.gone(error))
         }
     }
 
-    /// Shows that it has come back, in a state that the next line of a state, or of a replay's end, is to tell.
+    /// Shows that the daemon is back; the next line of a state, or of a replay's end, tells which.
     func back() throws(OutputError) {
         guard let line = PresenceLine.back else { return }
         if self.options.json {
@@ -56,7 +56,7 @@ struct LinePrinter: Sendable {
         }
     }
 
-    /// Shows the end of a history, of which people are told that, if anything; beside what is read by a program.
+    /// Shows the end of a history, with a text for people kept out of what a program reads.
     func end(_ reply: Line, as text: String?) throws(OutputError) {
         if self.options.json {
             try self.write(json: reply)
@@ -69,7 +69,7 @@ struct LinePrinter: Sendable {
         }
     }
 
-    /// What a command has on its standard input that is run for the line.
+    /// The standard input of a command that is run for the line.
     func input(_ line: Line, as event: WatchEvent) -> String {
         if let format { return self.text(line, event, format) + "\n" }
         return (self.mark?.marked(json: line.text) ?? line.text) + "\n"
@@ -112,7 +112,7 @@ struct LinePrinter: Sendable {
 }
 
 extension WatchEvent {
-    /// What a line tells of; nil if it tells of nothing that has happened.
+    /// The event that a line reports; nil if nothing has happened.
     init?(_ line: Line) {
         switch line.kind {
         case .state: self = .state

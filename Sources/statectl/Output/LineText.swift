@@ -1,21 +1,21 @@
 import StateMachineClient
 import StateMachineCore
 
-/// What people are shown of a line; depends on nothing but what it holds.
+/// A line as text for people; depends on nothing but what it holds.
 struct LineText {
     let style: Style
     let now: WallTime
     let userName: (UInt32) -> String?
     let localTime: (WallTime) -> LocalTime?
-    /// Columns of the terminal; nil where a line has no end.
+    /// Columns of the terminal; nil if lines may have any length.
     var width: Int?
 
-    /// The line as an answer: `authentication(phase: active)   12 s ago   #41`; on several lines where one has no room.
+    /// The line as a reply: `authentication(phase: active)   12 s ago   #41`; wrapped if too long.
     func report(_ line: Line, _ remark: String? = nil) -> String {
         self.wrapped(self.parts(of: line, remark))
     }
 
-    /// What there is to say of a line as an answer.
+    /// The parts of a line as a reply.
     func parts(of line: Line, _ remark: String? = nil) -> [StyledText] {
         var parts = [line.state.map { self.styled($0) } ?? StyledText()]
         if let remark { parts.append(StyledText(remark)) }
@@ -24,7 +24,7 @@ struct LineText {
         }
         if let seq = line.seq { parts.append(StyledText("#\(seq)", as: .aside)) }
         parts += self.origin(line)
-        // After what has led to the state what will lead out of it.
+        // What will lead out of the state comes after what has led to it.
         if let due = line.due { parts.append(StyledText("next: \(self.due(due))", as: .aside)) }
         return parts
     }
@@ -42,7 +42,7 @@ struct LineText {
     ///
     /// - Parameters:
     ///   - line: the line.
-    ///   - columns: those of the lines before it.
+    ///   - columns: the columns of the lines before it.
     /// - Returns: the text, without a newline.
     func event(_ line: Line, in columns: Columns) -> String? {
         switch line.kind {
@@ -56,15 +56,15 @@ struct LineText {
         }
     }
 
-    /// The daemon has gone.
+    /// Says that the daemon is gone.
     func gone(_ error: ClientError) -> String {
         self.marked("— gone: \(error.description.printable)", as: .notice)
     }
 
-    /// It has come back.
+    /// Says that the daemon is back.
     var back: String { self.marked("— back", as: .notice) }
 
-    /// A line of a watch that is about now and about no state.
+    /// A line of a watch about the present moment and no state.
     private func marked(_ text: String, as role: Style.Role) -> String {
         let time = self.localTime(self.now).map { StyledText($0.time + "  ", as: .aside) }
         let line = (time ?? StyledText()) + StyledText(text, as: role)
@@ -76,8 +76,8 @@ struct LineText {
         return "— declared by \(name.printable) from #\(line.seq.map(String.init) ?? "?") on"
     }
 
-    /// Who it is, of an object with `uid` and `pid`, and what ran there if that is known:
-    /// `root (812, deploy, deploy.service)`.
+    /// The peer in an object with `uid` and `pid`, and what ran there if that is known: `root (812,
+    /// deploy, deploy.service)`.
     func peer(_ row: JSONValue) -> String {
         self.peer(
             row,
@@ -88,15 +88,15 @@ struct LineText {
     /// The same without what runs there: `root (812)`.
     func process(_ row: JSONValue) -> String { self.peer(row, []) }
 
-    /// The same where there is little room: `root (deploy.service)`, of what is no service the command, and else the
-    /// process.
+    /// The same where there is little room: `root (deploy.service)`; without a service the command,
+    /// else the process.
     func shortPeer(_ row: JSONValue) -> String {
         let service = row["unit"]?.string.flatMap { Programs.service(of: $0) }
         let word = service ?? row["comm"]?.string ?? row["pid"]?.shortText ?? "?"
         return "\(self.user(row)) (\(word.printable))"
     }
 
-    /// The same of a connection that is there; what an older daemon does not say is looked up.
+    /// The same for a connection that exists; what an older daemon does not say is looked up.
     func livePeer(_ row: JSONValue) -> String {
         guard row["comm"] == nil, row["unit"] == nil,
             let uid = row["uid"]?.integer.flatMap({ UInt32(exactly: $0) }),
@@ -127,7 +127,7 @@ struct LineText {
         return parts
     }
 
-    /// What a reader should know who believes that nothing is missing.
+    /// What to tell a reader who believes that nothing is missing.
     func notice(_ line: Line) -> String? {
         let count = line.missed.map { ", \($0) missed" } ?? "; changes may have been missed"
         return switch line.resync {
@@ -152,7 +152,7 @@ struct LineText {
         StyledText(state.name.printable, as: .state) + StyledText(state.valuesText)
     }
 
-    /// How long ago, in the one unit that tells most.
+    /// How long ago, in the one unit that fits best.
     static func age(of moment: WallTime, at now: WallTime) -> String {
         let seconds = (now.microseconds - moment.microseconds) / 1_000_000
         return seconds < 1 ? "just now" : "\(Self.span(seconds)) ago"
@@ -167,7 +167,7 @@ struct LineText {
         }
     }
 
-    /// What time will do to the state, and when.
+    /// What the deadline will do to the state, and when.
     private func due(_ due: (state: NamedState, at: WallTime)) -> String {
         let seconds = (due.at.microseconds - self.now.microseconds) / 1_000_000
         switch seconds {
@@ -179,11 +179,11 @@ struct LineText {
 }
 
 extension LineText {
-    /// What people are told at the end of a history; nil if there is nothing to tell.
+    /// The text for people at the end of a history; nil if there is nothing to say.
     ///
     /// - Parameters:
-    ///   - reply: the daemon's last word on it.
-    ///   - cursor: that of the last change that was shown.
+    ///   - reply: the daemon's last reply.
+    ///   - cursor: the cursor of the last change that was shown.
     ///   - order: which change came first.
     /// - Returns: one line for each thing.
     func end(

@@ -1,7 +1,7 @@
 import Glibc
 import StateMachineCore
 
-/// A moment as the clock on the wall shows it.
+/// A moment as a wall clock shows it.
 struct LocalTime: Equatable {
     let date: String
     let time: String
@@ -11,7 +11,7 @@ struct LocalTime: Equatable {
         self.time = time
     }
 
-    /// In this process's time zone, or in UTC, which a `Z` says; nil beyond the years that the system knows.
+    /// In this process's time zone, or in UTC, marked `Z`; nil beyond the years the system knows.
     init?(_ moment: WallTime, inUTC isUTC: Bool = false) {
         let microseconds = moment.microseconds
         var seconds = time_t(microseconds / 1_000_000)

@@ -1,9 +1,9 @@
 import StateMachineClient
 import StateMachineCore
 
-/// What tells a machine's lines from those of others.
+/// Distinguishes a machine's lines from those of others.
 struct MachineMark: Sendable {
-    /// What the one without a name is called.
+    /// What the instance without a name is called.
     static let unnamed = "unnamed"
 
     /// The instance's name, or ``unnamed``.
@@ -12,7 +12,7 @@ struct MachineMark: Sendable {
     /// Columns of the longest name.
     private let width: Int
 
-    /// Those of machines with such names, in their order; nil for one without a name.
+    /// The marks of machines with these names, in their order; a nil name is the unnamed instance.
     static func all(_ names: [String?]) -> [MachineMark] {
         let shown = names.map { $0?.printable ?? Self.unnamed }
         let width = shown.map(\.count).max() ?? 0
@@ -22,7 +22,7 @@ struct MachineMark: Sendable {
         }
     }
 
-    /// The instance's name as it is; empty for the one without.
+    /// The instance's name as it is; empty for the unnamed one.
     var instanceName: String { self.instance.string ?? "" }
 
     /// Columns that it takes before a line.

@@ -1,7 +1,7 @@
 import StateMachineClient
 import StateMachineCore
 
-/// The machines as people are shown them, a line each.
+/// The machines as text for people, a line each.
 struct MachinesText {
     let text: LineText
 

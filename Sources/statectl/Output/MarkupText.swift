@@ -1,10 +1,10 @@
 import StateMachineCore
 
 extension String {
-    /// The text for between tags and in attributes of XML, at most so many characters of it, without anything that does
-    /// something instead of being seen.
+    /// The text for use between tags and in attributes of XML, at most that many characters of it,
+    /// with unprintable characters escaped.
     func markup(atMost count: Int = 400) -> String {
-        // A character may have any number of marks on it; the bytes are bounded too.
+        // A character may have any number of marks on it; counting scalars bounds the bytes too.
         var text = ""
         for scalar in self.unicodeScalars.prefix(count) {
             switch scalar {

@@ -2,10 +2,10 @@ import StateMachineClient
 import StateMachineCore
 
 extension NamedState {
-    /// As it would stand in Swift: `authentication(phase: active)`, `ready(true)`.
+    /// The state as it would stand in Swift: `authentication(phase: active)`, `ready(true)`.
     var text: String { self.name.printable + self.valuesText }
 
-    /// The associated values in brackets; nothing if there are none.
+    /// The associated values in parentheses; empty if there are none.
     var valuesText: String {
         guard !self.data.isEmpty else { return "" }
         let values = self.data.enumerated().map { index, member in
@@ -18,7 +18,7 @@ extension NamedState {
 }
 
 extension JSONValue {
-    /// A word without quotes, where that cannot be mistaken for another value; else JSON.
+    /// A word without quotes, unless it could be mistaken for another value; else JSON.
     var shortText: String {
         guard let string = self.string else { return self.description.printable }
         let isWord = string.utf8.allSatisfy { byte in

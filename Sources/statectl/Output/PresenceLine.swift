@@ -1,6 +1,6 @@
 import StateMachineClient
 
-/// What is said of the daemon's going and coming where lines are the protocol's: a line of the same shape.
+/// Reports that the daemon is gone or back, in the form of a protocol line.
 enum PresenceLine {
     /// `{"type":"gone","message":…}`.
     static func gone(_ error: ClientError) -> Line? {

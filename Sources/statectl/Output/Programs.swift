@@ -1,17 +1,18 @@
 import Glibc
 import SystemPackage
 
-/// What runs in processes that are there.
+/// Looks up what runs in existing processes.
 enum Programs {
-    /// Bytes that are read of a file in /proc; a name has sixteen, a control group's path rarely a hundred.
+    /// The most bytes read of a file in /proc; names have 16, control groups' paths rarely 100.
     private static let limit = 4096
 
     /// The name of the command, and the systemd unit that it runs in if it is a service: `deploy`, `deploy.service`.
     ///
     /// - Parameters:
-    ///   - pid: of a process whose connection is there, so the number means it.
-    ///   - uid: whose it is; what is somebody else's is of another machine, or of a container.
-    /// - Returns: the words; none where nothing can be seen.
+    ///   - pid: of a process whose connection exists, so that the number is still its own.
+    ///   - uid: the process's user; a process of another user is on another machine, or in a
+    ///     container.
+    /// - Returns: the words; empty if nothing can be seen.
     static func names(pid: Int32, uid: UInt32) -> [String] {
         var status = stat()
         guard stat("/proc/\(pid)", &status) == 0, status.st_uid == uid else { return [] }
@@ -20,14 +21,14 @@ enum Programs {
         return [command, unit].compactMap(\.self)
     }
 
-    /// The service in what cgroups(7) says of a process: `0::/system.slice/deploy.service`.
+    /// The service that a process's cgroups(7) text names: `0::/system.slice/deploy.service`.
     static func service(in groups: String) -> String? {
         groups.split(separator: "\n").first { $0.hasPrefix("0::") }
             .flatMap { $0.split(separator: "/").last { $0.hasSuffix(".service") } }
             .map(String.init)
     }
 
-    /// The service of a unit that may have a user's manager before it; nil of what is none, as a session is.
+    /// The service of a unit, perhaps after a user's manager; nil if it is none, as for a session.
     static func service(of unit: String) -> String? {
         unit.split(separator: "/").last.flatMap { $0.hasSuffix(".service") ? String($0) : nil }
     }
@@ -41,7 +42,7 @@ enum Programs {
                 return String(decoding: buffer[..<count], as: UTF8.self)
             }
         } catch {
-            // It has gone meanwhile, or is not shown to us.
+            // It is gone by now, or hidden from us.
             return nil
         }
     }

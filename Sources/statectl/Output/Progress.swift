@@ -1,11 +1,11 @@
 import StateMachineCore
 
-/// A line on a terminal that tells how far something has come that takes longer than a second.
+/// A line on a terminal that shows the progress of something that takes longer than a second.
 ///
-/// It stands on standard error, where nothing is to be read by a program, and goes when the work is done. Belongs to
-/// one task.
+/// It is written to standard error, which no program reads there, and removed when the work is
+/// done. Belongs to one task.
 final class Progress {
-    /// How long nothing is said, and how often it is said anew after that.
+    /// How long to wait with the first line, and then between two updates.
     private static let pause = (first: Duration.seconds(1), next: Duration.milliseconds(100))
     /// Changes between two looks at the clock, which costs more than many changes.
     private static let look: UInt64 = 256
@@ -19,10 +19,10 @@ final class Progress {
     private var isWritten = false
 
     /// - Parameters:
-    ///   - what: what is done: `reading the past`.
+    ///   - what: what is being done: `reading the past`.
     ///   - isShown: whether anybody sees it.
     ///   - now: the clock.
-    ///   - write: where the line stands.
+    ///   - write: where the line goes.
     init(
         _ what: String,
         isShown: Bool = StandardError.isTerminal,
@@ -36,7 +36,7 @@ final class Progress {
         self.next = now().advanced(by: Self.pause.first)
     }
 
-    /// Says how many changes have been dealt with, of how many if that is known.
+    /// Shows how many changes are done, and out of how many if that is known.
     func show(_ count: UInt64, of whole: UInt64? = nil) {
         guard self.isShown, count >= self.looked + Self.look else { return }
         self.looked = count
@@ -50,7 +50,7 @@ final class Progress {
         self.isWritten = true
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     func end() {
         guard self.isWritten else { return }
         self.isWritten = false

@@ -25,7 +25,7 @@ enum ReaderWatch {
         close(readEnd)
     }
 
-    /// Without a second descriptor nothing could end the wait; better not to begin it.
+    /// Without a second descriptor nothing could end the wait, so it does not begin.
     private static func cancellation() async {
         let (stream, _) = AsyncStream.makeStream(of: Never.self)
         for await _ in stream {}

@@ -1,7 +1,7 @@
 import StateMachineClient
 import StateMachineCore
 
-/// A daemon's no in one sentence for people.
+/// A daemon's refusal in one sentence for people.
 struct RefusalText {
     let text: LineText
 
@@ -27,7 +27,7 @@ struct RefusalText {
         return name + self.origin(row) + (why.isEmpty ? "" : ": \(why.printable)")
     }
 
-    /// Of a guard that is required and not connected: which, since when, and what to do.
+    /// For a required guard that is not connected: which, since when, and what to do.
     private func absence(_ row: JSONValue, _ name: String) -> String? {
         guard let required = row["required"]?.string?.printable,
             let since = row["missing"]?.string
@@ -37,13 +37,13 @@ struct RefusalText {
             + "; have it run, or: statectl release --required \(required)"
     }
 
-    /// Whose it is, unless it is the daemon's own.
+    /// Whose vote it is, unless it is the daemon's own.
     private func origin(_ row: JSONValue) -> String {
         guard row["delegate"] == nil, row["uid"] != nil else { return "" }
         return " of \(self.text.peer(row))"
     }
 
-    /// The same with the protocol's times as the clock on the wall shows them.
+    /// The sentence with the protocol's times in local time.
     private func localized(_ sentence: String) -> String {
         sentence.split(separator: " ", omittingEmptySubsequences: false).map { word in
             let hasEnd = word.last.map { [";", ",", "."].contains($0) } ?? false
@@ -54,7 +54,7 @@ struct RefusalText {
     }
 }
 
-/// A daemon's no, as it ends a command.
+/// A daemon's refusal, which ends a command.
 struct Refusal: Error {
     let sentence: String
     let status: ExitStatus

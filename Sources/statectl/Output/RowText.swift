@@ -1,21 +1,21 @@
 import StateMachineClient
 import StateMachineCore
 
-/// A line of a watch or a history as a row among others: the time, the number, the state, and what there is to say.
+/// A line of a watch or a history as a row: the time, the number, the state, and the rest.
 ///
-/// On a terminal no line is longer than that is wide: what was before is cut first, or left out, and what has no room
-/// then stands below the state.
+/// On a terminal no line is wider than the terminal: the previous state is cut first, or left out,
+/// and what still has no room stands below the state.
 struct RowText {
-    /// Columns below which a terminal is narrow, and a row has no columns.
+    /// The width below which a terminal is narrow, and a row has no columns.
     ///
     /// 60: the time, a number and two states.
     private static let narrow = 60
 
-    /// Columns that are kept for who asked for a change, before what was before it gets any.
+    /// Columns reserved for who asked for a change, before the previous state gets any.
     ///
     /// 24: `by root (deploy.service)`.
     private static let actor = 24
-    /// Columns below which what was before says nothing any more.
+    /// The width below which the previous state says nothing any more.
     ///
     /// 8: `was off` and an ellipsis.
     private static let leastFrom = 8
@@ -67,7 +67,7 @@ struct RowText {
         return time.text(today: self.text.localTime(self.text.now))
     }
 
-    /// What was before, who asked for it and why, and what is out of the common, where so many columns are taken.
+    /// The previous state, who asked for the change and why, and notes, after `taken` columns.
     private func rest(of line: Line, after taken: Int) -> [StyledText] {
         let others = self.text.origin(line, isShort: true) + self.notes(of: line)
         return self.from(line, after: taken, isLast: others.isEmpty) + others

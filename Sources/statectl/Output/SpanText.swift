@@ -9,7 +9,7 @@ enum SpanText {
         }
     }
 
-    /// A share of a whole: `3.2 %`; what is something is never shown as nothing, and what is not all not as all.
+    /// A share of a whole: `3.2 %`; something is never shown as nothing, nor less than all as all.
     static func percent(_ share: Double) -> String {
         let tenths = Int((share * 1000).rounded())
         if tenths == 0, share > 0 { return "<0.1 %" }

@@ -4,11 +4,11 @@ import Glibc
 enum OutputError: Error, Equatable {
     /// Nobody reads it any more.
     case readerGone
-    /// It cannot be written to, as a file on a disk that is full; the number is errno's.
+    /// It cannot be written to, as when the disk is full; the number is errno's.
     case failed(CInt)
 }
 
-/// Standard output, written line by line and never kept back.
+/// Standard output, written line by line and never buffered.
 enum StandardOutput {
     /// Writes a line, with all of it handed to the system on return.
     static func write(_ line: String) throws(OutputError) {
@@ -28,7 +28,7 @@ enum StandardOutput {
         guard code == 0 else { throw code == EPIPE ? .readerGone : .failed(code) }
     }
 
-    /// Writes a line for whoever still reads; with nobody there it is not missed.
+    /// Writes a line for whoever still reads; it is no error if nobody does.
     static func offer(_ line: String) throws(OutputError) {
         do {
             try self.write(line)
@@ -39,11 +39,11 @@ enum StandardOutput {
 
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// Columns of the terminal; nil if it is none, or does not say.
+    /// Columns of the terminal; nil if it is not one, or does not say.
     static var columns: Int? { columnsOfTerminal(STDOUT_FILENO) }
 }
 
-/// Columns of the terminal behind a descriptor; nil if it is none, or does not say.
+/// Columns of the terminal behind a descriptor; nil if it is not one, or does not say.
 private func columnsOfTerminal(_ descriptor: CInt) -> Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
@@ -54,7 +54,7 @@ private func columnsOfTerminal(_ descriptor: CInt) -> Int? {
 enum StandardError {
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Columns of the terminal; nil if it is none, or does not say.
+    /// Columns of the terminal; nil if it is not one, or does not say.
     static var columns: Int? { columnsOfTerminal(STDERR_FILENO) }
 
     /// Writes a line, or several; on a terminal folded between words.
@@ -72,7 +72,7 @@ enum StandardError {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Writes everything, however long that takes; gives 0, or errno if it cannot be done.
+    /// Writes everything, however long that takes; returns 0, or errno if it fails.
     fileprivate func write(to descriptor: CInt) -> CInt {
         var rest = self[...]
         while !rest.isEmpty {

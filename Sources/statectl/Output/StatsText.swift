@@ -1,12 +1,12 @@
 import StateMachineClient
 import StateMachineCore
 
-/// The reply to `stats` as people are shown it.
+/// The reply to `stats` as text for people.
 struct StatsText {
     private static let columns = [
         "watches", "waits", "holds", "guards", "lag", "resyncs", "bytes",
     ]
-    /// Which of them are missed least, first.
+    /// The columns in the order in which they are left out.
     private static let leastFirst = [
         "bytes", "resyncs", "waits", "guards", "holds", "watches",
     ]
@@ -52,7 +52,7 @@ struct StatsText {
             widths = head.indices.map { column in
                 ([head] + cells).map { $0[column].columns }.max() ?? 0
             }
-            // Where there is no room for all, those are left out that say least.
+            // If there is no room for all, those that say least are left out.
             guard let width = self.text.width, widths.reduce(0, { $0 + $1 + 2 }) - 2 > width,
                 let least = Self.leastFirst.first(where: columns.contains)
             else { break }

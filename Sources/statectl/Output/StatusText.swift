@@ -1,12 +1,12 @@
 import StateMachineClient
 import StateMachineCore
 
-/// A machine, what is kept from happening to it, who watches and what runs in it, as people are shown it: a line for
-/// each thing, with its name before it.
+/// A machine, its holds and guards, its watchers and what runs in it, as text for people: a line
+/// for each thing, with its label before it.
 struct StatusText {
-    /// Those who watch that are named.
+    /// How many watchers are named.
     ///
-    /// 10: more are a crowd, and counted.
+    /// 10: more are a crowd, and are counted.
     private static let watchersShown = 10
 
     let text: LineText
@@ -22,7 +22,7 @@ struct StatusText {
         .joined(separator: "\n")
     }
 
-    /// What each thing is called, and what there is to say of it.
+    /// The label of each thing, and its parts.
     func rows(_ status: MachineStatus) -> [(String, [StyledText])] {
         let runner = status.runner
         var rows = [("state", self.text.parts(of: status.state))]
@@ -57,12 +57,12 @@ struct StatusText {
         return rows
     }
 
-    /// How a command ended; EXIT_EXEC of systemd.exec(5) is none of its own.
+    /// How a command ended; EXIT_EXEC of systemd.exec(5) is not the command's own status.
     private static func end(_ text: String) -> String {
         text == "exit 203" ? "could not be started (203)" : text.printable
     }
 
-    /// Who watches, the slowest first.
+    /// The watchers, the slowest first.
     private func watching(_ rows: [JSONValue]) -> [[StyledText]] {
         func lag(_ row: JSONValue) -> Int64 { row["lag"]?.integer ?? 0 }
         let sorted = rows.sorted { lag($0) > lag($1) }
@@ -89,7 +89,7 @@ struct StatusText {
         return StyledText("pid \(pid)", as: .aside)
     }
 
-    /// `working run, attempt 2, for 12 s`; with nil for a word how long ago.
+    /// `working run, attempt 2, for 12 s`; if the word is nil, how long ago.
     private func command(_ json: JSONValue, _ key: String, _ word: String?) -> String {
         var parts = [
             [json["state"], json["key"]].map { $0?.string?.printable ?? "?" }.joined(

@@ -1,8 +1,8 @@
 extension String {
-    /// The same with each line that has more columns than that folded between words, what follows standing four
-    /// columns further to the right; a word that is longer is left whole.
+    /// Folds each line with more columns than that between words, and indents what follows by four
+    /// columns more; a longer word is left whole.
     ///
-    /// - Parameter width: columns of the terminal; nil where a line has no end.
+    /// - Parameter width: columns of the terminal; nil if lines may have any length.
     /// - Returns: the text.
     func folded(to width: Int?) -> String {
         guard let width else { return self }
@@ -32,7 +32,7 @@ extension String {
         return folded
     }
 
-    /// Columns without what only colours.
+    /// The columns of a text, without its colour codes.
     private static func columns(_ text: Substring) -> Int {
         guard text.utf8.contains(0x1B) else { return String(text).columns }
         let parts = text.split(separator: "\u{1B}[", omittingEmptySubsequences: false)

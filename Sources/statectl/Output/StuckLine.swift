@@ -1,12 +1,12 @@
 import StateMachineClient
 
-/// What tells that a state has lasted for long, in the shape of the protocol's lines: `{"type":"stuck","seq":…}`.
+/// Reports that a state has lasted for long, as a protocol line: `{"type":"stuck","seq":…}`.
 enum StuckLine {
     private static let type = "stuck"
-    /// What else there is of an answer.
+    /// A reply's members that the line does not take over.
     private static let others = ["type", "ok", "error", "message", "matched"]
 
-    /// The line, of an answer that shows the state.
+    /// The line, made from a reply that shows the state.
     static func of(_ reply: Line) -> Line? {
         guard let members = JSONValue(parsing: reply.text)?.members else { return nil }
         let shown = members.filter { !self.others.contains($0.key) }

@@ -1,4 +1,4 @@
-/// How parts of a text are set off.
+/// How parts of a text are highlighted.
 enum Style {
     case plain
     case coloured
@@ -9,7 +9,7 @@ enum Style {
         case label
         case aside
         case notice
-        /// What is looked for first.
+        /// What the eye looks for first.
         case lit
     }
 
@@ -20,7 +20,7 @@ enum Style {
         }
     }
 
-    /// SGR codes of ECMA-48 that every palette has readable.
+    /// SGR codes of ECMA-48 that are readable in every palette.
     private static func code(_ role: Role) -> String {
         switch role {
         case .state: "1;36"

@@ -1,4 +1,4 @@
-/// A text whose parts look different, as long as it has to be cut or filled up.
+/// A text in parts that look different, for as long as it has to be cut or padded.
 struct StyledText {
     private var parts: [(text: String, role: Style.Role?)] = []
 
@@ -17,13 +17,13 @@ struct StyledText {
         return sum
     }
 
-    /// Filled up with spaces to so many columns.
+    /// Padded with spaces to that many columns.
     func padded(to width: Int) -> StyledText {
         let missing = width - self.columns
         return missing > 0 ? self + StyledText(String(repeating: " ", count: missing)) : self
     }
 
-    /// As much of it as so many columns take, with an ellipsis for the rest.
+    /// Cut to that many columns, with an ellipsis for the rest.
     func cut(to width: Int) -> StyledText {
         guard self.columns > width else { return self }
         var (cut, room) = (StyledText(), width - 1)
@@ -36,7 +36,7 @@ struct StyledText {
         return width > 0 ? cut + StyledText("…") : cut
     }
 
-    /// In pieces of at most so many columns, as far as its words allow that.
+    /// Divided into pieces of at most that many columns, as far as its words allow.
     fileprivate func divided(at width: Int) -> [StyledText] {
         guard self.columns > width else { return [self] }
         var pieces = [StyledText()]
@@ -56,7 +56,7 @@ struct StyledText {
         return pieces
     }
 
-    /// With what a terminal is told.
+    /// The text with the terminal's codes for its style.
     func text(_ style: Style) -> String {
         self.parts.map { part in
             part.role.map { style.text(part.text, as: $0) } ?? part.text
@@ -66,14 +66,14 @@ struct StyledText {
 }
 
 extension [StyledText] {
-    /// One after the other with that between them; what is empty is left out.
+    /// The texts one after the other, with that between them; empty ones are left out.
     func joined(separator: String) -> StyledText {
         self.filter { $0.columns > 0 }.reduce(StyledText()) { line, part in
             line.columns == 0 ? part : line + StyledText(separator) + part
         }
     }
 
-    /// The same, on as many lines as it takes where one has so many columns.
+    /// The same, on as many lines of that many columns as it takes.
     ///
     /// All but the first begin with `indent` spaces. A part that is longer than a line is divided between words; a
     /// word that is longer is not.
@@ -96,14 +96,14 @@ extension [StyledText] {
 }
 
 extension String {
-    /// Columns of a terminal that it takes; there is no control in it.
+    /// The columns of a terminal that it takes; it must not have control characters.
     var columns: Int {
         // Most texts are ASCII.
         if self.utf8.allSatisfy({ $0 < 0x80 }) { return self.utf8.count }
         return self.reduce(0) { $0 + $1.columns }
     }
 
-    /// As many characters of it as so many columns take.
+    /// As many of its characters as fit into that many columns.
     fileprivate func cut(to width: Int) -> String {
         var room = width
         return String(
@@ -116,7 +116,7 @@ extension String {
 }
 
 extension Character {
-    /// 2 for what East Asian scripts and most pictures take, as terminals have it; else 1.
+    /// 2 for East Asian scripts and most pictures, as in terminals; else 1.
     fileprivate var columns: Int {
         guard let first = self.unicodeScalars.first?.value else { return 0 }
         return switch first {

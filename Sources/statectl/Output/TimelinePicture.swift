@@ -3,31 +3,31 @@ import StateMachineCore
 
 /// A span of the past as a picture in SVG: a lane for each state, with a clock below them.
 ///
-/// What is pointed at says what it was, who set it and why.
+/// Pointing at something shows what it was, who set it and why.
 struct TimelinePicture {
-    /// Pixels of the span.
+    /// The width of the span in pixels.
     static let columns = 1000
-    /// Of a lane, and of the band in it.
+    /// The height of a lane, and of the band in it.
     private static let lane = (height: 34, band: 22)
     private static let top = 64
-    /// Of the letters of a name, as a browser's sans-serif has them.
+    /// The width of a letter of a name in a browser's sans-serif.
     private static let letter = 8
-    /// Characters of a name that are shown.
+    /// The most characters of a name that are shown.
     private static let name = 24
 
     /// Okabe and Ito's colours, which people with any kind of colour vision tell apart.
     ///
-    /// Of their eight the two that are hard to see on white are left out. More states than these have them again: a
-    /// lane's name says which it is.
+    /// Two of their eight are left out, as they are hard to see on white. More states than these
+    /// reuse them: a lane's name says which state it is.
     private static let colours = [
         "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9",
     ]
 
     let text: LineText
     let isUTC: Bool
-    /// What is shown above it; nil where the machine has no name.
+    /// What is shown above it; nil if the machine has no name.
     var title: String?
-    /// The changes that began the stays which are drawn by themselves, by their numbers.
+    /// The changes that began the stays that are drawn one by one, by their numbers.
     var changes: [UInt64: Line] = [:]
 
     /// The whole document, without the last newline.
@@ -58,7 +58,7 @@ struct TimelinePicture {
         for (state, row) in rows.enumerated() {
             lines += self.lane(state, row, marks.crowds[state], span, left)
         }
-        // What is short lies over what is long, where it can be pointed at.
+        // Short stays lie over long ones, where they can be pointed at.
         let stays = marks.stays.sorted { span.part(of: $0).count > span.part(of: $1).count }
         lines += stays.map { self.band($0, span, left) }
         lines.append("</svg>")
@@ -151,7 +151,7 @@ struct TimelinePicture {
         )
     }
 
-    /// Without the digits that nobody sees.
+    /// To a tenth, as nobody sees more digits.
     private static func tenths(_ number: Double) -> String {
         let tenths = Int((number * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"

@@ -1,12 +1,12 @@
 import StateMachineCore
 
-/// A span of the past as people are shown it: a band for each state, the clock below them, and a table.
+/// A span of the past as text for people: a band for each state, the time below them, and a table.
 ///
-/// In a band each character's height is the share that the state has of the time of its column.
+/// In a band, each character's height is the state's share of the time of its column.
 struct TimelineText {
-    /// Columns where the output has no width of its own.
+    /// The columns if the output has no width of its own.
     ///
-    /// 80: what a mail or a page of a manual has.
+    /// 80: the width of a mail or a page of a manual.
     private static let columns = 80
     /// From nothing to all.
     private static let blocks = Array(" ▁▂▃▄▅▆▇█")
@@ -30,7 +30,7 @@ struct TimelineText {
     private func title(_ span: PastSpan) -> [StyledText] {
         let changes = span.stays.changes
         let ends = [span.start, span.end].map { self.moment($0) }
-        // The second one's date only where it is another.
+        // The second date is shown only if it differs.
         let isSameDay = ends[0]?.date == ends[1]?.date
         let from = ends[0].map { "\($0.date) \($0.time.prefix(8))" } ?? "?"
         let to = ends[1].map {
@@ -93,7 +93,7 @@ struct TimelineText {
             ["median"] + rows.map { row in row.median.map { SpanText.text($0) } ?? "–" },
             ["longest"] + rows.map { SpanText.text($0.longest) },
         ]
-        // Where there is no room for all of them the last ones are left out.
+        // If there is no room for all of them, the last ones are left out.
         func widths() -> [Int] { columns.map { column in column.map(\.columns).max() ?? 0 } }
         while columns.count > 1, widths().reduce(5, { $0 + $1 + 1 }) > self.width {
             columns.removeLast()

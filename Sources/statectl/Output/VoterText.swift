@@ -1,7 +1,7 @@
 import StateMachineClient
 import StateMachineCore
 
-/// A hold or a guard as people are shown it, of a row of the answer to `stats`.
+/// A hold or a guard as text for people, from a row of the reply to `stats`.
 struct VoterText {
     let text: LineText
 
@@ -50,7 +50,7 @@ struct VoterText {
         return (counts + isAsked).map { ", \($0)" }.joined()
     }
 
-    /// What is not as it mostly is.
+    /// What differs from the usual.
     private func terms(_ row: JSONValue) -> String {
         switch (row["mode"]?.string, row["onTimeout"]?.string) {
         case ("delay", _): ", delays \(row["maxMs"]?.shortText ?? "?") ms at most"

@@ -5,12 +5,12 @@ import StateMachineCore
 struct PastReading {
     let client: Client
     let options: SharedOptions
-    /// Where the span begins; nil: with the oldest change that is kept.
+    /// Where the span begins; nil for the oldest change that is kept.
     var since: HistoryPlace?
-    /// Where it ends; nil: now.
+    /// Where it ends; nil for now.
     var until: HistoryPlace?
 
-    /// The span.
+    /// Reads the span.
     ///
     /// - Throws: a refusal, or ``ClientError``.
     func span() async throws -> PastSpan {
@@ -33,7 +33,7 @@ struct PastReading {
             let place = stays.place(of: state)
             stays.enter(place, at: at.microseconds, seq: present.seq ?? 0)
         }
-        // Of a clock that was set back the last change may be in the future.
+        // If a clock was set back, the last change may be in the future.
         let last = end ?? max(WallTime.now.microseconds, stays.starts.last ?? .min)
         let first = start.at ?? stays.starts.first ?? last
         return PastSpan(
@@ -45,20 +45,20 @@ struct PastReading {
         )
     }
 
-    /// When the span begins, if that is said, and the last change before it.
+    /// When the span begins, if `since` says so, and the last change before it.
     private func start() async throws -> (at: Int64?, earlier: Line?) {
         guard let since = self.since else { return (nil, nil) }
         switch since {
         case .time(let time):
             return (time.microseconds, try await self.newest(before: since))
         case .seq, .cursor:
-            // That change itself is what the span begins with.
+            // The span begins with that change itself.
             let change = try await self.change(at: since)
             return (change?.at?.microseconds, change)
         }
     }
 
-    /// When the stay began that a change has led to, or gone on with.
+    /// When the stay began that a change led to, or continued.
     private func beginning(of change: Line) async throws -> (at: Int64, seq: UInt64) {
         let seq = change.seq ?? 0
         let own = (change.at?.microseconds ?? 0, seq)
@@ -105,10 +105,10 @@ struct PastReading {
 
     // MARK: - Single changes
 
-    /// Changes that are between those that are wanted, and read with them: less than what another request costs.
+    /// The most unwanted changes read between wanted ones: less than another request costs.
     private static let between: UInt64 = 32
 
-    /// The changes of those numbers, which ascend, as far as they are kept.
+    /// The changes with those numbers, which must ascend, as far as they are kept.
     func changes(_ seqs: [UInt64]) async throws -> [UInt64: Line] {
         let wanted = Set(seqs)
         var ranges: [ClosedRange<UInt64>] = []
@@ -136,7 +136,7 @@ struct PastReading {
         return found
     }
 
-    /// When a change was made, or a time.
+    /// The time of a place: when its change was made, or the time that it is.
     private func moment(of place: HistoryPlace) async throws -> Int64? {
         if case .time(let time) = place { return time.microseconds }
         return try await self.change(at: place)?.at?.microseconds
@@ -150,7 +150,7 @@ struct PastReading {
         try await self.first(.history(limit: 1, order: .newest, before: place))
     }
 
-    /// The change of that number; nil if it is not kept.
+    /// The change at that place; nil if it is not kept.
     private func change(at place: HistoryPlace) async throws -> Line? {
         switch place {
         case .time: nil

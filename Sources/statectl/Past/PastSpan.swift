@@ -18,7 +18,7 @@ struct PastSpan {
         return from..<max(from, min(self.end(of: stay), self.end))
     }
 
-    /// The whole length of a stay, as far as it is over.
+    /// The whole length of a stay; for the last one, up to the span's end.
     func length(of stay: Int) -> Int64 {
         max(0, self.end(of: stay) - self.stays.starts[stay])
     }
@@ -28,7 +28,7 @@ struct PastSpan {
         stay + 1 < self.stays.count ? self.stays.starts[stay + 1] : self.end
     }
 
-    /// What there is to say of each state, in the order of the names.
+    /// A summary of each state, in the order of the names.
     func summaries() -> [StateSummary] {
         let span = max(1, self.end - self.start)
         var time = [Int64](repeating: 0, count: self.stays.names.count)
@@ -40,7 +40,8 @@ struct PastSpan {
             longest[state] = max(longest[state], self.length(of: stay))
             if stay > 0 || !self.hasEarlier { entered[state] += 1 }
         }
-        // One state's lengths at a time, so that those of a million stays are not all there twice.
+        // One state's lengths at a time, so that those of a million stays are not all in memory
+        // twice.
         return self.stays.names.indices.map { state in
             StateSummary(
                 name: self.stays.names[state],
@@ -53,14 +54,14 @@ struct PastSpan {
         }
     }
 
-    /// How long the stays in a state were that are over.
+    /// The lengths of the stays in a state that are over.
     private func lengths(of state: UInt16) -> [Int64] {
         // The last one goes on beyond the span.
         (0..<max(0, self.stays.count - 1)).lazy.filter { self.stays.states[$0] == state }
             .map { self.length(of: $0) }
     }
 
-    /// The share that each state has of each of so many equal parts of the span: a row for each state.
+    /// Each state's share of each of that many equal parts of the span: a row for each state.
     func shares(columns: Int) -> [[Double]] {
         let width = Double(max(1, self.end - self.start)) / Double(columns)
         var rows = [[Double]](
@@ -88,18 +89,18 @@ struct StateSummary {
     let name: String
     /// How long the machine was in it, in microseconds.
     let time: Int64
-    /// Of the span, from 0 to 1.
+    /// The share of the span, from 0 to 1.
     let share: Double
     /// How often it was entered.
     let entered: Int
-    /// Of the stays that are over, in microseconds; nil if none is.
+    /// The median of the stays that are over, in microseconds; nil if there are none.
     let median: Int64?
-    /// In microseconds; one that goes on counts with what it has lasted.
+    /// In microseconds; a stay that goes on counts with what it has lasted so far.
     let longest: Int64
 }
 
 extension [Int64] {
-    /// The one in the middle, of an even number the lesser of two; nil of none.
+    /// The element in the middle, of an even number the lesser of the two; nil if there are none.
     var median: Int64? {
         guard !self.isEmpty else { return nil }
         return self.sorted()[(self.count - 1) / 2]

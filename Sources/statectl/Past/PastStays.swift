@@ -8,20 +8,20 @@ import StateMachineProtocol
 struct PastStays {
     /// The names of the states, each once.
     private(set) var names: [String] = []
-    /// For each stay the place of its state among the names.
+    /// For each stay the index of its state in `names`.
     private(set) var states: [UInt16] = []
-    /// When each began, in microseconds; a clock that was set back has some begin before the one before.
+    /// When each stay began, in microseconds; not always ascending, as clocks are set back.
     private(set) var starts: [Int64] = []
-    /// By how much the change that began each is beyond `firstSeq`.
+    /// For each stay, by how much the change that began it is beyond `firstSeq`.
     private var offsets: [UInt32] = []
     private var firstSeq: UInt64 = 0
-    /// The changes that were told of, those included that began no stay.
+    /// The number of changes that were read, including those that began no stay.
     private(set) var changes: UInt64 = 0
 
     var count: Int { self.states.count }
     var isEmpty: Bool { self.states.isEmpty }
 
-    /// Makes room for that many.
+    /// Reserves room for that many stays.
     mutating func reserve(_ count: Int) {
         self.states.reserveCapacity(count)
         self.starts.reserveCapacity(count)
@@ -31,7 +31,7 @@ struct PastStays {
     /// The number of the change that began a stay.
     func seq(of stay: Int) -> UInt64 { self.firstSeq + UInt64(self.offsets[stay]) }
 
-    /// The place of a state among the names, which it has from then on.
+    /// The index of a state in `names`, to which a new one is added.
     mutating func place(of name: String) -> UInt16 {
         if let place = self.names.firstIndex(where: { $0.isSpelled(name) }) { return UInt16(place) }
         self.names.append(name)
@@ -46,7 +46,7 @@ struct PastStays {
         self.offsets.append(UInt32(clamping: seq - self.firstSeq))
     }
 
-    /// Adds what an outline tells of.
+    /// Adds the stays of an outline.
     mutating func take(_ outline: TransitionOutline) {
         let places = outline.names.map { self.place(of: $0) }
         for (index, entry) in outline.entries.enumerated() {

@@ -15,7 +15,7 @@ extension PastSpan {
                 lengths.count, SpanText.text(lengths.median ?? 0)
             )
         }
-        // The first change ended a stay of which it is not known how long it was.
+        // The first change ended a stay of unknown length.
         if let origin, let first = self.stays.states.first {
             let way = DrawingWay(from: origin, to: self.stays.names[Int(first)])
             ways[way] = ((ways[way]?.count ?? 0) + 1, ways[way]?.median)

@@ -1,31 +1,31 @@
-/// What is drawn of a span: the stays that are wide enough to be seen or alone in their column, each for itself, and the
-/// others as how much of the time around there was theirs.
+/// What is drawn of a span: stays that are wide enough to be seen or alone in their column, one by
+/// one, and the others as their share of the time around them.
 struct PictureMarks {
-    /// A part of the picture in which there is more than can be seen.
+    /// A part of the picture with more stays than can be seen.
     struct Crowd: Equatable {
-        /// The pixels, from the span's beginning.
+        /// The pixels that it takes, from the span's beginning.
         var columns: Range<Int>
-        /// The share of their time, from 1 to 8 eighths.
+        /// The state's share of their time, in eighths from 1 to 8.
         let eighths: Int
         /// How many stays begin there.
         var stays: Int
     }
 
-    /// What of a state is in a column without being wide enough for one.
+    /// What a column has of a state whose stays are too short to be seen.
     private struct Cell {
         var share = 0.0
         var stays = 0
         var last = 0
     }
 
-    /// The stays that are drawn by themselves, in their order.
+    /// The stays that are drawn one by one, in their order.
     private(set) var stays: [Int] = []
-    /// The others, for each state.
+    /// The crowds of the other stays, for each state.
     private(set) var crowds: [[Crowd]] = []
 
     /// - Parameters:
     ///   - span: the span.
-    ///   - columns: how many pixels it has.
+    ///   - columns: its width in pixels.
     init(_ span: PastSpan, columns: Int) {
         let width = Double(max(1, span.end - span.start)) / Double(columns)
         var cells = [[Cell]](
@@ -47,12 +47,12 @@ struct PictureMarks {
             cells[state][column].last = stay
         }
         self.crowds = cells.map(Self.crowds)
-        // What is alone can be pointed at, however short it was.
+        // A stay that is alone can be pointed at, however short it was.
         self.stays += cells.joined().compactMap { $0.stays == 1 ? $0.last : nil }
         self.stays.sort()
     }
 
-    /// Neighbours that look the same are one.
+    /// Merges neighbours that look the same.
     private static func crowds(_ cells: [Cell]) -> [Crowd] {
         var crowds: [Crowd] = []
         for (column, cell) in cells.enumerated() where cell.stays > 1 {

@@ -1,7 +1,7 @@
 import Glibc
 import StateMachineCore
 
-/// The marks of a span of time: round times of the clock on the wall, at a distance that leaves their labels room.
+/// The marks of a span of time: round local times, so far apart that their labels have room.
 struct TimeAxis {
     struct Mark: Equatable {
         /// In microseconds.
@@ -22,7 +22,7 @@ struct TimeAxis {
         + [1, 2, 3, 6, 12].map { $0 * 3600 * Self.second }
         + [1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640].map { $0 * Self.day }
 
-    /// The marks, at most so many; none where the span is too short for two.
+    /// The marks, at most that many; none if the span is too short for two.
     func marks(atMost count: Int) -> [Mark] {
         guard count > 0, self.end > self.start,
             let step = Self.steps.first(where: { (self.end - self.start) / $0 < Int64(count) })
@@ -52,7 +52,7 @@ struct TimeAxis {
         return String(step >= Self.second ? clock.prefix(8) : clock.dropFirst(6))
     }
 
-    /// Microseconds by which the wall's clock is ahead of UTC.
+    /// The microseconds by which local time is ahead of UTC.
     private func offset(at time: Int64) -> Int64 {
         guard !self.isUTC else { return 0 }
         var seconds = time_t(time / Self.second)

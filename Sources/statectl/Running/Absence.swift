@@ -1,16 +1,16 @@
 import StateMachineClient
 
-/// A wait, under a hold, for the state to be none of some.
+/// A wait, under a hold, until the state is none of some states.
 struct Absence: Sendable {
-    /// How often it is looked whether a hold that was lost is there again.
+    /// How often to check whether a lost hold is there again.
     ///
     /// 100 ms: taking it anew begins with such a pause. Not tuned.
     private static let pause = Duration.milliseconds(100)
 
     let client: Client
-    /// None of which it is to be.
+    /// The patterns that the state must not match.
     let patterns: [Pattern]
-    /// For how long; nil means for ever.
+    /// How long to wait; nil means for ever.
     var limit: Duration?
 
     /// Returns when the state is none of them, at a moment when the hold was in force.
@@ -37,7 +37,7 @@ struct Absence: Sendable {
         for try await event in self.client.watch(pace: Pace(isLatest: true)) {
             guard case .line = event else { continue }
             while try await self.isSo() {
-                // Asked again after that: what was let in while nothing was held would have shown.
+                // Asked again with the hold in force: a state that was let in without it shows now.
                 guard isHeld(), try await self.isSo() else {
                     try await Task.sleep(for: Self.pause)
                     continue
@@ -47,7 +47,7 @@ struct Absence: Sendable {
         }
     }
 
-    /// Whether the state is none of them now; no if nobody can be asked.
+    /// Whether the state matches none of them now; false if nobody can be asked.
     private func isSo() async throws -> Bool {
         let reply: Line
         do {

@@ -10,7 +10,7 @@ extension ChildCommand {
         /// The system would not start it.
         case notStarted(String)
 
-        /// As a shell's `$?` has it.
+        /// The status as in a shell's `$?`.
         var status: Int32 {
             switch self {
             case .exited(let code): code
@@ -20,7 +20,7 @@ extension ChildCommand {
             }
         }
 
-        /// What is said of a command that did not succeed; nil if it did.
+        /// What to say about a command that did not succeed; nil if it did.
         func complaint(about command: ChildCommand) -> String? {
             let name = command.words[0].printable
             return switch self {
@@ -33,7 +33,7 @@ extension ChildCommand {
         }
     }
 
-    /// The first line of what a command says, as far as the protocol has room for it.
+    /// The first line of a command's output, as far as the protocol has room for it.
     struct FirstLine: Sendable {
         /// The protocol's limit for a `why`.
         private static let limit = 256
@@ -44,12 +44,12 @@ extension ChildCommand {
         mutating func append(_ more: [UInt8]) {
             guard !self.isWhole else { return }
             let line = more.prefix { $0 != UInt8(ascii: "\n") }
-            // One more than there is room for tells where a character is cut in two.
+            // One byte beyond the limit shows where a character is cut in two.
             self.bytes += line.prefix(Self.limit + 1 - self.bytes.count)
             self.isWhole = line.count < more.count || self.bytes.count > Self.limit
         }
 
-        /// Nil if there is nothing in it.
+        /// The line; nil if there is nothing in it.
         var text: String? {
             var characters = ""
             for character in String(decoding: self.bytes, as: UTF8.self) {

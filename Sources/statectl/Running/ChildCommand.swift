@@ -12,7 +12,7 @@ struct ChildCommand: Sendable {
 
     /// The program, looked up in PATH unless it has a slash, and its arguments.
     let words: [String]
-    /// Where the daemon is that it is run because of, so that a client in it asks the same one.
+    /// The directory of the daemon that it runs for, so that a client in it asks the same one.
     var directory: RuntimeDirectory?
 
     /// Nil without any word.
@@ -21,12 +21,12 @@ struct ChildCommand: Sendable {
         self.words = words
     }
 
-    /// Why it cannot be started as things are; nil if nothing speaks against it.
+    /// Why it cannot be started as things are; nil if nothing is known against it.
     var obstacle: Ending? {
         let program = self.words[0]
         var candidates = [program]
         if !program.contains("/") {
-            // Without one the system has a path of its own.
+            // Without a PATH the system uses one of its own.
             guard let path = getenv("PATH").map({ String(cString: $0) }) else { return nil }
             candidates = path.split(separator: ":", omittingEmptySubsequences: false)
                 .map { "\($0.isEmpty ? "." : $0)/\(program)" }
@@ -39,9 +39,9 @@ struct ChildCommand: Sendable {
         return found.isEmpty ? .notFound : .notStarted("permission denied")
     }
 
-    /// Ends this process if the command cannot be started.
+    /// Throws if the command cannot be started.
     ///
-    /// - Throws: ``ProcessEnd`` with a shell's status for that, when it has been said.
+    /// - Throws: ``ProcessEnd`` with a shell's status for that, once the reason has been reported.
     func check() throws(ProcessEnd) {
         guard let obstacle = self.obstacle else { return }
         if let complaint = obstacle.complaint(about: self) {
@@ -55,7 +55,7 @@ struct ChildCommand: Sendable {
     /// If the task is cancelled, the command gets SIGTERM.
     ///
     /// - Parameters:
-    ///   - environment: what it has besides this process's; nil takes a variable away.
+    ///   - environment: variables added to this process's; nil unsets one.
     ///   - input: its standard input; nil leaves it this process's own.
     ///   - timeout: how long after SIGTERM it is killed.
     /// - Returns: how it ended.
@@ -77,8 +77,8 @@ struct ChildCommand: Sendable {
         }
     }
 
-    /// Runs it to its end as ``run(environment:input:timeout:)`` does, and keeps the first line of
-    /// what it says on standard error, which is passed on.
+    /// Runs it to its end as ``run(environment:input:timeout:)`` does, and keeps the first line
+    /// that it writes to standard error, which is passed on.
     func runKeepingComplaint(
         environment: [String: String?],
         input: String,
@@ -100,7 +100,7 @@ struct ChildCommand: Sendable {
                         line.append(bytes)
                     }
                 } catch {
-                    // The command has ended and left the pipe to a process of its own.
+                    // The command has ended and left the pipe to a process that it started.
                 }
                 return line
             }
@@ -148,7 +148,7 @@ struct ChildCommand: Sendable {
         )
     }
 
-    /// A pipe with all of `text` in it: the command need not read it, and nobody waits until it does.
+    /// A pipe filled with `text`: the command need not read it, and nobody waits until it does.
     private static func standardInput(_ text: String?) throws -> FileDescriptorInput {
         guard let text else { return .currentStandardInput }
         let (readEnd, writeEnd) = try FileDescriptor.pipe()
@@ -166,7 +166,7 @@ struct ChildCommand: Sendable {
 }
 
 extension RuntimeDirectory {
-    /// Good for a process that changes its directory, too.
+    /// The path for a process that may change its directory.
     fileprivate var absolutePath: String {
         guard !self.path.hasPrefix("/"), let own = getcwd(nil, 0) else { return self.path }
         defer { free(own) }
@@ -175,12 +175,12 @@ extension RuntimeDirectory {
 }
 
 extension FileDescriptor {
-    /// What a pipe holds unasked, by pipe(7).
+    /// What a pipe holds by default, by pipe(7).
     private static let pipeBytes = 65536
     /// F_SETPIPE_SZ of fcntl(2), which Glibc's module leaves out.
     private static let setPipeSize: CInt = 1031
 
-    /// Makes a pipe so large that so many bytes can be written although nobody reads.
+    /// Makes a pipe large enough for that many bytes to be written although nobody reads.
     fileprivate func hold(_ count: Int) throws {
         guard count > Self.pipeBytes else { return }
         // Any user may have 1 MiB, which is as long as a line may be.

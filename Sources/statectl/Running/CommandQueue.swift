@@ -12,7 +12,7 @@ final class CommandQueue: Sendable {
 
     private struct Waiting {
         var job: Job?
-        /// Why changes may be missing before that line, or before one that it replaced or that was passed over.
+        /// Why changes may be missing before that line, or before one replaced or skipped.
         var resync: String?
     }
 
@@ -25,10 +25,10 @@ final class CommandQueue: Sendable {
     private let wish: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - command: what is run.
-    ///   - printer: what its standard input is, and whose lines they are.
-    ///   - complain: told of a command that did not succeed.
-    ///   - done: told of a line once its command has ended, however it did.
+    ///   - command: the command to run.
+    ///   - printer: gives its standard input, and the machine of the lines.
+    ///   - complain: called for a command that did not succeed.
+    ///   - done: called with a line once its command has ended, however it did.
     init(
         _ command: ChildCommand,
         printer: LinePrinter,
@@ -42,7 +42,7 @@ final class CommandQueue: Sendable {
         (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Runs the command for this line as soon as it is not running.
+    /// Runs the command for this line, once it is not running any more.
     func add(_ line: Line, as event: WatchEvent) {
         self.waiting.withLock { waiting in
             waiting.job = Job(line: line, event: event)
@@ -51,16 +51,16 @@ final class CommandQueue: Sendable {
         self.wish.yield()
     }
 
-    /// Passes a line over; the next command is told if changes may be missing before it.
+    /// Skips a line; the next command is told if changes may be missing before it.
     func pass(_ line: Line) {
         guard let resync = line.resync else { return }
         self.waiting.withLock { $0.resync = resync }
     }
 
-    /// There will be no more lines.
+    /// Ends the queue; a line that waits still has its command run.
     func finish() { self.wish.finish() }
 
-    /// There will be no more lines, and one that waits is forgotten.
+    /// Ends the queue and drops a line that waits.
     func stop() {
         self.waiting.withLock { $0.job = nil }
         self.finish()

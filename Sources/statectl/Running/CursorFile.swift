@@ -3,16 +3,16 @@ import SystemPackage
 
 /// A file that holds the cursor of the last line that was dealt with.
 struct CursorFile: Sendable {
-    /// Longer than any cursor that a daemon gives out.
+    /// The most bytes that are read: more than any cursor that a daemon gives out.
     ///
     /// 256: an epoch and a number have less than forty.
     private static let limit = 256
 
     let path: String
 
-    /// Why it is of no use.
+    /// Why the file cannot be used.
     enum Failure: Error, Equatable {
-        /// What is in it is no cursor.
+        /// Its content is not a cursor.
         case nonsense(String, path: String)
         case unreadable(path: String, reason: String)
         case unwritable(path: String, reason: String)

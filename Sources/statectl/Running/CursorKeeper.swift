@@ -7,7 +7,7 @@ import StateMachineCore
 final class CursorKeeper: Sendable {
     /// The shortest time between two writes.
     ///
-    /// 1 s: of a watch that is killed, so much is shown again.
+    /// 1 s: when a watch is killed, this much is shown again.
     static let interval = Duration.seconds(1)
 
     private struct Cursors {
@@ -25,14 +25,14 @@ final class CursorKeeper: Sendable {
         (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// A line with that cursor was dealt with.
+    /// Notes that a line with that cursor was dealt with.
     func note(_ cursor: String?) {
         guard let cursor else { return }
         self.cursors.withLock { $0.newest = cursor }
         self.wish.yield()
     }
 
-    /// Writes what is noted, until the task is cancelled.
+    /// Writes noted cursors until the task is cancelled.
     func run(clock: some Clock<Duration> = ContinuousClock()) async throws {
         for await _ in self.wishes {
             try self.write()
@@ -40,7 +40,7 @@ final class CursorKeeper: Sendable {
         }
     }
 
-    /// Writes what is not written yet.
+    /// Writes the newest cursor unless it is written already.
     func write() throws(CursorFile.Failure) {
         let newest = self.cursors.withLock { $0.newest == $0.written ? nil : $0.newest }
         guard let newest else { return }

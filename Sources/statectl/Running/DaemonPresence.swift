@@ -1,7 +1,7 @@
 import StateMachineClient
 import StateMachineCore
 
-/// Whether the daemon that is watched is there: decisions only.
+/// Decides whether the watched daemon is there; it has no effects.
 struct DaemonPresence {
     private enum State {
         /// It has not been met.
@@ -10,7 +10,7 @@ struct DaemonPresence {
         case gone
     }
 
-    /// What there is to say of an attempt to reach it that failed.
+    /// What to say about a failed attempt to reach it.
     enum Loss: Equatable {
         /// It has gone.
         case gone
@@ -22,7 +22,7 @@ struct DaemonPresence {
 
     private var state = State.awaited
 
-    /// There is no connection; the attempts to make one are counted from 1.
+    /// Notes that there is no connection; the attempts to make one are counted from 1.
     mutating func interrupted(attempt: Int) -> Loss {
         switch self.state {
         case .awaited: return attempt == 1 ? .awaited : .still
@@ -33,7 +33,7 @@ struct DaemonPresence {
         }
     }
 
-    /// A line came; returns whether the daemon was gone before.
+    /// Notes that a line came; returns whether the daemon was gone before.
     mutating func lineReceived() -> Bool {
         defer { self.state = .there }
         switch self.state {
@@ -44,9 +44,9 @@ struct DaemonPresence {
 }
 
 extension ClientError {
-    /// Why there is no connection, for people, and that it is tried again, to a daemon that has gone.
+    /// Why there is no connection to a daemon that is gone, for people, and that it is retried.
     var reconnecting: String { "\(self.description.printable); reconnecting" }
 
-    /// The same of a daemon that was not there to begin with.
+    /// The same for a daemon that was not there to begin with.
     var awaiting: String { "\(self.description.printable); waiting for it" }
 }

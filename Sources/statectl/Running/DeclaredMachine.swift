@@ -4,7 +4,7 @@ import SystemPackage
 
 /// Reads the files that commands about declared machines are given.
 enum DeclaredMachine {
-    /// Bytes of a trace.
+    /// The most bytes of a trace.
     ///
     /// 1 MiB: tens of thousands of lines.
     private static let traceBytes = 1 << 20

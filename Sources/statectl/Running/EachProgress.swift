@@ -1,26 +1,26 @@
 import StateMachineClient
 
-/// How far a command that is run for each change has come, and what is to be done with a line: decisions only.
+/// Decides what to do with a line when a command is run for each change; it has no effects.
 struct EachProgress {
     enum Action: Equatable {
-        /// Run the command; why changes may be missing before the line.
+        /// Run the command; `resync` says why changes may be missing before the line.
         case run(WatchEvent, resync: String?)
-        /// There is nothing to run for, and nothing before it is to be asked for again.
+        /// Nothing to run for; the cursor moves on, so that nothing earlier is asked for again.
         case keep
         case pass
-        /// Read on after the cursor: what was not sent may still be had.
+        /// Read on after the cursor: what was not sent may still be there.
         case readAgain
     }
 
     /// The cursor of the last line that was dealt with.
     var cursor: String?
-    /// Changes whose command has succeeded, or is to.
+    /// The number of changes whose command has succeeded, or is to.
     private(set) var count = 0
-    /// Whether there ever was a daemon.
+    /// Whether a daemon has ever answered.
     private(set) var isKnown = false
     /// Whether there is no connection.
     var isInterrupted = false
-    /// Why changes may be missing before the next that is run for.
+    /// Why changes may be missing before the next line that the command is run for.
     private var resync: String?
     /// Whether this subscription has brought anything.
     private var hasMoved = false
@@ -37,11 +37,12 @@ struct EachProgress {
         case .change: return self.run(.change)
         case .state:
             guard let resync = line.resync else { return self.moved(.keep) }
-            // Who reads slowly is told to read on where the disk has it. With nothing gained by that, it is lost.
+            // A slow reader is told to read on from the daemon's disk. If that gains nothing, the
+            // lines are lost.
             if resync == "lagged", self.hasMoved, self.cursor != nil { return .readAgain }
             self.resync = resync
             return line.isSelected ? self.run(.state) : self.moved(.pass)
-        // Until somebody has been told what is missing it is asked for again.
+        // What is missing is asked for again until somebody has been told about it.
         case .live: return self.moved(self.resync == nil ? .keep : .pass)
         case .reply, .declared, .ask, .beat, .bye, .other: return .pass
         }

@@ -1,22 +1,22 @@
 import StateMachineClient
 import StateMachineCore
 
-/// A command that is run once for each change, in order, and whose success alone lets the next one come.
+/// Runs a command once for each change, in order; only its success lets the next change come.
 ///
-/// The cursor is kept after a change's command has succeeded, and not before: of whatever is killed meanwhile, this
-/// process or the daemon, that change's command is run again.
+/// The cursor is kept only after a change's command has succeeded: if this process or the daemon is
+/// killed meanwhile, that change's command is run again.
 struct EachRun: Sendable {
     /// The changes after a cursor.
     let watch: @Sendable (_ since: String?) -> Watch
     let command: ChildCommand
-    /// What its standard input is.
+    /// Gives its standard input.
     let printer: LinePrinter
-    /// Whether a command that fails is tried again, for as long as it takes; it ends the watch otherwise.
+    /// Whether to retry a command that fails, for as long as it takes; otherwise it ends the watch.
     var isRetrying = false
     var file: CursorFile?
-    /// After so many changes it ends.
+    /// The number of changes after which it ends.
     var count: Int?
-    /// Told what does not go as it should.
+    /// Called with what goes wrong.
     var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
 
     /// Follows the changes after that cursor until there is a signal, or the watch ends.
@@ -35,7 +35,7 @@ struct EachRun: Sendable {
                 end = error
             }
             group.cancelAll()
-            // A command that runs is let finish, and what it has done is kept.
+            // A running command may finish, and what it has done is kept.
             while let result = await group.nextResult() {
                 if case .failure(let error) = result, !(error is CancellationError) {
                     end = end ?? error
@@ -50,7 +50,7 @@ struct EachRun: Sendable {
         while try await self.follow(&progress) { progress.subscribedAnew() }
     }
 
-    /// Follows one watch; returns whether another is to go on after the last change that was dealt with.
+    /// Follows one watch; returns whether to follow another after the last change dealt with.
     private func follow(_ progress: inout EachProgress) async throws -> Bool {
         for try await event in self.watch(progress.cursor) {
             switch event {
@@ -89,7 +89,7 @@ struct EachRun: Sendable {
         var pauses = GrowingPause()
         while true {
             let command = self.command
-            // Not cancelled with this task: it is let finish.
+            // Not cancelled with this task, so that it can finish.
             let run = Task { await command.run(environment: environment, input: input) }
             let ending = await run.value
             guard let complaint = ending.complaint(about: command) else { return }

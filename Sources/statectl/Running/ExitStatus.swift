@@ -9,7 +9,7 @@ enum ExitStatus: Int32, Error {
     case yes = 0
     /// No, refused, a failed state.
     case no = 1
-    /// A command line, a state or data that cannot be meant.
+    /// A command line, a state or data that cannot be right.
     case usage = 2
     /// EX_UNAVAILABLE of sysexits.h.
     case unreachable = 69
@@ -57,8 +57,7 @@ enum ExitStatus: Int32, Error {
         }
     }
 
-    /// Says on standard error, or for help on standard output, what there is to say about the end
-    /// of a command.
+    /// Reports the end of a command on standard error, or for help on standard output.
     static func reporting(_ error: any Error) -> ExitStatus {
         switch error {
         case let status as ExitStatus:

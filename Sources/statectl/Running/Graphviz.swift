@@ -3,7 +3,7 @@ import SystemPackage
 
 /// Has Graphviz make a picture of a graph.
 enum Graphviz {
-    /// Bytes of a picture.
+    /// The most bytes of a picture.
     ///
     /// 16 MiB: a hundred times what the largest machine takes.
     private static let pictureBytes = 16 << 20

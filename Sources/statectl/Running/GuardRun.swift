@@ -10,16 +10,16 @@ struct GuardRun: Sendable {
 
     let guarding: Guard
     let command: ChildCommand
-    /// The reason of a no that the command gives none for.
+    /// The reason for a no that the command gives none for.
     let why: String?
-    /// Whether what it guards is denied while it is not connected.
+    /// Whether the states that it guards are denied while it is not connected.
     var isRequired = false
-    /// Told what goes as it should.
+    /// Called with what goes right.
     var report: @Sendable (String) -> Void = { _ in }
-    /// Told what does not.
+    /// Called with what goes wrong.
     var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
 
-    /// Answers questions until there is a signal, or nothing to hope for.
+    /// Answers questions until there is a signal, or trying again cannot help.
     func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.answerAll() }
@@ -35,8 +35,8 @@ struct GuardRun: Sendable {
 
     /// Answers questions until the task is cancelled.
     ///
-    /// The daemon asks one question after the other, but not before it has given up the last; the
-    /// command of that one may be about to end.
+    /// The daemon asks one question at a time, and a next one only after it has given up the last;
+    /// the command of that one may still be about to end.
     func answerAll() async throws {
         try await withThrowingDiscardingTaskGroup { group in
             var isAnew = false
@@ -72,11 +72,12 @@ struct GuardRun: Sendable {
         do {
             try await question.vote(allow: answer.isAllowed, why: answer.why)
         } catch {
-            // Who asked is gone and has let the state in; the iteration tells of the connection.
+            // The daemon that asked is gone and has let the state in; the iteration reports the
+            // connection.
         }
     }
 
-    /// What the command says; nil if it did not say it in time.
+    /// The command's answer; nil if it did not come in time.
     private func answer(on line: Line) async -> Answer? {
         let answer = await withTaskGroup(of: Answer?.self) { group in
             group.addTask { await self.ask(line) }

@@ -1,14 +1,14 @@
 import StateMachineClient
 import StateMachineCore
 
-/// Old changes as they are shown, a page after the other.
+/// Shows old changes, one page after the other.
 struct HistoryRun {
     let client: Client
     let search: ChangeSearch
     let options: SharedOptions
     let printer: LinePrinter
 
-    /// What the daemon shows at once, at most.
+    /// The most changes that the daemon shows at once.
     private static let page = RequestLimits.historyChanges
 
     /// Shows the changes, as many as wanted, and says what is missing.
@@ -42,7 +42,7 @@ struct HistoryRun {
 
     /// Shows the newest changes, the last of them last, and then every one as it happens.
     func follow(_ count: ChangeCount) async throws {
-        // What happens from here on the watch shows.
+        // The watch shows what happens from here on.
         let head = try await self.client.accepted(.get)
         var search = self.search
         search.before = head.seq.map { .seq($0 + 1) }
@@ -92,7 +92,7 @@ struct HistoryRun {
             isInterrupted = false
             switch line.kind {
             case .change: if self.search.wants(line) { try self.print(line) }
-            // Only one that says what is missing is news.
+            // A state is news only if it says what is missing.
             case .state: if line.resync != nil { try self.print(line) }
             case .declared: try self.print(line)
             case .live, .beat, .reply, .ask, .bye, .other: break
@@ -105,7 +105,7 @@ struct HistoryRun {
         }
     }
 
-    /// Has `body` called for each change, and returns the daemon's last word.
+    /// Calls `body` with each change, and returns the daemon's last reply.
     private func changes(
         _ count: ChangeCount,
         order: Request.HistoryOrder,

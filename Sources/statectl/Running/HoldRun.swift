@@ -5,13 +5,13 @@ import StateMachineCore
 /// A hold and what is done while it lasts.
 struct HoldRun: Sendable {
     let hold: Hold
-    /// What has to be before the command is run, once the hold is taken.
+    /// What to wait for, once the hold is taken, before the command is run.
     var absence: Absence?
-    /// What it is for, in words.
+    /// What the hold is for, in words.
     var purpose: String?
-    /// Told what goes as it should.
+    /// Called with what goes right.
     var report: @Sendable (String) -> Void = { _ in }
-    /// Told what does not.
+    /// Called with what goes wrong.
     var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
 
     /// Keeps the hold until the task is cancelled.
@@ -53,7 +53,7 @@ struct HoldRun: Sendable {
         }
     }
 
-    /// Keeps it, and tells when it comes into force and when it is no more.
+    /// Keeps the hold, and reports when it comes into force and when it no longer is.
     private func keep(_ changed: (_ isInForce: Bool) -> Void) async throws {
         var isAnew = false
         for try await event in self.hold {
@@ -87,8 +87,8 @@ struct HoldRun: Sendable {
     }
 
     private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {
-        // SIGINT is caught and dropped: a terminal gives it to the command as well, and the hold is
-        // to last until the command has drawn its consequences.
+        // SIGINT is caught and dropped: a terminal sends it to the command as well, and the hold is
+        // to last until the command has reacted.
         let signals = Signals.stream(Signals.ending)
         return await withTaskGroup(of: ChildCommand.Ending?.self) { group in
             // Once told to end, the command may take the time that it needs.

@@ -1,14 +1,14 @@
 import StateMachineClient
 import StateMachineCore
 
-/// Whether the machine has been in one of some states for so long, as its history tells.
+/// Whether the machine has been in one of some states for that long, by its history.
 struct LastingPast: Sendable {
     let client: Client
     let patterns: [Pattern]
 
     /// Whether it has, without a break; `present` shows one of the states.
     ///
-    /// Where that cannot be told, for a daemon has not kept so much, it has not.
+    /// It counts as no if that cannot be told, as the daemon has not kept enough.
     ///
     /// - Throws: ``ClientError``.
     func hasLasted(_ present: Line, _ span: Duration, at now: WallTime) async throws -> Bool {
@@ -19,7 +19,7 @@ struct LastingPast: Sendable {
         let start = WallTime(
             microseconds: max(0, now.microseconds - span.wholeMicroseconds)
         )
-        // Where it was then: the last change before has to have led to one of them.
+        // Where the machine was then: the last change before that has to have led to one of them.
         guard let last = try await self.newest(before: .time(start))?.seq, last < seq,
             try await self.newest(
                 only: self.patterns,
@@ -39,7 +39,7 @@ struct LastingPast: Sendable {
         return true
     }
 
-    /// What selects all other states, one list after the other: what no pattern selects, and what one takes away.
+    /// Patterns for all other states: those that no pattern selects, and those that one excepts.
     private var others: [[Pattern]] {
         let taken = self.patterns.filter(\.isException).map { !$0 }
         let selected = self.patterns.filter { !$0.isException }.map { !$0 }

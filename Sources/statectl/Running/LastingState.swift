@@ -1,22 +1,22 @@
 import StateMachineClient
 import StateMachineCore
 
-/// For how long the machine has been in one of some states without a break: decisions only.
+/// Decides how long the machine has been in one of some states without a break.
 ///
-/// Told of the lines of a watch for these states alone: a change whose number does not follow the last one's
-/// comes back from another state.
+/// It takes the lines of a watch for these states alone: a change whose number does not follow the
+/// last one's comes back from another state.
 struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration {
-    /// The machine is in one of them, as far as is known.
+    /// The seq of the last line, while the machine is in one of them; nil otherwise.
     private(set) var seq: UInt64?
-    /// Since when; meaningless while it is in none.
+    /// Since when; nil while it is in none.
     private(set) var since: Instant?
 
-    /// A line of the watch came.
+    /// Takes a line of the watch.
     mutating func lineReceived(_ line: Line, at now: Instant, _ wall: WallTime) {
         switch line.kind {
         case .change, .state: break
         case .live where !line.isSelected: return self.left()
-        // The changes before it have told.
+        // The changes before it have said so.
         case .live, .beat, .reply, .declared, .ask, .bye, .other: return
         }
         guard line.isSelected, let seq = line.seq else { return self.left() }
@@ -27,7 +27,7 @@ struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration
 
     private mutating func left() { (self.seq, self.since) = (nil, nil) }
 
-    /// How long the state that a line shows has been; nothing if the clock on the wall has been set back.
+    /// How long the state in a line has lasted; zero if the wall clock has been set back.
     static func age(of line: Line, at wall: WallTime) -> Duration {
         guard let at = line.at else { return .zero }
         return .microseconds(max(0, wall.microseconds - at.microseconds))

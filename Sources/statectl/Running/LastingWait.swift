@@ -5,9 +5,9 @@ import StateMachineCore
 struct LastingWait: Sendable {
     private enum Signal: Sendable {
         case line(Line)
-        /// One of the states was reached that end the wait badly.
+        /// One of the states that end the wait badly was reached.
         case failed(Line)
-        /// It may have lasted.
+        /// It may have lasted long enough.
         case elapsed
         case timeUp
     }
@@ -15,17 +15,17 @@ struct LastingWait: Sendable {
     let client: Client
     let patterns: [Pattern]
     var fail: [Pattern] = []
-    /// For how long without a break.
+    /// How long it has to last without a break.
     let span: Duration
     /// After how long to give up; nil means never.
     var timeout: Duration?
     var isPatient = false
-    /// Told what goes as it should not.
+    /// Called with what goes wrong.
     var complain: @Sendable (String) -> Void = { StandardError.write("statectl: \($0)") }
 
     /// How it ended.
     enum End {
-        /// The state has lasted; the line tells of it.
+        /// The state has lasted; the line shows it.
         case lasted(Line)
         case failed(Line)
         case timeUp
@@ -64,13 +64,14 @@ struct LastingWait: Sendable {
                 case .failed(let line): return .failed(line)
                 case .elapsed:
                     guard let end = timer?.end, end <= .now else { continue }
-                    // What came meanwhile and is on its way sets another.
+                    // A line that came meanwhile, and is on its way, sets another one.
                     timer = nil
                     if let line = try await self.present(state.seq) { return .lasted(line) }
                 case .timeUp: return .timeUp
                 }
             }
-            // The watch has ended: by what it says, and not by what is ended because of it.
+            // The watch has ended: what it throws counts, not what the tasks throw that are
+            // cancelled because of it.
             group.cancelAll()
             while let result = await group.nextResult() {
                 if case .failure(let error) = result, !(error is CancellationError) { throw error }
@@ -79,7 +80,7 @@ struct LastingWait: Sendable {
         }
     }
 
-    /// One at a time: a task of its own, which the next one ends.
+    /// Starts a timer in a task of its own; there is one at a time, as the next one ends it.
     private static func timer(
         until end: ContinuousClock.Instant,
         _ signal: AsyncStream<Signal>.Continuation
@@ -89,7 +90,7 @@ struct LastingWait: Sendable {
                 try await Task.sleep(until: end, clock: .continuous)
                 signal.yield(.elapsed)
             } catch {
-                // Another time counts.
+                // Another timer counts.
             }
         }
     }
@@ -117,13 +118,13 @@ struct LastingWait: Sendable {
         }
     }
 
-    /// The state as it is, if that is still the one of the last line; what is on its way tells otherwise.
+    /// The present state, if it is still that of the last line; if not, another line is on its way.
     private func present(_ seq: UInt64?) async throws -> Line? {
         do {
             let reply = try await self.client.reply(to: .get)
             return reply.isOK == true && reply.seq == seq ? reply : nil
         } catch is ClientError {
-            // The watch finds out, and goes on when the daemon is there again.
+            // The watch notices, and goes on when the daemon is back.
             return nil
         }
     }

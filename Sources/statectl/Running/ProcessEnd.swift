@@ -1,10 +1,10 @@
 import Glibc
 
-/// An end of this process that is another's.
+/// An end of this process that something else determines.
 enum ProcessEnd: Error, Equatable {
     /// With the status of the command that it ran.
     case status(Int32)
-    /// By a signal that came meanwhile.
+    /// By a signal that it has received.
     case signal(CInt)
 
     /// Ends this process.

@@ -13,7 +13,7 @@ final class RecordedChanges {
         let sentence: String
     }
 
-    /// Rows that are read at a time: a reader that stays in the database keeps its log from being cut.
+    /// Rows read at a time: a reader that stays in the database keeps its log from being cut.
     private static let rows: Int32 = 1000
 
     /// Milliseconds to wait for a daemon that has the database locked.
@@ -23,7 +23,7 @@ final class RecordedChanges {
     private let connection: OpaquePointer
     private var last: Int64 = -1
 
-    /// Opens it.
+    /// Opens the database.
     ///
     /// - Parameter path: the database, or the directory that it is in.
     /// - Throws: `Unreadable`.
@@ -34,7 +34,8 @@ final class RecordedChanges {
             throw Unreadable(sentence: "cannot read \(path): \(String(cString: strerror(errno)))")
         }
         var connection: OpaquePointer?
-        // What was closed has no log. Nobody writes then, and nothing is to appear beside it.
+        // A database that was closed has no log. Nobody writes to it then, and no file may appear
+        // beside it.
         let hasLog = access("\(path)-wal", F_OK) == 0
         let uri = "file:\(Self.escaped(path))?\(hasLog ? "mode=ro" : "immutable=1")"
         let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
@@ -111,7 +112,7 @@ final class RecordedChanges {
         )
     }
 
-    /// All of it: a text may have U+0000 in it.
+    /// The whole text, which may contain U+0000.
     private static func text(_ row: OpaquePointer, _ column: Int32) -> String? {
         guard let bytes = sqlite3_column_text(row, column) else { return nil }
         let count = Int(sqlite3_column_bytes(row, column))
@@ -123,7 +124,7 @@ final class RecordedChanges {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// The path as a URI has it: sqlite.org/uri.html, 3.1.
+    /// The path escaped for a URI: sqlite.org/uri.html, 3.1.
     private static func escaped(_ path: String) -> String {
         path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
     }

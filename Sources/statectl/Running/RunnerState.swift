@@ -2,19 +2,19 @@ import Glibc
 import StateMachineClient
 import SystemPackage
 
-/// What the runner of a machine has said last of itself: `runner.json` beside the daemon's doors.
+/// What the runner of a machine last said about itself: `runner.json` beside the daemon's doors.
 struct RunnerState {
-    /// Bytes that are read of it.
+    /// The most bytes that are read of it.
     ///
     /// 1 MiB: 256 states with a few commands each have a tenth of it.
     private static let limit = 1 << 20
 
-    /// All of it.
+    /// The whole content.
     let json: JSONValue
     /// Whether the process that wrote it is still there.
     let isThere: Bool
 
-    /// Nil if there is no such file, or it is none.
+    /// Nil if there is no such file, or it is not a runner's.
     init?(in directory: RuntimeDirectory) {
         let bytes: [UInt8]
         do {
@@ -39,8 +39,8 @@ struct RunnerState {
         self.isThere = Self.isThere(pid, since: json["start"]?.integer)
     }
 
-    /// How many changes there are up to that reply of which not all hooks have been run; nil if there are none but one
-    /// that is seen to be run.
+    /// How many changes, up to that reply, have hooks that have not all been run; nil if there are
+    /// none, or only one that is seen to be run.
     func waiting(_ reply: Line) -> UInt64? {
         guard let oldest = self.json["hooks"]?.integer.flatMap({ UInt64(exactly: $0) }),
             let newest = reply.seq,
@@ -64,13 +64,14 @@ struct RunnerState {
                 let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
                 return String(decoding: buffer[..<count], as: UTF8.self)
             }
-            // After the name in brackets: the third field of proc(5), which is Z of a process that has ended and that
-            // nobody has asked how, and what follows; the 22nd is the start.
+            // After the name in parentheses come the third field of proc(5) and the rest; the third
+            // is Z for a process that has ended and has not been waited for, and the 22nd is the
+            // start.
             let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
             guard fields.count > 19 else { return true }
             return fields[0] != "Z" && Int64(fields[19]) == start
         } catch {
-            // Of another user's, where those are hidden.
+            // Another user's process, where those are hidden.
             return true
         }
     }

@@ -1,16 +1,17 @@
 import Dispatch
 import Glibc
 
-/// Signals that are told of instead of doing what they do.
+/// Signals that are reported instead of having their usual effect.
 enum Signals {
-    /// What ends a process from without, and may be asked to wait.
+    /// The signals that end a process from outside, and may be made to wait.
     static let ending = [SIGINT, SIGTERM]
 
-    /// Those signals as they come; once the stream is no longer iterated over they do again what
-    /// they do.
+    /// Those signals as they come; once the stream is no longer iterated over, they have their
+    /// usual effect again.
     ///
-    /// One that was ignored when the process began, as SIGINT is for a script's background jobs, is
-    /// still ignored, unless `isForJobs`: what stands in the way of others until it is ended has to end with its script.
+    /// A signal that was ignored when the process began, as SIGINT is for a script's background
+    /// jobs, is still ignored, unless `isForJobs`: what others have to wait for has to end with its
+    /// script.
     static func stream(_ numbers: [CInt], isForJobs: Bool = false) -> AsyncStream<CInt> {
         AsyncStream { continuation in
             let caught = numbers.filter { isForJobs || !self.isIgnored($0) }
@@ -19,10 +20,10 @@ enum Signals {
         }
     }
 
-    /// Where signals come from.
+    /// The sources of signals.
     ///
-    /// Guarded state: `sources`, which is never changed; what may be done to a source from any thread
-    /// is to cancel it, and that is all that is done. That makes `@unchecked Sendable` true.
+    /// Guarded state: `sources`, which never changes; a source is only ever cancelled, which any
+    /// thread may do. That makes `@unchecked Sendable` true.
     private final class Sources: @unchecked Sendable {
         private let numbers: [CInt]
         private let sources: [any DispatchSourceSignal]

@@ -1,11 +1,11 @@
 import ArgumentParser
 import SystemPackage
 
-/// Standard input, where a command reads what it is given there.
+/// Standard input, for commands that read what they are given there.
 enum StandardInput {
-    /// All of it, up to its end.
+    /// The whole of it, up to its end.
     ///
-    /// - Parameter limit: bytes; more are refused.
+    /// - Parameter limit: the most bytes; more are refused.
     /// - Returns: the text.
     /// - Throws: `ValidationError`, or why it cannot be read.
     static func text(upTo limit: Int) throws -> String {

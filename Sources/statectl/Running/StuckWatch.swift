@@ -1,14 +1,14 @@
 import StateMachineClient
 import StateMachineCore
 
-/// Says once of each stay in a state that it has lasted for so long.
+/// Reports each stay in a state once, when it has lasted for too long.
 ///
 /// Guarded state: `stay`, behind its lock.
 final class StuckWatch: Sendable {
     /// A stay that may come to last too long.
     private struct Stay: Equatable {
-        /// The seq that began it, or that of its change where a machine has no stays; nil where the daemon is to be
-        /// asked for it.
+        /// The seq that began it, or the seq of its change if the machine has no stays; nil if the
+        /// daemon has to be asked for it.
         let number: UInt64?
         /// When it has lasted for that long.
         let due: ContinuousClock.Instant
@@ -22,7 +22,7 @@ final class StuckWatch: Sendable {
     private let wish: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - client: is asked whether the state is still the same when the time has come.
+    ///   - client: asked whether the state is still the same when the time has come.
     ///   - patterns: which states; none means every state.
     ///   - span: how long a stay may last.
     init(_ client: Client, patterns: [Pattern], span: Duration) {
@@ -32,7 +32,7 @@ final class StuckWatch: Sendable {
         (self.wishes, self.wish) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// A line of the watch came; what is of before counts when all of it has been shown.
+    /// Takes a line of the watch; replayed lines count once all of them have been shown.
     func lineReceived(_ line: Line) {
         switch line.kind {
         case .live: self.stay.withLock { $0 = Stay(number: nil, due: .now) }
@@ -40,7 +40,7 @@ final class StuckWatch: Sendable {
         case .state where !line.isSelected: self.stay.withLock { $0 = nil }
         case .state, .change:
             let stay = self.stay(of: line)
-            // An update is of the same stay, and its time is the update's own.
+            // An update belongs to the same stay, and its time is only the update's.
             self.stay.withLock { if $0?.number != stay.number { $0 = stay } }
         case .beat, .reply, .declared, .ask, .bye, .other: return
         }
@@ -66,7 +66,8 @@ final class StuckWatch: Sendable {
                     said = present.number
                     try body(line)
                 } else {
-                    // What it is instead is on its way, but where only the daemon could say what it is.
+                    // A line with the new state is on its way, unless only the daemon could say
+                    // which it is.
                     self.stay.withLock {
                         if $0 == stay { $0 = stay.number == nil ? present : nil }
                     }
@@ -75,7 +76,7 @@ final class StuckWatch: Sendable {
         }
     }
 
-    /// The state as it is, if it is one of those that are meant; nil if nobody can be asked.
+    /// The present state, if it is one of those meant; nil if not, or if nobody can be asked.
     private func present() async throws -> Line? {
         let isAny = self.patterns.isEmpty
         do {
@@ -84,7 +85,7 @@ final class StuckWatch: Sendable {
             )
             return reply.isOK == true ? reply : nil
         } catch is ClientError {
-            // The watch tells that it has gone.
+            // The watch reports that the daemon is gone.
             return nil
         }
     }

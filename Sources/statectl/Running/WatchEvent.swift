@@ -1,4 +1,4 @@
-/// What a watch's command is told of.
+/// What a watch's command is run for.
 enum WatchEvent: String {
     /// The state, to begin with or after changes that were missed.
     case state
@@ -7,8 +7,8 @@ enum WatchEvent: String {
     case beat
     /// The state has lasted for a while.
     case stuck
-    /// The daemon has gone, or is not there to begin with, and what the state is is not known.
+    /// The daemon is gone, or is not there to begin with, and the state is not known.
     case gone
-    /// It has come back, in that state.
+    /// The daemon is back, in that state.
     case back
 }

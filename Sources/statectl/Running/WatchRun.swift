@@ -5,25 +5,25 @@ import StateMachineCore
 struct WatchRun: Sendable {
     let watch: Watch
     let printer: LinePrinter
-    /// After so many lines it ends.
+    /// The number of lines after which it ends.
     var count: Int?
-    /// Run for the lines, which are shown otherwise.
+    /// Runs a command for the lines, which are shown otherwise.
     var queue: CommandQueue?
-    /// Whether what is run is told of the daemon's going and coming, too.
+    /// Whether a command is also run when the daemon goes or comes back.
     var tellsOfDaemon = false
-    /// Tells of states that last too long; a command is run for these then, and for no other state.
+    /// Reports states that last too long; a command is run for these then, and for no other state.
     var stuck: StuckWatch?
-    /// Whether signals end it; they are caught once in a process, so of several one that has all of them does that.
+    /// Whether signals end it; with several watches their owner catches them, once in the process.
     var heedsSignals = true
     /// Keeps the cursor of the last line that was shown, or whose command has ended.
     var keeper: CursorKeeper?
 
     /// Follows the watch to its end, which may be a signal.
     ///
-    /// A command that runs then is let finish; a second signal does what it always does.
+    /// A command that runs then may finish; a second signal has its usual effect.
     func run() async throws {
-        // A task of its own, which is always waited for: where the watches of several machines end each other, a
-        // command that runs is let finish too.
+        // A task of its own, which is always awaited: where the watches of several machines end
+        // each other, a running command may finish too.
         let commands = self.queue.map { queue in Task { await queue.run() } }
         let end = await self.followed()
         switch end {
@@ -98,7 +98,7 @@ struct WatchRun: Sendable {
 
     // MARK: - Lines
 
-    /// Shows a line, or has the command run for it; returns whether it is one of those that are counted.
+    /// Shows a line, or has the command run for it; returns whether the line is counted.
     private func take(_ line: Line, isBack: inout Bool) throws -> Bool {
         let isCounted =
             switch line.kind {
@@ -126,7 +126,7 @@ struct WatchRun: Sendable {
         return isCounted
     }
 
-    /// What the command is told a line to be; nil if it is not run for it.
+    /// The event that the command is run for with a line; nil if it is not run.
     private func event(_ line: Line, isBack: inout Bool) -> WatchEvent? {
         switch line.kind {
         case .state where isBack && self.tellsOfDaemon, .live where isBack && self.tellsOfDaemon:
@@ -140,7 +140,7 @@ struct WatchRun: Sendable {
         }
     }
 
-    /// A state has lasted too long.
+    /// Reports a state that has lasted too long.
     private func take(stuck line: Line) throws {
         guard let line = StuckLine.of(line) else { return }
         if let queue = self.queue {
@@ -158,7 +158,7 @@ struct WatchRun: Sendable {
         self.runForAbsence(error)
     }
 
-    /// It is not there to begin with; what a command shows of a run before this one may be long past.
+    /// Reports that it is not there yet; what a command shows from an earlier run may be outdated.
     private func isAwaited(_ error: ClientError) {
         StandardError.write("statectl: \(error.awaiting)")
         self.runForAbsence(error)

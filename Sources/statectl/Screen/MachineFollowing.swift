@@ -1,8 +1,8 @@
 import StateMachineClient
 
-/// Follows a machine: asks it how it is, once a second and after each change, and hears its changes.
+/// Follows a machine: its changes, and its status once a second and after each change.
 struct MachineFollowing: Sendable {
-    /// What there is to tell.
+    /// What there is to report.
     enum News: Sendable {
         case status(MachineStatus)
         case name(String?)
@@ -11,14 +11,14 @@ struct MachineFollowing: Sendable {
         case failure(String)
     }
 
-    /// How often it is asked, if nothing happens, and at most.
+    /// How often to ask: if nothing happens, and at most.
     private static let pause = (idle: Duration.seconds(1), busy: Duration.milliseconds(100))
-    /// A daemon that does not answer is said to be silent after that.
+    /// After how long a daemon that does not answer is reported as silent.
     private static let timeout = Duration.seconds(2)
 
     let client: Client
 
-    /// Tells what there is to tell, until the task is cancelled.
+    /// Reports news until the task is cancelled.
     func run(_ tell: @escaping @Sendable (News) -> Void) async throws {
         let (pokes, poke) = AsyncStream.makeStream(
             of: Void.self,
@@ -77,7 +77,7 @@ struct MachineFollowing: Sendable {
         _ tell: @Sendable (News) -> Void,
         _ poke: @Sendable () -> Void
     ) async throws {
-        // Of a flood the newest is enough.
+        // In a flood the newest change is enough.
         let pace = Pace(isLatest: true, every: Self.pause.busy)
         for try await event in self.client.watch(pace: pace, isPatient: true) {
             switch event {
@@ -94,9 +94,9 @@ struct MachineFollowing: Sendable {
         }
     }
 
-    /// What was before a watch began.
+    /// Reports what happened before a watch began.
     private func look(back line: Line, _ tell: @Sendable (News) -> Void) async throws {
-        // Who fell behind has seen what was before, and the numbers go on.
+        // A reader that fell behind has seen what was before, and the numbering goes on.
         if line.resync != "lagged", line.resync != "evicted" { tell(.anew) }
         do {
             _ = try await self.client.changes(.history(limit: 40, order: .newest)) {

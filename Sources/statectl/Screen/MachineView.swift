@@ -1,23 +1,23 @@
 import StateMachineClient
 
-/// What is known of a machine that is looked at.
+/// What is known about a machine on the screen.
 struct MachineView: Sendable {
-    /// Changes that are kept.
+    /// The most changes that are kept.
     ///
     /// 200: more rows than any terminal has.
     private static let kept = 200
 
     let target: MachineTarget
-    /// What its file calls it.
+    /// The machine's name in its file.
     var name: String?
-    /// How it was when it was asked last; nil until it has answered.
+    /// Its status when it last answered; nil until it has.
     private(set) var status: MachineStatus?
     /// Why it does not answer; nil as long as it does.
     private(set) var error: String?
-    /// The newest first.
+    /// The changes, the newest first.
     private(set) var changes: [Line] = []
 
-    /// Where its doors are, if that was said.
+    /// The directory of its doors, if it was given.
     var directory: String? { self.target.options.runtimeDirectory }
 
     init(_ target: MachineTarget) { self.target = target }
@@ -29,7 +29,7 @@ struct MachineView: Sendable {
 
     mutating func failed(_ error: String) { self.error = error }
 
-    /// A change has come, or an old one, in whatever order.
+    /// Takes a change, new or old, in any order.
     mutating func take(_ change: Line) {
         let seq = change.seq ?? 0
         guard !self.changes.contains(where: { $0.seq == seq }) else { return }
@@ -38,6 +38,6 @@ struct MachineView: Sendable {
         self.changes.removeLast(max(0, self.changes.count - Self.kept))
     }
 
-    /// Those of another numbering say nothing any more.
+    /// Drops the changes of an earlier numbering, which say nothing any more.
     mutating func beganAnew() { self.changes = [] }
 }

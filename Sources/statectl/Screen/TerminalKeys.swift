@@ -3,7 +3,7 @@ import Glibc
 
 /// The keys of a terminal, as they are pressed.
 enum TerminalKeys {
-    /// The bytes that come; ends with the terminal's end.
+    /// The bytes as they come; ends when the terminal does.
     static func stream() -> AsyncStream<UInt8> {
         AsyncStream { continuation in
             let source = DispatchSource.makeReadSource(

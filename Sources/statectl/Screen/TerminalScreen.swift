@@ -1,8 +1,9 @@
 import Glibc
 
-/// The whole of a terminal, for as long as something is shown on it that changes.
+/// The whole of a terminal, while something that changes is shown on it.
 ///
-/// A frame is written in one go, over the last one, and terminals that know how show it at once: nothing flickers.
+/// A frame is written in one go, over the last one, and terminals that can show it at once: nothing
+/// flickers.
 final class TerminalScreen {
     struct Size: Equatable {
         var columns: Int
@@ -22,7 +23,7 @@ final class TerminalScreen {
         else { return nil }
     }
 
-    /// What the terminal has; 80 by 24 if it does not say.
+    /// The terminal's size; 80 by 24 if it does not say.
     var size: Size {
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
@@ -30,7 +31,7 @@ final class TerminalScreen {
         return Size(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
 
-    /// Takes the terminal: keys come one by one and are not shown, and what was there comes back afterwards.
+    /// Takes over the terminal: keys come singly, without echo; `close()` restores what was there.
     func open() throws {
         guard !self.isOpen else { return }
         var mode = self.original
@@ -38,7 +39,7 @@ final class TerminalScreen {
         tcsetattr(STDIN_FILENO, TCSANOW, &mode)
         self.isOpen = true
         self.lastSize = nil
-        // The other screen, without the cursor, and without lines that go on in the next.
+        // The other screen, without the cursor, and without line wrap.
         try StandardOutput.pass("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
     }
 
@@ -51,7 +52,7 @@ final class TerminalScreen {
         tcsetattr(STDIN_FILENO, TCSANOW, &self.original)
     }
 
-    /// Shows these lines, of which none may be wider than the terminal; what has not changed is not written.
+    /// Shows lines, which must fit the terminal's width; unchanged ones are not written.
     func show(_ lines: [String]) throws {
         let size = self.size
         let isWhole = size != self.lastSize
@@ -59,7 +60,8 @@ final class TerminalScreen {
         for row in 0..<size.rows {
             let line = row < lines.count ? lines[row] : ""
             guard isWhole || row >= self.last.count || self.last[row] != line else { continue }
-            // Cleared first: behind a line that is as wide as the screen it would take the last letter.
+            // Cleared first: after a line as wide as the screen, clearing would remove the last
+            // letter.
             text += "\u{1B}[\(row + 1);1H\u{1B}[K\(line)"
         }
         self.lastSize = size

@@ -1,11 +1,11 @@
 import StateMachineClient
 import StateMachineCore
 
-/// What is shown of machines on a screen of a size: how they are, and what has happened last.
+/// What a screen of that size shows of machines: their status, and the latest changes.
 struct TopFrame {
-    /// Lines that one thing may take, as a state with a long text.
+    /// The most lines that one thing may take, such as a state with a long text.
     private static let linesShown = 3
-    /// Lines that the last changes have at least, with their title.
+    /// The fewest lines for the latest changes, with their title.
     private static let changesShown = 4
 
     let text: LineText
@@ -92,13 +92,13 @@ struct TopFrame {
         }
     }
 
-    /// On as many lines as it takes, but not on more than a few.
+    /// Wrapped onto as many lines as it takes, but not more than a few.
     private func wrapped(
         _ parts: [StyledText],
         indent: Int,
         keepsMargin: Bool = false
     ) -> [StyledText] {
-        // What is longer than a line stands on one: a state may have 64 KiB.
+        // A part longer than a line gets one line: a state may have 64 KiB.
         let short = parts.map { $0.cut(to: max(8, self.width - indent)) }
         let lines =
             keepsMargin
@@ -109,7 +109,7 @@ struct TopFrame {
 
     // MARK: - What has happened
 
-    /// The newest first.
+    /// The changes, the newest first.
     private func changes(_ views: [MachineView]) -> [StyledText] {
         let all = views.flatMap { view in view.changes.map { (view, $0) } }
         let newest = all.sorted { ($0.1.at?.microseconds ?? 0) > ($1.1.at?.microseconds ?? 0) }
@@ -128,7 +128,7 @@ struct TopFrame {
         }
     }
 
-    /// What tells a machine from the others; as wide for all of them.
+    /// The name that tells a machine from the others, equally wide for all of them.
     private func mark(of view: MachineView) -> StyledText {
         guard let mark = view.target.mark else { return StyledText() }
         return StyledText(mark.name.padded(to: mark.columns - 2), as: .label)

@@ -3,7 +3,7 @@ import StateMachineClient
 
 /// Shows machines on a screen until a key or a signal ends that.
 struct TopRun: Sendable {
-    /// What has the screen shown anew.
+    /// What makes the screen show a new frame.
     private enum Event: Sendable {
         case news(Int, MachineFollowing.News)
         case key(UInt8)
@@ -12,13 +12,13 @@ struct TopRun: Sendable {
         case keysEnded
     }
 
-    /// The shortest time between two frames that nothing but news asks for.
+    /// The shortest time between two frames that only news calls for.
     private static let pause = Duration.milliseconds(50)
 
     let targets: [MachineTarget]
     let clients: [Client]
 
-    /// Ends with `q`, or as a signal has it.
+    /// Ends with `q`, or with a signal.
     func run(on screen: TerminalScreen) async throws {
         let (events, event) = AsyncStream.makeStream(of: Event.self)
         let tasks = self.sources(event)
@@ -86,7 +86,7 @@ struct TopRun: Sendable {
 }
 
 extension MachineView {
-    /// Takes what was told; returns whether it is to be seen at once.
+    /// Takes news; returns whether it has to be shown at once.
     fileprivate mutating func take(_ news: MachineFollowing.News) -> Bool {
         switch news {
         case .status(let status):
