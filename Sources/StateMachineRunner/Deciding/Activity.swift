@@ -1,10 +1,15 @@
-/// The one thing that is awaited at a time.
-struct Activity: Hashable {
+import StateMachineCore
+import StateMachineDeclaration
+
+/// What is under way: the one thing that is waited for, and the actions ordered since the last event.
+///
+/// The call that begins to wait for something orders it too.
+struct Activity {
     enum Kind: Hashable {
         case nothing
         /// The end of that command.
         case command(CommandName)
-        /// That nothing is left of that command.
+        /// The report that nothing is left of that command.
         case stopping(CommandName)
         /// The daemon's answer about that stay.
         case telling(UInt64)
@@ -14,29 +19,103 @@ struct Activity: Hashable {
         case finished
     }
 
-    private(set) var kind = Kind.nothing
+    /// How long to wait before deciding what follows when somebody else stopped a command.
+    ///
+    /// 5 s: the machine may be shutting down, which soon stops this process too; the next boot then decides.
+    private static let interruptionPause = Duration.seconds(5)
+
+    private var kind = Kind.nothing
     private var alarm = 0
+    private var trouble = GrowingPause()
+    private var actions: [Action] = []
 
     var isNothing: Bool { self.kind == .nothing }
+    var isFinished: Bool { self.kind == .finished }
 
-    /// Whether a command is awaited.
-    var isBusy: Bool {
-        switch self.kind {
-        case .command, .stopping, .finished: true
-        case .nothing, .telling, .pausing: false
+    /// Returns what was ordered since it was asked last, in order.
+    mutating func takeActions() -> [Action] {
+        defer { self.actions = [] }
+        return self.actions
+    }
+
+    /// Orders something that is not waited for.
+    mutating func order(_ action: Action) { self.actions.append(action) }
+
+    mutating func note(_ notice: Notice) { self.order(.note(notice)) }
+
+    /// Tells the host that the end of that command is not needed any more; nil if there is none.
+    mutating func forget(_ name: CommandName?) {
+        if let name { self.order(.forget(name)) }
+    }
+
+    /// Orders what a hook or the run of that stay needs next; `attempt` counts from 1.
+    mutating func perform(_ step: WorkStep, attempt: Int, stay: UInt64?) {
+        switch step {
+        case .begin(let order, let afresh):
+            self.order(.record)
+            self.note(.begun(order.name, attempt: attempt))
+            self.order(.begin(order, afresh: afresh))
+            self.kind = .command(order.name)
+        case .await(let name):
+            self.order(.await(name))
+            self.kind = .command(name)
+        case .pause(let duration): self.pause(duration)
+        case .tell(let end):
+            guard let stay else { return }
+            self.order(.tell(end, stay: stay))
+            self.kind = .telling(stay)
+        case .blocked, .done: break
         }
     }
 
-    mutating func begin(_ kind: Kind) { self.kind = kind }
-
-    /// Begins a pause and returns the number of its alarm.
-    mutating func beginPause() -> Int {
-        self.alarm += 1
-        self.kind = .pausing(self.alarm)
-        return self.alarm
+    /// Stops the command that runs, or ends the wait; returns whether nothing is under way any more.
+    ///
+    /// `begun` may run without being waited for: an earlier process began it, or the host cannot be asked about
+    /// it at the moment.
+    mutating func giveUp(begun: CommandName?) -> Bool {
+        switch self.kind {
+        case .command(let name): self.stop(name)
+        case .stopping, .finished: break
+        case .nothing, .telling, .pausing:
+            self.kind = .nothing
+            if let begun { self.stop(begun) }
+        }
+        return self.isNothing
     }
 
-    /// Ends waiting for `kind`; returns whether it was awaited.
+    private mutating func stop(_ name: CommandName) {
+        self.order(.stop(name))
+        self.kind = .stopping(name)
+    }
+
+    private mutating func pause(_ duration: Duration) {
+        self.alarm += 1
+        self.order(.wake(self.alarm, after: duration))
+        self.kind = .pausing(self.alarm)
+    }
+
+    /// Pauses after somebody else stopped that command.
+    mutating func pauseAfterInterruption(of name: CommandName) {
+        self.note(.interrupted(name))
+        self.pause(Self.interruptionPause)
+    }
+
+    /// Pauses after trouble, longer each time until `endTrouble`; `notice` is told how long.
+    mutating func pauseAfterTrouble(noting notice: (Duration) -> Notice) {
+        let duration = self.trouble.next()
+        self.note(notice(duration))
+        self.pause(duration)
+    }
+
+    /// The next pause after trouble is a short one again.
+    mutating func endTrouble() { self.trouble.reset() }
+
+    mutating func finish() {
+        self.order(.finish)
+        self.kind = .finished
+    }
+
+    /// Stops waiting for that; returns false if it was not what was waited for.
     mutating func ends(_ kind: Kind) -> Bool {
         guard self.kind == kind else { return false }
         self.kind = .nothing
@@ -46,10 +125,5 @@ struct Activity: Hashable {
     /// Ends a pause before its time.
     mutating func endPause() {
         if case .pausing = self.kind { self.kind = .nothing }
-    }
-
-    /// Stops waiting for what can be given up: a pause, or an answer.
-    mutating func cutShort() {
-        if !self.isBusy { self.kind = .nothing }
     }
 }

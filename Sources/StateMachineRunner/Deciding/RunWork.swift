@@ -24,8 +24,8 @@ package struct RunWork: Hashable, Sendable {
     package internal(set) var name: CommandName?
     /// When the current or last attempt began.
     package internal(set) var since: WallTime?
-    /// Whether the host still has the end of an attempt, which has been dealt with.
-    var isKept = false
+    /// Whether the host still has the end of an attempt, which has been taken.
+    private var isKept = false
     /// Whether starting it failed in a way that leaves open whether it runs.
     private var isUncertain = false
 
@@ -73,6 +73,12 @@ package struct RunWork: Hashable, Sendable {
         self.phase = .ended(end)
         self.isKept = true
         self.isUncertain = false
+    }
+
+    /// The host may forget the end of the command; returns its name, nil if the host has no end of it.
+    mutating func release() -> CommandName? {
+        defer { self.isKept = false }
+        return self.isKept ? self.name : nil
     }
 
     /// Notes that the command does not exist: it is begun again.
