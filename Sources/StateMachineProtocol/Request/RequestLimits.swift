@@ -42,6 +42,9 @@ package enum RequestLimits {
     package static let voteMs: UInt64 = 60_000
 
     /// The fewest milliseconds of silence after which a watch may request a sign of life.
+    ///
+    /// 100: soon enough to see whether the daemon is alive, and all watches of one user together
+    /// cost the daemon some percent of its time.
     package static let leastBeatMs: UInt64 = 100
 
     /// The milliseconds of a hold or a guard that does not say.

@@ -65,8 +65,9 @@ protocol ServedMachine: AnyObject, Sendable {
     ///   - call: the event or the update.
     ///   - id: the request's.
     ///   - setter: who asks.
-    /// - Throws: `unknown-event` or `bad-data`, as far as that can be told before its turn; for the end of a run
-    ///   why it cannot be taken now.
+    /// - Returns: the request, for ``decide(_:)`` and ``propose(_:of:)``.
+    /// - Throws: `unknown-event` or `bad-data`, as far as that can be told before its turn; for the
+    ///   end of a run also why it cannot be taken now.
     func request(
         for call: EventCall,
         id: RequestID?,

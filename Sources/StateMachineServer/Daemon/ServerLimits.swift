@@ -133,7 +133,7 @@ public struct ServerLimits: Hashable, Sendable {
             ("idBytes", RequestLimits.idBytes),
             ("patterns", RequestLimits.patterns),
             ("voteMs", Int(RequestLimits.voteMs)),
-            ("beatMs", Int(Self.beatMs)),
+            ("beatMs", Int(RequestLimits.leastBeatMs)),
             ("historyChanges", Int(RequestLimits.historyChanges)),
             ("ringChanges", self.ringChanges),
             ("ringBytes", self.ringBytes),
