@@ -221,7 +221,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
     package var oldest: UInt64 { self.commits.oldest }
 
     /// `keepChanges`, `keepDays` and `durability`.
-    package var terms: [(name: String, value: HistoryTerm)] {
+    package var settings: [(name: String, value: HistorySetting)] {
         [
             ("keepChanges", .count(self.options.keepChanges)),
             ("keepDays", .count(self.options.keepDays)),

@@ -10,14 +10,14 @@ struct DeclaredMachine {
     /// Warnings of what may not do what was meant: `FILE:LINE:COLUMN: sentence`.
     let warnings: [String]
 
-    /// Reads the named file, or the usual one if it exists.
+    /// Reads the named file, or the default one if it exists.
     ///
-    /// - Returns: nil if no file is named and the usual one does not exist.
+    /// - Returns: nil if no file is named and the default one does not exist.
     /// - Throws: `ConfigurationError` with all that is wrong with it.
     static func read(_ settings: Settings) throws(ConfigurationError) -> DeclaredMachine? {
         if let path = settings.text(.machine) { return try Self(path) }
         // A file that exists but cannot be read is an error.
-        let path = Self.usualPaths(settings).first { (path: String) in access(path, F_OK) == 0 }
+        let path = Self.defaultPaths(settings).first { (path: String) in access(path, F_OK) == 0 }
         return try path.map { (path) throws(ConfigurationError) in try Self(path) }
     }
 
@@ -32,14 +32,14 @@ struct DeclaredMachine {
             throw ReloadRefusal(error.problems)
         }
         if let machine { return machine }
-        let paths = Self.usualPaths(settings).joined(separator: " and ")
+        let paths = Self.defaultPaths(settings).joined(separator: " and ")
         throw ReloadRefusal([
             "the file that declares the machine is gone; there is none at \(paths)"
         ])
     }
 
-    private static func usualPaths(_ settings: Settings) -> [String] {
-        DeclarationFile.usualPaths(instance: settings.text(.instance))
+    private static func defaultPaths(_ settings: Settings) -> [String] {
+        DeclarationFile.defaultPaths(instance: settings.text(.instance))
     }
 
     private init(_ path: String) throws(ConfigurationError) {

@@ -87,12 +87,12 @@ import Testing
 
     @Test func instancesHaveFilesOfTheirOwn() {
         #expect(
-            DeclarationFile.usualPaths(instance: nil) == [
+            DeclarationFile.defaultPaths(instance: nil) == [
                 "/etc/statemachine/machine.yaml", "/usr/lib/statemachine/machine.yaml",
             ]
         )
         #expect(
-            DeclarationFile.usualPaths(instance: "left") == [
+            DeclarationFile.defaultPaths(instance: "left") == [
                 "/etc/statemachine/left.machine.yaml", "/usr/lib/statemachine/left.machine.yaml",
             ]
         )

@@ -162,7 +162,7 @@ private final class PlainHistory: TransitionHistory {
     var isCurrent: Bool { self.history.isCurrent }
     var epoch: String { self.history.epoch }
     var oldest: UInt64 { 1 }
-    var terms: [(name: String, value: HistoryTerm)] { [] }
+    var settings: [(name: String, value: HistorySetting)] { [] }
 
     func commit(
         _ group: [Transition<AppState>],

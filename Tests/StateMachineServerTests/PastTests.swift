@@ -109,7 +109,7 @@ extension ReadOnlyHistory {
 
     var epoch: String { "a" }
     var oldest: UInt64 { 1 }
-    var terms: [(name: String, value: HistoryTerm)] { [] }
+    var settings: [(name: String, value: HistorySetting)] { [] }
 
     func commit(
         _ group: [Transition<AppState>],

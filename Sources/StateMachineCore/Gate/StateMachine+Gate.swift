@@ -11,7 +11,7 @@ extension StateMachine {
     ///
     /// It commits before it returns. Proposals from several threads are evaluated one after the
     /// other, each against the state as it is at its turn. It throws
-    /// ``TransitionError/wouldWait(current:)`` if it cannot decide without waiting: if a voter has
+    /// ``Refusal/wouldWait`` if it cannot decide without waiting: if a voter has
     /// to be asked, if the machine has a write-ahead log, or if earlier proposals wait their turn.
     ///
     /// - Parameters:

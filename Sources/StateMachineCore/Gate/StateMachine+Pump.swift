@@ -34,7 +34,7 @@ extension StateMachine {
         }
     }
 
-    /// Answers the proposal with ``TransitionError/withdrawn(current:)``, unless it is decided.
+    /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided.
     ///
     /// The proposals behind it move up. Called from anywhere, under no lock.
     func withdraw(_ pending: PendingProposal<State>) {

@@ -10,7 +10,7 @@ extension StateMachine {
     /// for one, and makes an open question stale. So on such a machine it is for threads and queues
     /// that may block; code that may suspend has its own overload, which `await` picks. Where it
     /// would wait for itself, in code that the gate calls or where the log works
-    /// (``WriteAheadLog/isCurrent``), it throws ``TransitionError/wouldWait(current:)``.
+    /// (``WriteAheadLog/isCurrent``), it throws ``Refusal/wouldWait``.
     ///
     /// - Parameters:
     ///   - new: the state to enter.

@@ -64,7 +64,7 @@ extension StateMachine {
     /// Sets the state without asking a voter, unless that is illegal from here or the machine has
     /// moved on; suspends where it has to wait for a write-ahead log.
     ///
-    /// As the overload that blocks, but never throws ``TransitionError/wouldWait(current:)``.
+    /// As the overload that blocks, but never throws ``Refusal/wouldWait``.
     /// Cancelling the task withdraws it like a proposal.
     ///
     /// - Parameters:

@@ -15,7 +15,7 @@ package struct AdaptiveSpin: Sendable {
     ///
     /// 100 µs: twice the round trip of a request, measured on a virtual machine, where a thread on an idle
     /// processor takes 30 to 50 to wake up.
-    private static let usualTimeout: Duration = .microseconds(100)
+    private static let defaultTimeout: Duration = .microseconds(100)
 
     /// The most waits it skips after waiting in vain: what is expected then takes longer than that.
     ///
@@ -23,7 +23,7 @@ package struct AdaptiveSpin: Sendable {
     private static let longestPause = 31
 
     package init(timeout: Duration? = nil) {
-        self.timeout = timeout ?? Self.usualTimeout
+        self.timeout = timeout ?? Self.defaultTimeout
     }
 
     /// Calls `hasCome` again and again until it is true or the timeout has passed.

@@ -21,7 +21,7 @@ public struct DeclarationFile: Sendable {
     ///
     /// - Parameter instance: its name; nil for the unnamed one.
     /// - Returns: what the administrator wrote, then what came with a package.
-    public static func usualPaths(instance: String?) -> [String] {
+    public static func defaultPaths(instance: String?) -> [String] {
         let name = instance.map { "\($0).machine.yaml" } ?? "machine.yaml"
         return ["/etc/statemachine/\(name)", "/usr/lib/statemachine/\(name)"]
     }

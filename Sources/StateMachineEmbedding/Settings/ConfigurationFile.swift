@@ -18,18 +18,18 @@ struct ConfigurationFile {
     /// A sentence for each unknown key, and for each value that is missing or not a single one.
     let problems: [String]
 
-    /// Reads the named file, or the usual one if it exists.
+    /// Reads the named file, or the default one if it exists.
     ///
     /// - Parameters:
-    ///   - path: the named file; nil for the usual one.
-    ///   - front: says which file is usual, and which keys there are.
-    /// - Returns: nil if no file is named and the usual one does not exist.
+    ///   - path: the named file; nil for the default one.
+    ///   - front: says which file is the default, and which keys there are.
+    /// - Returns: nil if no file is named and the default one does not exist.
     /// - Throws: `ConfigurationError` if it cannot be read, or is not YAML.
     static func read(
         _ path: String?,
         for front: ProgramProfile
     ) throws(ConfigurationError) -> ConfigurationFile? {
-        let file = path ?? front.usualFile
+        let file = path ?? front.defaultFile
         let text: String
         do {
             text = try self.text(of: FilePath(file))

@@ -28,7 +28,7 @@ extension Option<String?> {
             name: .customLong("config"),
             help: ArgumentHelp(
                 """
-                The configuration file. (default: $\(Setting.fileVariable), else \(front.usualFile) \
+                The configuration file. (default: $\(Setting.fileVariable), else \(front.defaultFile) \
                 if it is there)
                 """,
                 valueName: "file"

@@ -3,14 +3,14 @@ import ArgumentParser
 extension Setting {
     /// What a value must be, and its default.
     enum Kind {
-        case count(ClosedRange<Int>, usual: Int)
+        case count(ClosedRange<Int>, default: Int)
         /// True if given; false by default.
         case yes
-        case choice([String], usual: String)
+        case choice([String], default: String)
         /// The default is in words: it depends on who starts the daemon.
-        case directory(usual: String)
+        case directory(default: String)
         /// The same for a file.
-        case file(usual: String)
+        case file(default: String)
         /// What may stand in a file's name; there is no default.
         case name
 
@@ -41,11 +41,11 @@ extension Setting {
         }
 
         /// The default, for people.
-        var usual: String {
+        var defaultText: String {
             switch self {
-            case .count(_, let usual): "\(usual)"
+            case .count(_, let value): "\(value)"
             case .yes: "false"
-            case .choice(_, let usual), .directory(let usual), .file(let usual): usual
+            case .choice(_, let value), .directory(let value), .file(let value): value
             case .name: "none"
             }
         }
@@ -53,9 +53,9 @@ extension Setting {
         /// The default as a value; nil where it is only known once the daemon starts.
         var defaultValue: SettingValue? {
             switch self {
-            case .count(_, let usual): .number(usual)
+            case .count(_, let value): .number(value)
             case .yes: .flag(false)
-            case .choice(_, let usual): .text(usual)
+            case .choice(_, let value): .text(value)
             case .directory, .file, .name: nil
             }
         }

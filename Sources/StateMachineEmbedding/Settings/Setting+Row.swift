@@ -20,7 +20,7 @@ extension Setting {
         case .machine:
             Row(
                 kind: .file(
-                    usual:
+                    default:
                         "machine.yaml, of an instance NAME.machine.yaml, in /etc/statemachine or "
                         + "/usr/lib/statemachine, else the stock states"
                 ),
@@ -36,7 +36,7 @@ extension Setting {
         case .runtimeDirectory:
             Row(
                 kind: .directory(
-                    usual: "$RUNTIME_DIRECTORY where systemd sets it, else /run/statemachine for "
+                    default: "$RUNTIME_DIRECTORY where systemd sets it, else /run/statemachine for "
                         + "root, else $XDG_RUNTIME_DIR/statemachine"
                 ),
                 summary: "The directory for the sockets.",
@@ -44,7 +44,7 @@ extension Setting {
             )
         case .logLevel:
             Row(
-                kind: .choice(LogLevel.allCases.map(\.rawValue), usual: LogLevel.info.rawValue),
+                kind: .choice(LogLevel.allCases.map(\.rawValue), default: LogLevel.info.rawValue),
                 summary: "How much to log.",
                 given: { $0.logLevel.map { .text($0.rawValue) } }
             )
@@ -52,7 +52,7 @@ extension Setting {
             Row(
                 kind: .count(
                     0...Setting.most,
-                    usual: ServerLimits().transitionsLoggedPerSecond
+                    default: ServerLimits().transitionsLoggedPerSecond
                 ),
                 summary: "Changes of a second that are logged one by one; the rest is one line.",
                 given: { $0.logTransitions.map { .number($0) } },
@@ -60,7 +60,7 @@ extension Setting {
             )
         case .stateDirectory:
             Row(
-                kind: .directory(usual: "$STATE_DIRECTORY where systemd sets it, else none"),
+                kind: .directory(default: "$STATE_DIRECTORY where systemd sets it, else none"),
                 summary: """
                     The directory for the history; without one the state lives as long as the daemon.
                     """,
@@ -76,7 +76,7 @@ extension Setting {
             Row(
                 kind: .choice(
                     HistoryOptions.Durability.allCases.map(\.rawValue),
-                    usual: HistoryOptions().durability.rawValue
+                    default: HistoryOptions().durability.rawValue
                 ),
                 summary: """
                     What an answered set survives: commit, the daemon's death; disk, a power cut too.
@@ -85,13 +85,13 @@ extension Setting {
             )
         case .keepChanges:
             Row(
-                kind: .count(1...Setting.mostChanges, usual: HistoryOptions().keepChanges),
+                kind: .count(1...Setting.mostChanges, default: HistoryOptions().keepChanges),
                 summary: "Changes kept in the history.",
                 given: { $0.history.keepChanges.map { .number($0) } }
             )
         case .keepDays:
             Row(
-                kind: .count(1...Setting.mostDays, usual: HistoryOptions().keepDays),
+                kind: .count(1...Setting.mostDays, default: HistoryOptions().keepDays),
                 summary: "Days for which they are kept.",
                 given: { $0.history.keepDays.map { .number($0) } }
             )
@@ -184,7 +184,7 @@ extension Setting.Row {
         _ summary: String
     ) -> Self {
         Self(
-            kind: .count(least...most, usual: ServerLimits()[keyPath: limit]),
+            kind: .count(least...most, default: ServerLimits()[keyPath: limit]),
             summary: summary,
             given: { $0.limits[keyPath: flag].map { .number($0) } },
             limit: limit

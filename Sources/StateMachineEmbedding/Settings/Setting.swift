@@ -62,7 +62,7 @@ extension Option {
         self.init(
             name: .customLong(setting.key),
             help: ArgumentHelp(
-                "\(row.summary) (default: \(row.kind.usual))",
+                "\(row.summary) (default: \(row.kind.defaultText))",
                 valueName: setting.placeholder
             ),
             completion: row.kind.completion

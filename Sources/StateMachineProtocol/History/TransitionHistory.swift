@@ -14,7 +14,7 @@ package protocol TransitionHistory<State>: WriteAheadLog {
     var oldest: UInt64 { get }
 
     /// What is kept, and how safe it is, by name; shown to clients beside the limits.
-    var terms: [(name: String, value: HistoryTerm)] { get }
+    var settings: [(name: String, value: HistorySetting)] { get }
 
     /// Reads the next few transitions after `seq`, in order, without a gap among them.
     ///
@@ -129,8 +129,8 @@ package enum HistoryWork: Hashable, Sendable {
     case tidying
 }
 
-/// A number or a word among a history's terms.
-package enum HistoryTerm: Hashable, Sendable {
+/// A number or a word among a history's settings.
+package enum HistorySetting: Hashable, Sendable {
     /// A number.
     case count(Int)
     /// One of several words.

@@ -7,22 +7,22 @@ package struct DeclarationSource: Sendable {
     private let instance: String?
 
     /// - Parameters:
-    ///   - path: the named file; nil for the usual one.
+    ///   - path: the named file; nil for the default one.
     ///   - instance: the instance's name; nil for the unnamed one.
     package init(path: String?, instance: String?) {
         self.path = path
         self.instance = instance
     }
 
-    /// What the file declares; nil if none is named and the usual one does not exist.
+    /// What the file declares; nil if none is named and the default one does not exist.
     ///
     /// - Throws: `RunnerError` with all that is wrong with it, one problem a line.
     package func declaration() throws(RunnerError) -> Declaration? {
-        let usual = DeclarationFile.usualPaths(instance: self.instance)
+        let paths = DeclarationFile.defaultPaths(instance: self.instance)
         // A file that exists but cannot be read is an error.
         guard
             let path = self.path
-                ?? usual.first(where: { (path: String) in access(path, F_OK) == 0 })
+                ?? paths.first(where: { (path: String) in access(path, F_OK) == 0 })
         else { return nil }
         let file: DeclarationFile
         do {

@@ -256,7 +256,7 @@ final class Outbox {
     }
 
     /// Writes what is left of the line that the last process was writing.
-    func goOnWithLine(of record: HandOverRecord.Connection) {
+    func resumeLine(of record: HandOverRecord.Connection) {
         self.sent = record.bytes
         guard !record.unsent.isEmpty else { return }
         self.repliesInFlight += record.unsentReplies

@@ -1,6 +1,6 @@
 /// How a daemon is set up.
 public struct DaemonConfiguration: Sendable {
-    /// The directory for the sockets; nil for the usual one.
+    /// The directory for the sockets; nil for the default one.
     ///
     /// The usual one is `$RUNTIME_DIRECTORY` where systemd sets it, else `/run/statemachine` for root,
     /// else `$XDG_RUNTIME_DIR/statemachine`.

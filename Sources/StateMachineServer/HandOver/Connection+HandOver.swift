@@ -70,7 +70,7 @@ extension ConnectionParts {
                 try self.waits.begin(call, id: request.id, Array(wait.request))
             }
         }
-        self.outbox.goOnWithLine(of: record)
+        self.outbox.resumeLine(of: record)
     }
 
     /// Starts over in a new epoch: answers that were ready go out, and watches are told.

@@ -72,7 +72,7 @@ extension StateServer {
                 }
                 writer.json("operations", .strings(operations.map(\.rawValue)))
                 writer.json("errors", .strings(errors.map(\.rawValue)))
-                writer.json("limits", .object(self.limits.members + self.terms))
+                writer.json("limits", .object(self.limits.members + self.historyMembers))
                 writer.number("protocol", 1)
                 writer.string("version", StateMachineVersion.current)
                 writer.json("features", .strings(Feature.allCases.map(\.rawValue)))
@@ -100,11 +100,11 @@ extension ServerLine.Report {
 
 extension StateServer {
     /// What the history keeps; nothing without one.
-    private var terms: [JSONMember] {
-        (self.past?.history.terms ?? []).map { term in
-            switch term.value {
-            case .count(let count): JSONMember(term.name, .count(count))
-            case .word(let word): JSONMember(term.name, .string(word))
+    private var historyMembers: [JSONMember] {
+        (self.past?.history.settings ?? []).map { setting in
+            switch setting.value {
+            case .count(let count): JSONMember(setting.name, .count(count))
+            case .word(let word): JSONMember(setting.name, .string(word))
             }
         }
     }
