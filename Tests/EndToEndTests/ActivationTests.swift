@@ -3,10 +3,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Sockets that the service manager made, and hands over.
+/// Sockets that the service manager creates and hands over.
 @Suite(.bounded)
 struct ActivationTests {
-    /// A notify socket, and a directory with an empty `run` in it.
+    /// Runs `body` with a notify socket and a directory that contains an empty `run`.
     private func withManager(
         _ body: @escaping @Sendable (String, NotifySocket) async throws -> Void
     ) async throws {
@@ -31,7 +31,7 @@ struct ActivationTests {
             let control = try Descriptor.socket(named: "control", at: "\(directory)/c")
             let events = try Descriptor.socket(named: "events", at: "\(directory)/e")
             chmod("\(directory)/c", 0o640)
-            // Whoever comes before the daemon waits in the queue.
+            // A client that connects before the daemon starts waits in the queue.
             let early = try LineSocket(connectingTo: "\(directory)/c")
             try early.send("get")
             let daemon = try ActivatedDaemon(
@@ -49,7 +49,8 @@ struct ActivationTests {
             daemon.send(SIGTERM)
             #expect(try await daemon.ended().status == 0)
             #expect(try self.mode(of: "\(directory)/c") == 0o640)
-            // The manager's socket is still open: whoever comes now waits for the next daemon.
+            // The manager's socket is still open: a client that connects now waits for the next
+            // daemon.
             let late = try LineSocket(connectingTo: "\(directory)/c")
             let next = try ActivatedDaemon(
                 in: directory,
@@ -169,7 +170,7 @@ struct ActivationTests {
         }
     }
 
-    /// A daemon that is stopped accepts nobody: what comes in then is what may wait.
+    /// A stopped daemon accepts nobody, so the connections that get in are those the backlog holds.
     @Test
     func aThousandConnectionsMayWaitToBeAccepted() async throws {
         try await self.withManager { directory, notify in
@@ -177,7 +178,7 @@ struct ActivationTests {
             try await notify.wait(for: "READY=1")
             daemon.send(SIGSTOP)
             try await daemon.stopped()
-            // The kernel lets one more wait than it was told.
+            // The kernel queues one more than the limit it was given.
             for path in [daemon.control, daemon.events] {
                 #expect(try Backlog.fill(path, atMost: 1100) == min(Self.mostWaiting, 1024) + 1)
             }
@@ -186,7 +187,7 @@ struct ActivationTests {
         }
     }
 
-    /// How many may wait the manager has said, and it is not for the daemon to make them fewer.
+    /// The manager sets the backlog; the daemon must not make it smaller.
     @Test
     func aHandedOverSocketKeepsItsQueue() async throws {
         try await self.withManager { directory, notify in
@@ -208,7 +209,7 @@ struct ActivationTests {
         }
     }
 
-    /// The kernel's own limit.
+    /// The kernel's own limit on a backlog.
     private static var mostWaiting: Int {
         let text = try? String(contentsOfFile: "/proc/sys/net/core/somaxconn", encoding: .utf8)
         return text.flatMap { Int($0.dropLast()) } ?? 4096

@@ -2,18 +2,18 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What bad input gets: an answer, and a connection that goes on.
+/// Bad input gets an answer, and the connection goes on.
 @Suite(.bounded)
 struct BadInputTests {
-    /// A line, and what the refusal of it says.
+    /// A line, and what its refusal says.
     struct Case: Sendable, CustomTestStringConvertible {
         let line: String
         let error: String
         let message: String
         var offset: Int?
-        /// Lines before it that are answered with yes.
+        /// Lines sent before it, each of which succeeds.
         var before: [String] = []
-        /// Whether it is sent to the door that is only for reading.
+        /// Whether it is sent to the read-only door.
         var isAtEvents = false
 
         var testDescription: String { self.line }
@@ -124,9 +124,9 @@ struct BadInputTests {
         }
     }
 
-    /// Every code but those that no line can bring about here: `AppState` has no illegal transition (an
-    /// embedded daemon's test has), after `shutting-down` there is no connection, and `internal` is the
-    /// daemon's own trouble (``HistoryFailureTests``).
+    /// Shows every error code except those that no line can cause here: `AppState` has no illegal
+    /// transition (the embedded daemon's test has), after `shutting-down` there is no connection,
+    /// and `internal` is the daemon's own trouble (``HistoryFailureTests``).
     @Test
     func everyErrorCodeIsShown() async throws {
         try await DaemonProcess.run { daemon in
@@ -171,7 +171,7 @@ struct BadInputTests {
             _ = try await DaemonProcess.run(in: directory) { daemon in
                 let client = try daemon.connect(\.control)
                 try client.send("get")
-                // The daemon may have closed before it has read all of it.
+                // The daemon may have closed the connection before it has read everything.
                 try? client.send(raw: String(repeating: "x", count: length))
                 let lines = [try await client.next(), try await client.next()]
                 #expect(lines.map(\.type) == ["reply", "bye"])

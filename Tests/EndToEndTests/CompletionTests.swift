@@ -3,10 +3,10 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What the completion scripts ask statectl, which asks the daemon.
+/// What the completion scripts ask statectl, and statectl asks the daemon.
 @Suite(.bounded)
 struct CompletionTests {
-    /// A command line, of which the last word is to be completed, and what is offered.
+    /// A command line whose last word is to be completed, and the words offered.
     struct Case: Sendable, CustomTestStringConvertible {
         let argument: String
         let words: [String]
@@ -32,7 +32,7 @@ struct CompletionTests {
             words: ["set", "authentication", ""],
             offered: phases.map { "phase=\($0)" }
         ),
-        // As bash splits it.
+        // Split as bash splits it.
         Case(
             argument: "positional@1",
             words: ["set", "authentication", "phase", "=", ""],
@@ -68,7 +68,7 @@ struct CompletionTests {
         Case(argument: "--fail", words: ["wait", "ready", "--fail", "nix", ":", ""], offered: []),
     ]
 
-    /// Of a declared machine that is in `fetching`.
+    /// For a declared machine that is in `fetching`.
     static let declared: [Case] = [
         Case(
             argument: "positional@0",

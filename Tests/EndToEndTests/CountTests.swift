@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// What the daemon does for so many events, counted: by its own count of writes, which no other load of
-/// the machine changes.
+/// How much the daemon does for a number of events, by its own count of writes, which no other load
+/// on the machine changes.
 @Suite
 struct CountTests {
     private static let readers = 20
@@ -28,7 +28,7 @@ struct CountTests {
                 _ = try await setter.ask(Self.set(number))
                 for reader in readers { _ = try await reader.next() }
             }
-            // With the first answer to `stats`, which it does not count itself.
+            // Includes the first answer to `stats`, which does not count itself.
             let count = try await self.writes(setter) - before
             #expect(count == 50 * (Self.readers + 1) + 1)
         }
@@ -41,13 +41,13 @@ struct CountTests {
             for reader in readers { _ = try await reader.next() }
             let setter = try daemon.connect(\.control)
             let before = try await self.writes(setter)
-            // One packet, so that the daemon finds all of it when it finds any.
+            // One packet, so that the daemon finds all of it or nothing.
             try setter.send(raw: (1...200).map { Self.set($0) + "\n" }.joined())
             for number in 1...200 {
                 #expect(try await setter.next().int("seq") == number)
                 for reader in readers { #expect(try await reader.next().int("seq") == number) }
             }
-            // At most one for each of the reads that 12 KB take as the buffer grows from 2 KB, and one
+            // At most one for each read that 12 KB takes while the buffer grows from 2 KB, and one
             // for every 16 KiB of answers. Line by line it would be four thousand.
             let count = try await self.writes(setter) - before
             #expect(count <= 5 * Self.readers + 5 + 3)
@@ -61,8 +61,8 @@ struct CountTests {
             let before = try await self.writes(setter)
             try setter.send(raw: (1...500).map { Self.set($0) + "\n" }.joined())
             for number in 1...500 { #expect(try await setter.next().int("seq") == number) }
-            // One for every 16 KiB of answers, which have some 80 together, and one for each read of the
-            // 37 KB that they answer. One for every 32 answers would be 16, and the reads.
+            // One for every 16 KiB of answers, some 80 KiB in all, and one for each read of the 37
+            // KB of requests. One for every 32 answers would be 16, plus the reads.
             let count = try await self.writes(setter) - before
             #expect(count <= 15)
         }

@@ -2,7 +2,7 @@ import Glibc
 import Subprocess
 import TestSupport
 
-/// Many connections of another user, each a process; only root can make them.
+/// Many connections of another user, each a process; only root can create them.
 enum Crowd {
     /// Opens the connections, each of which sends `ping`, and returns how many were served.
     ///
@@ -13,7 +13,7 @@ enum Crowd {
         at path: String,
         _ body: @escaping @Sendable () async throws -> Void
     ) async throws -> Int {
-        // All of them stay for as long as this end of the fifo is open, whatever becomes of the test.
+        // All of them stay while this end of the FIFO is open, whatever happens to the test.
         let fifo = "\(path).hold"
         guard mkfifo(fifo, 0o644) == 0, chmod(fifo, 0o644) == 0 else {
             throw TestFailure("cannot make \(fifo): errno \(errno)")
@@ -61,14 +61,14 @@ extension DaemonProcess {
         ["--reuid", "\(uid)", "--regid", "\(uid)", "--clear-groups"]
     }
 
-    /// Lets every user at the control door.
+    /// Lets every user connect to the control door.
     func admitEverybody() throws {
         guard chmod(self.directory, 0o755) == 0, chmod(self.control, 0o666) == 0 else {
             throw TestFailure("cannot open \(self.control): errno \(errno)")
         }
     }
 
-    /// What another user is answered at the control door.
+    /// What the control door answers to another user.
     func askAsForeigner(_ request: String) async throws -> JSONLine {
         let answer = try await runTool(
             .name("setpriv"),

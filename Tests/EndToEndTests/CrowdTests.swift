@@ -3,10 +3,10 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What many readers cost, of whom some do not read.
+/// What many readers cost when some of them do not read.
 ///
-/// `STATEMACHINE_CROWD_CHANGES` sets how many changes they are told; 200000 against an optimized build is
-/// what the limits are meant for.
+/// `STATEMACHINE_CROWD_CHANGES` sets how many changes they are sent; the limits are meant for
+/// 200000 against an optimized build.
 @Suite(.timeLimit(.minutes(30)), .serialized)
 struct CrowdTests {
     private static var changes: Int {
@@ -18,7 +18,7 @@ struct CrowdTests {
 
     /// How many changes the others have read when the slow one reads its next byte.
     ///
-    /// 1000: some bytes a second, and its first line takes it longer than the whole test. Not tuned.
+    /// 1000: a few bytes a second; its first line takes longer than the whole test. Not tuned.
     private static let changesPerByte = 1000
 
     @Test
@@ -36,7 +36,7 @@ struct CrowdTests {
                 output: .sequence,
                 error: .discarded
             ) { socat in
-                // Refused only if it has ended by itself; a stopped one ends when it goes on.
+                // Refused only if it has ended by itself; a stopped one ends when it is resumed.
                 defer {
                     try? socat.send(signal: .terminate)
                     try? socat.send(signal: .resume)
@@ -68,7 +68,7 @@ struct CrowdTests {
                         #expect(line.string("resync") == "lagged")
                         #expect(line.int("missed") == seq - last)
                         resyncs += 1
-                        // Changes go on after it as if nothing had been.
+                        // Later changes arrive as if nothing had happened.
                         _ = try await setter.ask("set authentication phase=active")
                     } else {
                         #expect(line.type == "change")
@@ -87,7 +87,7 @@ struct CrowdTests {
 }
 
 extension DaemonProcess {
-    /// What the daemon has in memory.
+    /// The daemon's resident memory, in KiB.
     func residentKiB() throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(self.pid)/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
@@ -98,7 +98,7 @@ extension DaemonProcess {
 }
 
 extension LineSocket {
-    /// Reads one byte, which is there or comes.
+    /// Reads one byte, waiting for it if necessary.
     fileprivate func readByte() throws {
         var byte: UInt8 = 0
         try self.waitForInput()

@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Deadlines of declared machines, with the clocks of the kernel, and daemons that are killed.
+/// Deadlines of declared machines with the kernel's clocks, and daemons that are killed.
 @Suite(.bounded)
 struct DeadlineTests {
     private static let lamp = """
@@ -17,7 +17,7 @@ struct DeadlineTests {
             after: {DELAY: dark}
         """
 
-    /// A machine in a directory, which several daemons have one after the other.
+    /// A machine in a directory, used by several daemons one after the other.
     private struct Lamp: Sendable {
         let directory: String
         let file: String
@@ -133,7 +133,7 @@ struct DeadlineTests {
                 let stayed = try await client.ask("send move")
                 let due = try #require(stayed.item("due")?.string("at"))
                 #expect(due > begun.item("due")?.string("at") ?? "")
-                // A second for the daemon, and some for a machine that has other work.
+                // The daemon needs a second; two more in case the computer is busy.
                 try await Task.sleep(for: .seconds(3))
                 tell.yield(due)
                 try daemon.send(.kill)
@@ -167,7 +167,7 @@ struct DeadlineTests {
         }
     }
 
-    /// In a time namespace the uptime is an hour more than outside, as if the machine had slept.
+    /// In a time namespace with an uptime one hour ahead, as if the computer had slept.
     private static let asleep = ["--time", "--boottime", "3600"]
 
     @Test(
@@ -205,7 +205,7 @@ struct DeadlineTests {
                 try await daemon.notify.wait(containing: "own moves are suspended")
                 let got = try await daemon.ask(\.control, "get")
                 #expect(got.seq == 5 && got.item("due")?.int("leftMs") == 0)
-                // A reload lifts it, for five more.
+                // A reload lifts the suspension, for five more moves.
                 try daemon.send(.terminalClosed)
                 let cursor = try #require(got.string("cursor"))
                 let watch = try daemon.connect(\.events)

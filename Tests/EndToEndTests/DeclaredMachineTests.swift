@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// A daemon whose machine a file declares.
+/// A daemon whose machine is declared in a file.
 @Suite(.bounded)
 struct DeclaredMachineTests {
     private static let coffee = """
@@ -28,7 +28,7 @@ struct DeclaredMachineTests {
           broken: {fields: {why: {type: string, max: 20}}, to: [idle]}
         """
 
-    /// Runs a daemon with the machine, whose coffee is ready after `delay`.
+    /// Runs a daemon with the machine; the coffee is ready after `delay`.
     private func run(
         delay: String = "1h",
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
@@ -110,7 +110,7 @@ struct DeclaredMachineTests {
             #expect(same.bool("changed") == false && same.seq == 2)
             let far = try await client.ask("update percent=400")
             #expect(far.string("message") == "percent=400: at most 100")
-            // The line of the entry has no stay, which is its own seq; that of the update has.
+            // The entry's line has no `stay`, which is its own seq; the update's line has one.
             let entered = try await watch.next()
             #expect(entered.seq == 1 && !entered.has("stay"))
             #expect(entered.item("due")?.string("at") == due.string("at"))
@@ -163,7 +163,7 @@ struct DeclaredMachineTests {
             #expect(held.ok == true)
             _ = try await daemon.ask(\.control, "send brew cups=1")
             #expect(try await watch.next().seq == 1)
-            // The deadline passes meanwhile, and is refused once at the least.
+            // The deadline passes meanwhile, and is refused at least once.
             try await Task.sleep(for: .milliseconds(400))
             #expect(try await daemon.ask(\.control, "get").state == "brewing")
             holder.vanish()
@@ -236,7 +236,7 @@ struct DeclaredMachineTests {
             try other.send("update percent=5")
             try guardian.send(#"{"op":"vote","ask":\#(question.int("ask") ?? 0),"allow":true}"#)
             #expect(try await client.next().state == "idle")
-            // At its turn there is no such field any more.
+            // When its turn comes, the field no longer exists.
             #expect(try await other.next().error == "bad-data")
         }
     }

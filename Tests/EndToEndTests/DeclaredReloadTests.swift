@@ -4,7 +4,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// SIGHUP of a daemon whose machine a file declares, which is another file by then.
+/// SIGHUP to a daemon whose machine's file has been replaced.
 @Suite(.bounded)
 struct DeclaredReloadTests {
     private static let coffee = """
@@ -52,7 +52,7 @@ struct DeclaredReloadTests {
             let sum = try await runTool(.name("sha256sum"), [machine.file]).output.prefix(64)
             #expect(declared.string("declaration") == String(sum))
 
-            // The deadline counts from where it did.
+            // The deadline still counts from the same moment.
             let got = try await client.ask("get")
             #expect(got.item("data")?.string("kind") == "white")
             let (old, new) = (begun.item("due")?.string("at"), got.item("due")?.string("at"))
@@ -60,7 +60,7 @@ struct DeclaredReloadTests {
             #expect(hour == 3600)
             #expect(got.item("due")?.state == "idle")
 
-            // Who comes again is not told again.
+            // A client that resumes is not sent `declared` again.
             let again = try daemon.connect(\.control)
             try again.send(#"{"op":"watch","since":"\#(try #require(begun.string("cursor")))"}"#)
             #expect(try await again.next().seq == 2)
@@ -83,7 +83,7 @@ struct DeclaredReloadTests {
             _ = try await watch.next()
             let client = try daemon.connect(\.control)
             _ = try await client.ask("set ready")
-            // The same file is no other declaration.
+            // The same file is not another declaration.
             try await machine.reload(daemon)
             try await machine.reload(daemon, Self.coffee + "\n  steam: {}\n")
             #expect(try await watch.next().seq == 1)
@@ -115,11 +115,11 @@ struct DeclaredReloadTests {
             try await daemon.wait(forErrors: "going on with what was in force")
             #expect(try await client.ask("set ready why=x").seq == 2)
             #expect(try await client.ask("set brewing cups=1").seq == 3)
-            // What is in the way may go, and then it is not refused.
+            // Once the machine has left the dropped state, the reload is not refused.
             _ = try await client.ask("set idle")
             try await machine.reload(daemon)
             #expect(try await client.ask("set ready").error == "unknown-state")
-            // The status is another with each watch.
+            // Every new watch changes the status.
             let watch = try daemon.connect(\.events)
             _ = try await watch.next()
             var status = ""
@@ -166,7 +166,7 @@ struct DeclaredReloadTests {
             #expect(try await gone.ask("ping").ok == true)
             let some = try daemon.connect(\.control)
             try some.send(#"{"op":"wait","id":2,"until":["ready","steam"]}"#)
-            // Not all of them are states yet.
+            // `steam` is not a state yet.
             #expect(try await some.next().error == "unknown-state")
             try some.send(#"{"op":"wait","id":3,"until":["ready","brewing"],"fail":["ready"]}"#)
             #expect(try await some.ask("ping").ok == true)
@@ -203,7 +203,7 @@ struct DeclaredReloadTests {
             #expect(first.item("to")?.item("data")?.int("cups") == 6)
             for (client, line) in zip(clients, lines).dropFirst() {
                 try client.send(line)
-                // So that it is in line before the next.
+                // So that it is queued before the next.
                 let ping = try await daemon.connect(\.control).ask("ping")
                 #expect(ping.ok == true)
             }
@@ -214,7 +214,7 @@ struct DeclaredReloadTests {
                 )
                 .replacing("default: black", with: "default: white")
             try await machine.reload(daemon, newer)
-            // The first is evaluated anew, and its question is nobody's any more.
+            // The first set is evaluated again, and its question has been dropped.
             let far = try await clients[0].next()
             #expect(far.error == "bad-data" && far.string("message") == "cups=6: at most 4")
             #expect(try await clients[1].next().error == "unknown-state")
@@ -278,14 +278,14 @@ struct DeclaredReloadTests {
             #expect(refused == 1)
             let lines = try String(decoding: await reading.value, as: UTF8.self)
                 .split(separator: "\n").map { try JSONLine(String($0)) }
-            // Each set, the first, and the one that the second reload makes.
+            // Each set, the first one, and the change that the second reload makes.
             let changes = lines.filter { $0.type == "change" }
             #expect(changes.map(\.seq) == Array(1...rounds + 2))
             let own = changes.filter { !$0.has("by") }
             #expect(own.count == 1 && own[0].item("from")?.state == "brewing")
             #expect(own[0].state == "making")
             #expect(lines.filter { $0.type == "declared" }.count == 2)
-            // Each stands where its states begin.
+            // Each line comes where its declaration takes effect.
             let at = lines.indices.filter { lines[$0].type == "declared" }
             for index in at { #expect(lines[index - 1].seq == lines[index].seq) }
             #expect(lines.count == rounds + 4)

@@ -176,7 +176,7 @@ struct DeclaredRestartTests {
             let declared = try await watch.next()
             #expect(declared.type == "declared" && declared.seq == 2)
             #expect(try await watch.next().type == "live")
-            // The same file is nothing to be told of.
+            // The same file causes no `declared` line.
             second.send(SIGUSR2)
             #expect(try await second.ended().status == 0)
             let third = try await machine.start()

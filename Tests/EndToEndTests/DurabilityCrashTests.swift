@@ -5,10 +5,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The daemon is killed in full flight, again and again, and nothing that anybody was told is lost.
+/// The daemon is killed under full load, again and again; no change that anybody was told of is
+/// lost.
 @Suite(.timeLimit(.minutes(30)))
 struct DurabilityCrashTests {
-    /// 5 in every run; STATEMACHINE_CRASH_ROUNDS sets another number.
+    /// 5 in every run; `STATEMACHINE_CRASH_ROUNDS` sets another number.
     private static var rounds: Int {
         getenv("STATEMACHINE_CRASH_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 5
     }
@@ -88,7 +89,7 @@ private final class Countdown: Sendable {
         self.left = Atomic(count)
     }
 
-    /// Takes one; true for one caller.
+    /// Takes one; true for the one caller that took the last.
     func tookLast() -> Bool { self.left.subtract(1, ordering: .relaxed).newValue == 0 }
 }
 
@@ -99,7 +100,7 @@ private struct Known: Hashable, Sendable {
     let cause: Substring
 }
 
-/// What setters were answered.
+/// The answers that setters received.
 ///
 /// `@unchecked Sendable`: `lock` guards the list.
 private final class Told: @unchecked Sendable {
@@ -151,14 +152,14 @@ private struct CrashSetter {
     }
 }
 
-/// Follows the changes over crashes by its cursor alone.
+/// Follows the changes across crashes by its cursor alone.
 ///
-/// `@unchecked Sendable`: one thread at a time has it.
+/// `@unchecked Sendable`: used by one thread at a time.
 private final class CrashWatcher: @unchecked Sendable {
     private(set) var changes: [Known] = []
     private var cursor: Substring?
 
-    /// Reads until the daemon is gone, or has sent what was wanted.
+    /// Reads until the daemon is gone, or has sent everything up to `end`.
     func follow(_ daemon: DaemonProcess, upTo end: UInt64 = .max) throws {
         while (self.changes.last?.seq ?? 0) < end {
             guard let socket = try? LineSocket(connectingTo: daemon.control) else {
@@ -177,7 +178,7 @@ private final class CrashWatcher: @unchecked Sendable {
         }
     }
 
-    /// Reads on; returns whether to connect again, since it was too slow for the ring.
+    /// Reads on; returns whether to reconnect because it was too slow for the ring.
     private func read(_ socket: LineSocket, upTo end: UInt64) throws -> Bool {
         while (self.changes.last?.seq ?? 0) < end {
             guard let lines = socket.untilKilled() else { return false }

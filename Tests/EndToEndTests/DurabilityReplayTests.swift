@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Readers whose cursor is older than the ring, and what else the history is good for.
+/// Readers whose cursor is older than the ring, and what else the history is used for.
 @Suite(.bounded)
 struct DurabilityReplayTests {
     @Test
@@ -108,7 +108,7 @@ struct DurabilityReplayTests {
             let patient = try daemon.connect(\.control)
             try patient.send(#"{"op":"watch","since":"\#(epoch):0"}"#)
             #expect(try await patient.next().seq == 1)
-            // It reads nothing while others go on, but what it has yet to read is kept.
+            // It reads nothing while changes go on; what it has yet to read is kept.
             try await setter.pipeline(6001...7000) { "set ready value=\($0 % 2 == 1)" }
             for seq in 2...7000 { #expect(try await patient.next().seq == seq) }
 

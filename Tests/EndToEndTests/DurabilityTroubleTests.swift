@@ -2,8 +2,8 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// The disk does not take what is to be committed: nothing happens, everything else goes on, and so do
-/// sets when the disk is well again.
+/// The disk refuses what is to be committed: nothing changes, everything else goes on, and sets
+/// succeed again once the disk has recovered.
 @Suite(.bounded)
 struct DurabilityTroubleTests {
     @Test
@@ -34,7 +34,8 @@ struct DurabilityTroubleTests {
             try await Self.run(at: state) { daemon, _ in
                 let setter = try daemon.connect(\.control)
                 var requests = ""
-                // Few enough for all answers to fit the socket's buffer: they are read after the end.
+                // Few enough for all answers to fit the socket's buffer: they are read after the
+                // end.
                 for number in 1...800 {
                     requests +=
                         "{\"op\":\"set\",\"id\":\(number),\"state\":\"ready\","
@@ -42,11 +43,11 @@ struct DurabilityTroubleTests {
                 }
                 let text = requests
                 try await blocking { try setter.send(raw: String(text.prefix(text.count / 4))) }
-                // The daemon is at it.
+                // The daemon is working on them.
                 told.record(try await #require(setter.next().seq))
                 try await blocking {
                     try daemon.send(.terminate)
-                    // The rest may find nobody.
+                    // The daemon may be gone before the rest is sent.
                     try? setter.send(raw: String(text.dropFirst(text.count / 4)))
                 }
                 while let line = try? await setter.nextLine() {
@@ -73,7 +74,7 @@ struct DurabilityTroubleTests {
         let watcher = try daemon.connect(\.events)
         #expect(try await watcher.next().seq == 1)
         try await breaking()
-        // What is there may take some more before it is full.
+        // The existing files may take some more before the disk is full.
         var seq = 1
         var refusal: JSONLine?
         while refusal == nil {

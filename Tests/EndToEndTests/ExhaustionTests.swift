@@ -12,7 +12,7 @@ struct ExhaustionTests {
             let first = try daemon.connect(\.control)
             #expect(try await first.ask("ping").ok == true)
             let open = try await Self.descriptors(of: daemon, asking: first)
-            // The daemon keeps 16 for itself.
+            // The daemon keeps 16 descriptors for itself.
             let places = (open.compactMap { Int($0) }.max() ?? 0) + 6
             let limit = places + 16
             let limited = try await runTool(
@@ -32,7 +32,8 @@ struct ExhaustionTests {
         }
     }
 
-    /// What it has open once it is at rest; to tell the manager its status it opens one more for a moment.
+    /// The descriptors it has open at rest; to send its status to the manager it briefly opens one
+    /// more.
     private static func descriptors(
         of daemon: DaemonProcess,
         asking client: LineSocket

@@ -4,15 +4,16 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// A lamp with a past that is always the same, and looks at it that are held against files.
+/// A lamp with a fixed past, and views of it that are compared with files.
 enum FixedPast {
     /// 2026-03-01T12:00:00Z, in seconds.
     private static let start: Int64 = 1_772_366_400
 
-    /// What is hostile to a terminal, to XML and to memory.
+    /// Text that is hostile to a terminal, to XML and to memory.
     static let hostile = "\u{1B}]0;x\u{7}\u{1B}[2J<script>alert(1)</script>&\"'\u{202E}"
 
-    /// A change: seconds after the start, the state with its data, the stay that it goes on with, who and why.
+    /// A change: seconds after the start, the state with its data, the stay it continues, who and
+    /// why.
     private struct Change {
         let after: Double
         let state: String
@@ -48,7 +49,7 @@ enum FixedPast {
           broken: {final: true, to: []}
         """
 
-    /// Runs `body` with a daemon of that past.
+    /// Runs `body` with a daemon that has that past.
     static func run(
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
     ) async throws {
@@ -91,7 +92,7 @@ enum FixedPast {
     }
 }
 
-/// A text that is held against a file among the tests.
+/// Compares a text with a file beside the tests.
 func expectGolden(_ text: String, _ name: String) throws {
     let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden/\(name)")
     if ProcessInfo.processInfo.environment["WRITE_GOLDEN"] != nil {

@@ -3,14 +3,14 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// A daemon whose disk is full before it starts: it serves what was, and refuses sets until there is
-/// room.
+/// A daemon whose disk is full before it starts: it serves what there was, and refuses sets until
+/// there is room.
 @Suite(
     .bounded,
     .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() }
 )
 struct FullDiskStartTests {
-    /// What the last daemon has left; without a log there is no room to make one either.
+    /// With the log that the last daemon left, or without one, when there is no room to create it.
     @Test(arguments: [true, false])
     func whatWasIsServed(_ hasLog: Bool) async throws {
         try await SmallDisk.with { disk in
@@ -22,7 +22,7 @@ struct FullDiskStartTests {
                 try daemon.send(.kill)
             }
             if !hasLog {
-                // SQLite's last connection takes the log with it.
+                // SQLite's last connection removes the log when it closes.
                 try DatabaseQueue(path: "\(disk.path)/state/statemachine.sqlite").close()
             }
             try await disk.fill()
@@ -37,7 +37,7 @@ struct FullDiskStartTests {
                 #expect(refusal.seq == 3)
                 #expect(try await client.ask("get").seq == 3)
                 if hasLog {
-                    // What was can be read too.
+                    // The past can be read too.
                     try client.send("history")
                     for seq in 1...3 { #expect(try await client.next().seq == seq) }
                     #expect(try await client.next().type == "reply")

@@ -103,7 +103,7 @@ struct GroupPatternTests {
         }
     }
 
-    /// The states of a group are those that it has, whatever it had when the pattern was given.
+    /// A group has its current states, whatever it had when the pattern was given.
     @Test func aNewFilesGroupsCount() async throws {
         try await withReloadedMachine(Self.worker) { machine, daemon in
             let watch = try daemon.connect(\.control)

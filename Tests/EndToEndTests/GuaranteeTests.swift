@@ -42,8 +42,8 @@ struct GuaranteeTests {
         }
     }
 
-    /// Guarantee 2: what a client sent before it vanished is decided at once, however much it was, and
-    /// still nobody who reads misses any of it.
+    /// Guarantee 2: whatever a client sent before it vanished is decided at once, however much it
+    /// is, and still no reader misses any of it.
     @Test
     func aSetterThatVanishesCostsNoReaderALine() async throws {
         try await DaemonProcess.run("--ring-changes", "64", "--log-level", "error") { daemon in
@@ -86,7 +86,7 @@ struct GuaranteeTests {
         }
     }
 
-    /// Guarantee 4, with several watches, some that begin and end among the sets.
+    /// Guarantee 4, with several watches, some of which begin and end between the sets.
     @Test
     func aReplyComesAfterEveryWatchHasReachedItsSeq() async throws {
         try await withTemporaryDirectory { directory in
@@ -133,8 +133,8 @@ struct GuaranteeTests {
         }
     }
 
-    /// Guarantee 4, of sets that are read together and answered together; in a small ring everybody is
-    /// written to in between.
+    /// Guarantee 4, for sets that are read together and answered together; with a small ring
+    /// everybody is written to in between.
     @Test(arguments: [4096, 16])
     func anAnswerComesAfterAllChangesUpToIt(ringChanges: Int) async throws {
         try await DaemonProcess.run("--ring-changes", "\(ringChanges)", "--log-level", "error") {
@@ -162,7 +162,7 @@ struct GuaranteeTests {
         }
     }
 
-    /// Guarantee 5: a reader that reads in dribs and drabs gets whole lines all the same.
+    /// Guarantee 5: a reader that reads in small pieces still gets whole lines.
     @Test
     func linesAreWholeHoweverTheyAreRead() async throws {
         try await withTemporaryDirectory { directory in
@@ -196,7 +196,7 @@ struct GuaranteeTests {
         }
     }
 
-    /// What the design is measured by first: everybody gets everything, in order.
+    /// The design's first measure: everybody gets everything, in order.
     @Test
     func aHundredSubscribersSeeTwentyThousandChangesInOrder() async throws {
         try await withTemporaryDirectory { directory in
@@ -229,7 +229,8 @@ struct GuaranteeTests {
 }
 
 extension LineSocket {
-    /// Sends a request for each number and reads the replies, so many unanswered at the most.
+    /// Sends a request for each number and reads the replies, with at most `unanswered`
+    /// outstanding.
     func pipeline(
         _ numbers: ClosedRange<Int>,
         unanswered: Int = 256,

@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Votes of clients, each over real sockets.
+/// Clients' votes, over real sockets.
 @Suite(.bounded)
 struct GuardTests {
     private static let patient = #""timeoutMs":60000"#
@@ -42,7 +42,8 @@ struct GuardTests {
         }
     }
 
-    /// With a history what comes in one turn of the loop is committed together, at its end.
+    /// With a history, everything that arrives in one turn of the loop is committed together at its
+    /// end.
     @Test
     func aSetBeforeAGuardIsNotAskedAboutThoughBothComeInOneTurn() async throws {
         try await withTemporaryDirectory { directory in
@@ -50,8 +51,8 @@ struct GuardTests {
             _ = try await DaemonProcess.run(in: directory, arguments: state) { daemon in
                 let setter = try daemon.connect(\.control)
                 let voter = try daemon.connect(\.control)
-                // The setter last: the kernel may still have it in its list of those who are ready, and it
-                // is to come first.
+                // The setter last: it has to come first, and the kernel may still have it in its
+                // ready list.
                 #expect(try await voter.ask("ping").ok == true)
                 #expect(try await setter.ask("ping").ok == true)
                 try daemon.send(.suspend)
@@ -93,7 +94,7 @@ struct GuardTests {
                 #expect(line.string("id") == "get")
                 #expect(line.seq == 0)
             }
-            // Only now may the sets go on; that a deadline does it too is another test's matter.
+            // Only now may the sets go on; another test shows that a deadline releases them too.
             voter.vanish()
             for id in 1...2 {
                 let line = try await setter.next()
@@ -225,7 +226,7 @@ struct GuardTests {
             let other = try daemon.connect(\.control)
             #expect(try await other.ask("ping").ok == true)
             setter.vanish()
-            // The daemon has seen that by now.
+            // By the end of these the daemon has seen the setter vanish.
             for _ in 1...5 { #expect(try await other.ask("ping").ok == true) }
             try other.send("set dataRetrieval phase=idle")
             #expect(try await voter.vote(ask, true).ok == true)

@@ -6,7 +6,7 @@ import Testing
 /// Connections that outlive the process that served them.
 @Suite(.bounded)
 struct HandoverTests {
-    /// A daemon that can be ended and started again, and the manager that keeps what it leaves.
+    /// A daemon that can be ended and restarted, and the manager that keeps what it leaves.
     struct Service: Sendable {
         let directory: String
         let notify: NotifySocket
@@ -20,7 +20,7 @@ struct HandoverTests {
                 arguments: self.arguments
             )
             if !self.arguments.isEmpty {
-                // Reading a history may take long: the manager is asked to wait.
+                // Reading a history may take long, so the manager is asked for more time.
                 try await self.notify.wait(for: "EXTEND_TIMEOUT_USEC=30000000")
             }
             try await self.notify.wait(for: "READY=1")
@@ -79,7 +79,7 @@ struct HandoverTests {
             let stats = try await setter.ask("stats")
             #expect(stats.items("connections")?.count == 102)
 
-            // What was handed over ends like any other.
+            // A connection that was handed over ends like any other.
             second.send(SIGTERM)
             #expect(try await subscribers[0].rest().map { $0.string("reason") } == ["shutdown"])
             for subscriber in subscribers { subscriber.vanish() }
@@ -109,7 +109,7 @@ struct HandoverTests {
             var daemon = first
             for round in 0..<3 {
                 daemon = try await service.restart(daemon)
-                // Also whoever sets goes on.
+                // The setter goes on too.
                 let reply = try await setter.ask("set ready value=\(round % 2 != 0)")
                 #expect(reply.seq == round + 2)
                 #expect(
@@ -128,7 +128,7 @@ struct HandoverTests {
         }
     }
 
-    /// Whoever was connected first is taken over first, and may have sent a set meanwhile.
+    /// The client that connected first is taken over first, and may have sent a set meanwhile.
     @Test(arguments: [false, true])
     func aGuardThatIsTakenOverLastIsAskedAboutTheFirstsSet(isDurable: Bool) async throws {
         try await self.withService(isDurable: isDurable) { service, first in
@@ -174,7 +174,7 @@ struct HandoverTests {
                     for _ in 0..<30 { #expect(try await setter.next().ok == true) }
                 }
             }
-            // The first after a quiet time goes at once.
+            // The first change after a quiet interval is sent at once.
             #expect(try await paced.next().seq == 1)
 
             let second = try await service.restart(first)
@@ -197,7 +197,7 @@ struct HandoverTests {
             let client = try first.connect(\.control)
             #expect(try await client.ask("ping").seq == 0)
             try client.send(raw: "pi")
-            // Whoever answers this has read the other half-line before: one loop reads both.
+            // The reply shows that the half-line has been read: one loop reads both connections.
             #expect(try await first.connect(\.control).ask("ping").seq == 0)
             let second = try await service.restart(first)
             try client.send(raw: "ng\n")
@@ -261,7 +261,7 @@ struct HandoverTests {
             _ = try await slow.next()
             let asking = try first.connect(\.control)
             let setter = try first.connect(\.control)
-            // More than a socket holds, in changes for one and in replies for the other.
+            // More than a socket buffer holds: changes for one client, replies for the other.
             let cause = String(repeating: "x", count: 200)
             for number in 0..<2000 {
                 let state = #""state":"ready","data":{"value":\#(number % 2 == 0)}"#
@@ -322,7 +322,7 @@ struct HandoverTests {
         }
     }
 
-    /// The manager gives out what it keeps in no order that could be relied on.
+    /// The manager hands back its descriptors in no particular order.
     @Test(arguments: [false, true])
     func aRecordThatCannotBeReadCostsNobodyWhoIsInAnother(isFirst: Bool) async throws {
         try await self.withService(isDurable: true) { service, first in
@@ -349,7 +349,7 @@ struct HandoverTests {
         }
     }
 
-    /// As when the manager was too busy to take the older record out of the store.
+    /// As when the manager was too busy to remove the older record from the store.
     @Test(arguments: [false, true])
     func ofTwoRecordsOfAConnectionTheNewerIsRight(isOlderFirst: Bool) async throws {
         try await self.withService(isDurable: true) { service, first in
@@ -371,7 +371,7 @@ struct HandoverTests {
                 handing: isOlderFirst ? older + newer : newer + older
             )
             #expect(try await setter.ask("set ready value=false").seq == 2)
-            // The older one would have it told of the first change again.
+            // With the older record it would be sent the first change again.
             #expect(try await subscriber.next().seq == 2)
             third.send(SIGTERM)
             #expect(try await third.ended().status == 0)
@@ -385,7 +385,7 @@ struct HandoverTests {
             _ = try await client.next()
             first.send(SIGUSR2)
             #expect(try await first.ended().status == 0)
-            // The record is not one any more, and there are others' things beside it.
+            // The record is garbage now, and the store holds descriptors of others beside it.
             for descriptor in service.notify.store where descriptor.name == "handover" {
                 let null = open("/dev/zero", O_RDONLY)
                 dup2(null, descriptor.number)

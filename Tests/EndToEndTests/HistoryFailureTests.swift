@@ -2,8 +2,8 @@ import GRDB
 import TestSupport
 import Testing
 
-/// A history that does not take what it is given, or give what it took, which is the daemon's own
-/// trouble: `internal`.
+/// A history that refuses what it is given, or cannot return what it took: the daemon's own
+/// trouble, `internal`.
 @Suite(.bounded)
 struct HistoryFailureTests {
     @Test
@@ -34,7 +34,7 @@ struct HistoryFailureTests {
                 #expect(message.contains("could not be made durable"))
                 #expect(message.contains("\(state)/statemachine.sqlite"))
                 #expect(message.contains("no more"))
-                // Nothing has changed, and the refusal says where it stands.
+                // Nothing has changed, and the refusal gives the current state.
                 #expect(refusal.seq == 1)
                 #expect(refusal.state == "ready")
                 #expect(try await setter.ask("ping").seq == 1)
@@ -44,7 +44,7 @@ struct HistoryFailureTests {
                 let reply = try await setter.ask("set dataRetrieval phase=active")
                 #expect(reply.ok == true)
                 #expect(reply.seq == 2)
-                // Of the one between nobody was told.
+                // Nobody was told of the set in between.
                 let lines = [
                     try await watcher.next(), try await watcher.next(), try await watcher.next(),
                 ]
@@ -72,7 +72,7 @@ struct HistoryFailureTests {
             let message = try #require(refused.reply.string("message"))
             #expect(message.contains("what follows change \(refused.seqs.count) cannot be read"))
             #expect(!message.contains("\(state)/statemachine.sqlite"))
-            // That of nothing else.
+            // Changes elsewhere can still be read.
             let later = try await Self.page(client, #","since":"\#(epoch):1000""#)
             #expect(later.reply.ok == true && later.seqs == Array(1001...1500))
 
@@ -101,7 +101,8 @@ struct HistoryFailureTests {
         }
     }
 
-    /// Who asks for page after page gets to the end, and is told where some are missing.
+    /// A client that asks for page after page reaches the end, and is told where changes are
+    /// missing.
     @Test
     func whatIsMissingIsPassedOverAndAnnounced() async throws {
         try await Self.withChanges(1500) { daemon, state in
@@ -114,7 +115,7 @@ struct HistoryFailureTests {
                     #","only":["ready:value=false"]"#, Array(stride(from: 2, to: 700, by: 2)),
                     Array(stride(from: 802, through: 1500, by: 2))
                 ),
-                // Nothing is shown before it.
+                // No change comes before the gap.
                 (
                     #","only":["ready:value=true"],"since":"\#(epoch):699""#, [],
                     Array(801...1500).filter { $0 % 2 == 1 }
@@ -124,7 +125,7 @@ struct HistoryFailureTests {
                     let page = try await Self.page(client, request)
                     #expect(page.seqs == before)
                     #expect(page.reply.bool("more") == true)
-                    // They have not been missed yet, nor is the reader slow.
+                    // No change has been missed yet, nor is the reader slow.
                     #expect(page.reply.string("resync") == nil)
                 }
                 let next =
@@ -154,7 +155,7 @@ struct HistoryFailureTests {
         }
     }
 
-    /// As when they are removed between the moment that the oldest is looked up and that it is read.
+    /// As when changes are removed between looking up the oldest and reading it.
     @Test
     func whoNamesNoPlaceBeginsWithTheOldestThatIsLeft() async throws {
         try await Self.withChanges(1500) { daemon, state in
@@ -169,7 +170,7 @@ struct HistoryFailureTests {
         }
     }
 
-    /// A daemon with so many changes, of which the ring has 64.
+    /// A daemon with `count` changes, of which the ring has the last 64.
     private static func withChanges(
         _ count: Int,
         _ body: @escaping @Sendable (DaemonProcess, _ state: String) async throws -> Void
@@ -201,7 +202,7 @@ struct HistoryFailureTests {
         }
     }
 
-    /// Another program at the daemon's database.
+    /// Changes the daemon's database from another program.
     private static func database(in directory: String, _ sql: String) throws {
         let queue = try DatabaseQueue(path: "\(directory)/statemachine.sqlite")
         try queue.writeWithoutTransaction { try $0.execute(sql: sql) }

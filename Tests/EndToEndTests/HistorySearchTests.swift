@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What is asked of the past beside a place to begin at: from the ring, and from the database.
+/// Searches of the past, from the ring and from the database.
 @Suite(.bounded)
 struct HistorySearchTests {
     private struct Case: Sendable {
@@ -13,7 +13,8 @@ struct HistorySearchTests {
         var resync: String?
     }
 
-    /// Runs `body` with a daemon that has made 20 changes, of which the ring has the last 16; its history has all.
+    /// Runs `body` with a daemon that has made 20 changes: the ring has the last 16, its history
+    /// all.
     private func run(
         durably isDurable: Bool,
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
@@ -142,7 +143,7 @@ struct HistorySearchTests {
             }
             for seq in [7, 10, 20] {
                 let time = try #require(times[seq])
-                // Two may have been made in the same microsecond.
+                // Two changes may have been made in the same microsecond.
                 let same = times.filter { $0.value == time }.keys.sorted()
                 let earliest = try #require(same.first)
                 try await self.expect(

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What was, and who is there.
+/// `history` and `stats`: past changes, and who is connected.
 @Suite(.bounded)
 struct HistoryTests {
     struct Case: Sendable {

@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What keeps a state from being entered without being asked.
+/// Holds, which deny a state without asking anybody.
 @Suite(.bounded)
 struct HoldTests {
     @Test

@@ -4,11 +4,11 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// What stands behind the doors may be anybody, and says anything; at a press of the tab key a shell is told
-/// of it.
+/// Whatever listens at the doors may be anybody and say anything, and a shell gets to see it at a
+/// press of the tab key.
 @Suite(.bounded)
 struct ImpostorTests {
-    /// What an interactive bash would carry out, offered among words that are none.
+    /// Words that an interactive bash would execute, offered among harmless ones.
     private static func words(_ file: String) -> [String] {
         [
             "$(touch \(file))", "`touch \(file)`", "a$(touch \(file))", "good", "b;touch \(file)",
@@ -38,7 +38,7 @@ struct ImpostorTests {
         }
     }
 
-    /// The script is as careful as statectl: another version of that may be installed.
+    /// The script is as careful as statectl, of which another version may be installed.
     @Test func theScriptTakesNothingButWordsEither() async throws {
         try await withTemporaryDirectory { directory in
             let program = "\(directory)/statectl"
@@ -56,7 +56,7 @@ struct ImpostorTests {
         }
     }
 
-    /// What bash offers behind those words, as it does with the script that is installed.
+    /// What bash offers after those words, with the script that is installed.
     private static func complete(
         _ words: [String],
         of program: String,
@@ -104,7 +104,7 @@ private final class Impostor {
             guard read(client, &request, request.count) > 0 else { return }
             let line = Array(answer) + [UInt8(ascii: "\n")]
             _ = write(client, line, line.count)
-            // Until the client goes: it may have more to say.
+            // Until the client closes: it may send more.
             while read(client, &request, request.count) > 0 {}
         }
         source.activate()

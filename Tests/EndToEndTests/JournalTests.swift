@@ -3,10 +3,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Entries with fields, at a journal's socket that the test owns.
+/// Log entries with fields, at a journal socket that the test owns.
 @Suite(.bounded)
 struct JournalTests {
-    /// Puts the socket where the journal's is: in a mount namespace, which takes root.
+    /// Puts the test's socket where the journal's is, in a mount namespace, which takes root.
     private func journalled(
         _ body: @escaping @Sendable (ActivatedDaemon, NotifySocket) async throws -> Void
     ) async throws {
@@ -61,8 +61,8 @@ struct JournalTests {
         }
     }
 
-    /// However many there are, at the level that is installed: the journal takes ten thousand entries in
-    /// half a minute, and leaves out what is more.
+    /// However many there are, at the installed log level: the journal takes ten thousand entries
+    /// in half a minute and drops the rest.
     @Test(.enabled(if: getuid() == 0, "a mount namespace takes root"))
     func aBurstIsAFewEntriesAndSaysWhatTheOthersWere() async throws {
         try await self.journalled { daemon, journal in
@@ -76,7 +76,7 @@ struct JournalTests {
             }
             let entries = try await journal.all(until: "\nSTATEMACHINE_SEQ=10020\n")
                 .filter { $0.contains("MESSAGE=transition") }
-            // Twenty-one a second, and it would have to take the better part of a minute.
+            // At twenty-one entries a second, a thousand would take the better part of a minute.
             #expect(entries.count < 1000)
             var last = 0
             for entry in entries {

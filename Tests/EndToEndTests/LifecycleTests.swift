@@ -113,7 +113,7 @@ struct LifecycleTests {
         ]
         let refused =
             if getuid() == 0 {
-                // Root has /run/statemachine; nobody has nothing.
+                // Root has /run/statemachine; the user "nobody" has no directory.
                 try await runTool(
                     .name("setpriv"),
                     ["--reuid=65534", "--regid=65534", "--clear-groups", daemon],

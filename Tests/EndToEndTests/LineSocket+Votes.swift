@@ -1,7 +1,7 @@
 import TestSupport
 
 extension LineSocket {
-    /// Asks to be asked before the state is entered, and returns the guard's number.
+    /// Registers a guard for the pattern, and returns its number.
     func `guard`(_ id: String, _ pattern: String, _ rest: String) async throws -> Int {
         let reply = try await self.ask(
             #"{"op":"guard","id":"\#(id)","before":["\#(pattern)"],\#(rest)}"#
@@ -10,14 +10,14 @@ extension LineSocket {
         return number
     }
 
-    /// Returns the hold's number.
+    /// Places a hold on the pattern, and returns its number.
     func hold(_ pattern: String, _ rest: String) async throws -> Int {
         let reply = try await self.ask(#"{"op":"hold","before":["\#(pattern)"],\#(rest)}"#)
         guard let number = reply.int("hold") else { throw TestFailure("no hold: \(reply)") }
         return number
     }
 
-    /// Answers a question; returns what is said to that.
+    /// Votes on a question; returns the reply to the vote.
     func vote(_ ask: JSONLine, _ allow: Bool, _ why: String? = nil) async throws -> JSONLine {
         guard let number = ask.int("ask") else { throw TestFailure("no question: \(ask)") }
         let reason = why.map { #","why":"\#($0)""# } ?? ""

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whoever reads the log, or does not, has no say in what the daemon does.
+/// A reader of the log, slow or absent, has no effect on the daemon.
 @Suite(.bounded)
 struct LogReaderTests {
-    /// Starts the daemon with its stderr as a shell's words say.
+    /// Starts the daemon through a shell, where `stderr` redirects its stderr.
     private static func start(
         in directory: String,
         notify: NotifySocket,
@@ -28,7 +28,7 @@ struct LogReaderTests {
             let pipe = Descriptor(open(fifo, O_RDWR | O_NONBLOCK | O_CLOEXEC), name: "log")
             let page = [UInt8](repeating: UInt8(ascii: "."), count: 4096)
             while write(pipe.number, page, page.count) > 0 {}
-            // No room for a single byte.
+            // Until there is no room for a single byte.
             while write(pipe.number, page, 1) > 0 {}
 
             let notify = try NotifySocket(in: directory)
@@ -58,7 +58,7 @@ struct LogReaderTests {
                 stderr: "exec 2> >(exec true); wait $!",
                 ["--state-directory", "\(directory)/state", "--max-watches", "0x"]
             )
-            // It is refused, and not killed; and so is what can be meant.
+            // The daemon ends by refusing a bad option, not by a signal; with good ones it starts.
             try await notify.wait(for: "STATUS=")
             #expect(try await daemon.ended().status > 0)
             let other = try Self.start(

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Random walks of many clients, held against what the protocol guarantees.
+/// Random walks of many clients, checked against the protocol's guarantees.
 ///
-/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make one longer walk of it.
+/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make it one longer walk.
 @Suite(.timeLimit(.minutes(60)))
 struct ModelTests {
     private static let environment = ProcessInfo.processInfo.environment
@@ -41,7 +41,7 @@ struct ModelTests {
                 }
                 return walk.truth.head
             }
-            // A walk in which little happened would not have tried much.
+            // A walk in which little happened has not tested much.
             #expect(head > steps / 4)
         }
     }

@@ -10,7 +10,7 @@ struct OwnershipTests {
         try await withTemporaryDirectory { directory in
             let runtime = "\(directory)/run"
             #expect(mkdir(runtime, 0o755) == 0)
-            // As anybody may who may enter it.
+            // As anybody who may enter the directory can.
             let descriptor = Descriptor(open(runtime, O_RDONLY | O_CLOEXEC), name: "lock")
             #expect(flock(descriptor.number, LOCK_EX | LOCK_NB) == 0)
             let ended = try await DaemonProcess.run(in: directory) { daemon in
@@ -99,7 +99,7 @@ struct OwnershipTests {
             let state = "\(directory)/state"
             let files = ["", "-wal", "-shm"].map { "\(state)/statemachine.sqlite\($0)" }
             if wasOpen {
-                // As another version has left them.
+                // Left as another version has left them.
                 _ = try await DaemonProcess.run(
                     in: directory,
                     arguments: ["--state-directory", state]
@@ -136,7 +136,7 @@ struct OwnershipTests {
         }
     }
 
-    /// What a daemon that does not start says.
+    /// The error of a daemon that does not start.
     private static func failure(
         in directory: String,
         _ arguments: [String] = []

@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Several patterns, and patterns that take states away, wherever patterns are taken.
+/// Pattern lists, and patterns that exclude states, wherever patterns are accepted.
 @Suite(.bounded)
 struct PatternListTests {
     private func run(
@@ -111,7 +111,7 @@ struct PatternListTests {
         }
     }
 
-    /// Every change is held against them, which those who set pay for.
+    /// Every change is matched against them, at the setters' expense.
     @Test(.enabled(if: getuid() == 0, "needs to be another user"))
     func waitsThatTakeStatesAwayAreFewForAUser() async throws {
         try await self.run { daemon in
@@ -131,7 +131,7 @@ struct PatternListTests {
             #expect(
                 replies.first?.string("message")?.contains("exceptingPatternsPerUid is 128") == true
             )
-            // Those that are gone do not count, and root is held to no such limit.
+            // Waits that have ended do not count, and root has no such limit.
             let root = try daemon.connect(\.control)
             for _ in 1...5 { try root.send(wait) }
             #expect(try await root.ask("ping").seq == 0)

@@ -4,7 +4,8 @@ import Testing
 /// Requests that wait for sets on their way to the disk.
 @Suite(.bounded)
 struct PipelineTests {
-    /// So small a ring is half full, and everybody is written to, in the middle of a turn.
+    /// With so small a ring, it is half full in the middle of a turn, and everybody is written to
+    /// then.
     @Test
     func whoeverWaitsForTheDiskIsReadAgain() async throws {
         try await withTemporaryDirectory { directory in
@@ -26,8 +27,8 @@ struct PipelineTests {
         }
     }
 
-    /// A hold answers at once, in the middle of what is handed over, and in so small a ring everybody is
-    /// written to there too.
+    /// A hold answers at once, in the middle of the handover to the disk; with so small a ring
+    /// everybody is written to there too.
     @Test
     func whatAHoldRefusesTakesNoChangeWithIt() async throws {
         try await self.withDurableDaemon("--ring-changes", "4") { daemon in
@@ -69,7 +70,7 @@ struct PipelineTests {
         }
     }
 
-    /// Also if its last answer was written in the middle of a turn, for the sake of readers.
+    /// Even if its last answer was written in the middle of a turn, for the sake of readers.
     @Test
     func whoHasSaidAllIsToldOfTheEnd() async throws {
         try await self.withDurableDaemon("--ring-changes", "8") { daemon in

@@ -1,10 +1,10 @@
 import TestSupport
 
-/// Prometheus's text format 0.0.4, read as strictly as its documentation has it.
+/// Prometheus's text format 0.0.4, parsed as strictly as its documentation defines it.
 struct PrometheusSamples {
     private var values: [String: Double] = [:]
 
-    /// The value of a sample, named with its labels as it stands in the text.
+    /// The value of a sample, named with its labels as in the text.
     subscript(sample: String) -> Double? { self.values[sample] }
 
     /// - Throws: ``TestFailure`` that names the line and the rule it breaks.
@@ -23,7 +23,7 @@ struct PrometheusSamples {
             {
                 guard match.1 == metric, type == nil else { throw broken("a type out of place") }
                 guard ["counter", "gauge"].contains(match.2) else { throw broken("an odd type") }
-                // What promtool check metrics asks for besides.
+                // `promtool check metrics` requires this too.
                 guard (match.2 == "counter") == metric.hasSuffix("_total") else {
                     throw broken("_total is for counters, and for all of them")
                 }

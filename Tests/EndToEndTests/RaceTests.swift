@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Writers that get in each other's way.
+/// Writers that compete with each other.
 @Suite(.bounded)
 struct RaceTests {
     /// Guarantee 3: each seq is won by one of those who wanted it.
@@ -23,7 +23,7 @@ struct RaceTests {
         }
     }
 
-    /// Many sets that arrive at once are told to those who read before the ring has gone on.
+    /// Readers are sent many sets that arrive at once before the ring moves on.
     @Test
     func aBurstTakesNothingFromAReaderWhoReads() async throws {
         try await DaemonProcess.run("--ring-changes", "64") { daemon in
@@ -43,10 +43,10 @@ struct RaceTests {
 }
 
 extension LineSocket {
-    /// Sets again and again on condition that nobody has set in between; returns the seqs that it won.
+    /// Sets again and again, provided that nobody else has set in between; returns the seqs it won.
     ///
-    /// Each wants the seq after the one that it knows, and learns of a newer one from the refusal; so
-    /// both are at the same one most of the time.
+    /// Each racer wants the seq after the one it knows, and learns of a newer one from the refusal;
+    /// so both are at the same one most of the time.
     fileprivate func race(through last: Int) async throws -> [Int] {
         try await blocking {
             var known = 0

@@ -57,7 +57,7 @@ struct ReloadTests {
             try client.send("set ready value=true")
             try await daemon.wait(forErrors: "state=ready(true)")
 
-            // What cannot be meant changes nothing.
+            // A bad value changes nothing.
             try Data("max-watches: many\n".utf8).write(to: file)
             daemon.send(SIGHUP)
             try await notify.wait(for: "RELOADING=1")

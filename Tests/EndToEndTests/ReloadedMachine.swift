@@ -3,7 +3,7 @@ import GRDB
 import Glibc
 import TestSupport
 
-/// A daemon whose machine a file declares, the file, and the manager that is told how its reloads go.
+/// A daemon whose machine is declared in a file, that file, and the manager that hears of reloads.
 struct ReloadedMachine: Sendable {
     let directory: String
     let notify: NotifySocket
@@ -12,7 +12,7 @@ struct ReloadedMachine: Sendable {
     var file: String { "\(self.directory)/machine.yaml" }
     var state: String { "\(self.directory)/state" }
 
-    /// Nothing runs yet; `isDurable` says whether the daemon is to have a history.
+    /// Starts nothing yet; `isDurable` says whether the daemon will have a history.
     init(in directory: String, isDurable: Bool = false) throws {
         self.directory = directory
         self.notify = try NotifySocket(in: directory, storeLimit: 64)
@@ -25,7 +25,7 @@ struct ReloadedMachine: Sendable {
         try Data(text.utf8).write(to: URL(filePath: self.file), options: .atomic)
     }
 
-    /// Starts a daemon with what the manager's store has.
+    /// Starts a daemon with the descriptors from the manager's store.
     func start() async throws -> ActivatedDaemon {
         let daemon = try ActivatedDaemon(
             in: self.directory,
@@ -37,7 +37,7 @@ struct ReloadedMachine: Sendable {
         return daemon
     }
 
-    /// The same for one that is to refuse to start; returns what it says and its status.
+    /// Starts a daemon that should refuse to; returns its error output and status.
     func refusal() async throws -> (errors: String, status: CInt) {
         try await ActivatedDaemon(
             in: self.directory,
@@ -47,7 +47,7 @@ struct ReloadedMachine: Sendable {
         .ended()
     }
 
-    /// Writes the file and has the daemon read it; returns when it has, or has refused to.
+    /// Writes the file and has the daemon reload it; returns when it has, or has refused to.
     func reload(_ daemon: ActivatedDaemon, _ text: String? = nil) async throws {
         if let text { try self.write(text) }
         daemon.send(SIGHUP)
@@ -55,7 +55,8 @@ struct ReloadedMachine: Sendable {
         try await self.notify.wait(for: "READY=1")
     }
 
-    /// The same where that is refused; returns the status that says so, which may come before or after the end.
+    /// As ``reload(_:_:)``, but expects a refusal; returns the status that says so, which may come
+    /// before or after READY=1.
     func refuse(_ daemon: ActivatedDaemon, _ text: String?) async throws -> String {
         if let text { try self.write(text) }
         daemon.send(SIGHUP)
@@ -72,7 +73,7 @@ struct ReloadedMachine: Sendable {
         return try await daemon.ended().status
     }
 
-    /// A query's first column, of the database while no daemon runs.
+    /// The first column of a query on the database, while no daemon runs.
     func column(_ sql: String) throws -> [String] {
         try DatabaseQueue(path: "\(self.state)/statemachine.sqlite").read { db in
             try String.fetchAll(db, sql: sql)
@@ -80,7 +81,7 @@ struct ReloadedMachine: Sendable {
     }
 }
 
-/// Runs `body` with a machine in a directory of its own, which a file declares.
+/// Runs `body` with a machine that a file declares, in a directory of its own.
 func withReloadedMachine(
     _ text: String,
     isDurable: Bool = false,

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What names states and fields by names that a newer file has given up.
+/// Requests that use names of states and fields that a newer file has dropped.
 @Suite(.bounded)
 struct RenamedStateTests {
     private static let stove = """
@@ -24,7 +24,7 @@ struct RenamedStateTests {
           cooling: {}
         """
 
-    /// The same once more, with nothing left of the oldest names.
+    /// Renamed once more, with nothing left of the oldest names.
     private static let renamedAgain = renamed.replacing("was: heating", with: "was: warming")
         .replacing("warming:", with: "hot:").replacing("power: warming", with: "power: hot")
         .replacing(", was: celsius", with: "")

@@ -4,20 +4,20 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Guards that are required: while they are not connected, what they guard is denied.
+/// Required guards: while they are not connected, what they guard is denied.
 @Suite(.bounded)
 struct RequiredGuardTests {
     private static let on = "ready:value=true"
     private static let required = #""timeoutMs":60000,"required":"display""#
 
-    /// A guard of that name that has vanished again.
+    /// Registers a required guard whose client then vanishes.
     private static func leave(_ daemon: DaemonProcess, _ pattern: String = on) async throws {
         let voter = try daemon.connect(\.control)
         _ = try await voter.guard("g", pattern, Self.required)
         voter.vanish()
     }
 
-    /// Sets until the vanished guard is missed, which is when its end has been read.
+    /// Sets until it is denied because the guard is missing, so the daemon has noticed its end.
     private static func denied(_ daemon: DaemonProcess) async throws -> JSONLine {
         while true {
             let reply = try await daemon.ask(\.control, "set ready value=true")
@@ -85,7 +85,7 @@ struct RequiredGuardTests {
                 #expect(gone.error == "not-found")
                 try await Self.back(daemon)
             }
-            // Connected, it ends with the requirement.
+            // A connected guard ends together with its requirement.
             let voter = try daemon.connect(\.control)
             _ = try await voter.guard("g", Self.on, Self.required)
             _ = try await daemon.ask(\.control, #"{"op":"release","required":"display"}"#)
@@ -118,7 +118,7 @@ struct RequiredGuardTests {
             try setter.send("set ready value=true")
             let (one, other) = (try await first.next(), try await second.next())
             #expect(one.type == "ask" && other.type == "ask")
-            // What the first has yet to say counts as a yes, for the second is there.
+            // The first one's open vote counts as a yes, because the second is still there.
             first.vanish()
             #expect(try await second.vote(other, true).ok == true)
             #expect(try await setter.next().bool("changed") == true)
@@ -132,7 +132,7 @@ struct RequiredGuardTests {
     func aKilledDaemonsSuccessorDeniesItToo() async throws {
         try await withTemporaryDirectory { directory in
             let durable = ["--state-directory", "\(directory)/state"]
-            // Killed while it is connected, and while it is missing.
+            // Killed while the guard is connected, and while it is missing.
             for vanishes in [false, true] {
                 _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
                     let voter = try daemon.connect(\.control)
@@ -175,7 +175,7 @@ struct RequiredGuardTests {
             let times = Recorder<String?>()
             for _ in 1...2 {
                 _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
-                    // Once a set is answered, what was kept before it is on the disk.
+                    // Once a set is answered, everything recorded before it is on the disk.
                     #expect(try await daemon.ask(\.control, "set ready value=false").ok == true)
                     let stats = try await daemon.ask(\.control, "stats")
                     times.record(stats.items("guards")?.first?.string("missing"))
@@ -211,7 +211,7 @@ struct RequiredGuardTests {
                 #expect(try await daemon.ask(\.control, release).ok == true)
                 #expect(try await daemon.ask(\.control, "set ready value=true").ok == true)
             }
-            // Nor is anything of it left.
+            // Nothing of it is left for the next daemon either.
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
                 let set = try await daemon.ask(\.control, "set ready value=false")
                 #expect(set.ok == true)
@@ -304,7 +304,7 @@ struct RequiredGuardTests {
                 refused.string("message")
                     == "there are 64 required guards, as many as may be; release one by its name"
             )
-            // One of those comes again.
+            // One of the known names is registered again.
             let known = #"{"op":"guard","before":["ready"],"required":"n0-0"}"#
             #expect(try await daemon.ask(\.control, known).ok == true)
         }
@@ -328,7 +328,7 @@ struct RequiredGuardTests {
         }
     }
 
-    /// One connection has one of what is kept under way, whatever it sends at once.
+    /// A connection has one such write under way, however many requests it sends at once.
     @Test
     func whatIsAskedForInOneGoIsKeptOneAfterTheOther() async throws {
         try await withTemporaryDirectory { directory in
@@ -339,7 +339,7 @@ struct RequiredGuardTests {
                     #"{"op":"guard","before":"ready","required":"x"}"# + "\n"
                     + #"{"op":"release","required":"x"}"#
                 for _ in 1...50 { try client.send(both) }
-                // Behind what was sent before, and not behind all of it.
+                // It waits for what was sent before it, not for all of it.
                 let start = try await daemon.ask(\.control, "set authentication phase=active")
                 #expect(start.bool("changed") == true)
                 var last: Int?

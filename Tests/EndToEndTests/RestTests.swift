@@ -5,7 +5,7 @@ import Testing
 /// What the daemon does when there is nothing to do.
 @Suite(.bounded)
 struct RestTests {
-    /// The kernel shows what a timer has left to run; 0 is one that is not set.
+    /// The kernel shows the time a timer has left; 0 means that it is not set.
     @Test
     func atRestNoTimerRuns() async throws {
         try await DaemonProcess.run { daemon in
@@ -18,7 +18,7 @@ struct RestTests {
         }
     }
 
-    /// One that is silent past its deadline, and one that votes long before it.
+    /// One guard stays silent past its deadline, one votes long before it.
     @Test
     func afterGuardsWereAskedNoTimerRuns() async throws {
         try await DaemonProcess.run { daemon in
@@ -27,7 +27,7 @@ struct RestTests {
             let setter = try daemon.connect(\.control)
             try setter.send("set ready value=true")
             #expect(try await voter.next().type == "ask")
-            // Its silence is consent.
+            // Its silence counts as consent.
             #expect(try await setter.next().seq == 1)
             let patient = try daemon.connect(\.control)
             _ = try await patient.guard("p", "authentication", #""timeoutMs":60000"#)
@@ -40,18 +40,19 @@ struct RestTests {
 }
 
 extension DaemonProcess {
-    /// Waits until no timer runs; for ever, and so past the test's limit, if one is always set again.
+    /// Waits until no timer runs; for ever, and so past the test's limit, if one is set again and
+    /// again.
     fileprivate func comesToRest() async throws {
         while try !self.runningTimers().isEmpty {
             try await Task.sleep(for: .milliseconds(20))
         }
     }
 
-    /// How each timer that is set shows its time.
+    /// The remaining time of each timer that is set, as the kernel shows it.
     fileprivate func runningTimers() throws -> [Substring] {
         let directory = "/proc/\(self.pid)/fdinfo"
         return try FileManager.default.contentsOfDirectory(atPath: directory).flatMap { name in
-            // Gone, if the descriptor has been closed since.
+            // Nil if the descriptor has been closed since.
             let info = try? String(contentsOfFile: "\(directory)/\(name)", encoding: .utf8)
             return (info ?? "").split(separator: "\n")
                 .filter { $0.hasPrefix("it_value:") && $0 != "it_value: (0, 0)" }

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Where a reader goes on that was here before.
+/// Where a returning reader resumes.
 @Suite(.bounded)
 struct ResumeTests {
     @Test
@@ -113,7 +113,7 @@ struct ResumeTests {
 }
 
 extension DaemonProcess {
-    /// The epoch of its cursors, which clients do not take apart, and tests do.
+    /// The epoch of its cursors; clients treat cursors as opaque, tests do not.
     func epoch() async throws -> String {
         let cursor = try await self.ask(\.control, "get").string("cursor") ?? ""
         return String(cursor.prefix { $0 != ":" })

@@ -2,10 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A daemon that does not start: the service manager is told why, so that `systemctl status` shows it.
+/// A daemon that does not start tells the service manager why, so that `systemctl status` shows it.
 @Suite(.bounded)
 struct StartFailureTests {
-    /// Starts the daemon, which is to end; returns what it said to the manager, to stderr, and how.
+    /// Starts a daemon that must fail; returns its message to the manager, its stderr and its exit
+    /// status.
     private func failure(
         in directory: String,
         _ arguments: [String]
@@ -97,7 +98,7 @@ struct StartFailureTests {
         }
     }
 
-    /// Its manager may be that of a daemon that runs.
+    /// The manager may belong to a daemon that runs.
     @Test
     func whoOnlyChecksOrAsksTellsNobody() async throws {
         try await withTemporaryDirectory { directory in
@@ -114,7 +115,7 @@ struct StartFailureTests {
                 )
                 #expect(try await daemon.ended().status == expected)
             }
-            // Nothing came before.
+            // No message came before this one.
             #expect(try await notify.wait(for: "").hasPrefix("STATUS=Unknown option"))
         }
     }

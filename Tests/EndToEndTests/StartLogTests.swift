@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What a start says in the log: the changes that it makes, and where it goes on.
+/// What a start logs: the changes it makes, and where it resumes.
 @Suite(.bounded)
 struct StartLogTests {
     private static let old = """
@@ -16,7 +16,8 @@ struct StartLogTests {
           making: {fields: {cups: integer}}
         """
 
-    /// Has a run of the old file end in that state, and gives `body` what the next says, which has another file.
+    /// Ends a run of the old file in `state`, and passes `body` the log of the next run, with the
+    /// new `file`.
     private func withLog(
         after state: String,
         of file: String,

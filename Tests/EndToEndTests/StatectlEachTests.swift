@@ -3,10 +3,10 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl watch --each: a command for each change, at least once, in order; and programs that are not there.
+/// statectl watch --each: a command for each change, at least once, in order; and missing programs.
 @Suite(.bounded)
 struct StatectlEachTests {
-    /// What the arguments are for a command that says the change's number, and waits to be let go on.
+    /// Arguments for a command that prints the change's number and waits to be released.
     private func arguments(_ cursor: String, _ fifo: FIFO) -> [String] {
         let script = #"echo "$STATEMACHINE_SEQ"; read go <"$0""#
         return [
@@ -29,7 +29,7 @@ struct StatectlEachTests {
                     try fifo.open()
                     #expect(try await watch.next() == "2")
                     try watch.send(.kill)
-                    // Its command is nobody's any more.
+                    // Its command is orphaned.
                     try fifo.open()
                 }
                 #expect(killed == .signaled(9))
@@ -49,7 +49,7 @@ struct StatectlEachTests {
                     try fifo.open()
                 }
                 #expect(status == .signaled(15))
-                // The command that ran was let finish, and what it did is kept.
+                // The running command was allowed to finish, and its change is recorded.
                 let text = try String(contentsOfFile: cursor, encoding: .utf8)
                 #expect(text.hasSuffix(":4\n"))
             }
@@ -114,7 +114,7 @@ struct StatectlEachTests {
     @Test
     func aProgramThatCannotBeStartedIsAnErrorAtOnce() async throws {
         try await withTemporaryDirectory { directory in
-            // There is no daemon: what is wrong is said before one is waited for.
+            // There is no daemon: the error comes before waiting for one.
             let common = ["--runtime-directory", "\(directory)/run"]
             let watch = try await BuiltProduct.statectl.run(
                 common + ["watch", "--exec", "no-such-command"]

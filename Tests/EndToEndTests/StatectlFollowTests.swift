@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl watch and wait beyond one state and one daemon's life: patterns, the daemon's going and coming.
+/// statectl watch and wait with patterns, and across the daemon's end and return.
 @Suite(.bounded)
 struct StatectlFollowTests {
     @Test
@@ -75,7 +75,7 @@ struct StatectlFollowTests {
                     "--exec", "sh", "-c", #"echo "$STATEMACHINE_EVENT:$STATEMACHINE_STATE""#,
                 ]
             let status = try await StatectlProcess.run(arguments) { watch in
-                // What statectl says itself may come before what its command says, or after.
+                // statectl's own lines may come before or after its command's.
                 var lines = [try await watch.next()]
                 if isTold { lines.append(try await watch.next()) }
                 #expect(lines.contains("gone:") == isTold)
@@ -171,7 +171,7 @@ struct StatectlFollowTests {
 }
 
 extension DaemonProcess {
-    /// Returns when there are so many watches.
+    /// Returns when there are `count` watches.
     func awaitWatches(_ count: Int) async throws {
         let client = try self.connect(\.control)
         while true {

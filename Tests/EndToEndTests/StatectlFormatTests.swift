@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What statectl shows where its user says so, and on terminals of any width.
+/// What statectl shows in a format the user gives, and on terminals of any width.
 @Suite(.bounded)
 struct StatectlFormatTests {
     @Test
@@ -104,7 +104,7 @@ struct StatectlFormatTests {
         }
     }
 
-    /// Of a terminal that `script` makes, which says how wide it is.
+    /// On a terminal that script(1) makes, and that reports its width.
     @Test(arguments: [40, 100])
     func noLineIsWiderThanTheTerminal(width: Int) async throws {
         try await DaemonProcess.run { daemon in
@@ -131,7 +131,7 @@ struct StatectlFormatTests {
         }
     }
 
-    /// However long the cause is, and however narrow the terminal.
+    /// However long the cause, and however narrow the terminal.
     @Test(arguments: [40, 60, 80, 100, 120])
     func whoDidItIsShownWhole(width: Int) async throws {
         try await DaemonProcess.run { daemon in
@@ -171,7 +171,7 @@ struct StatectlFormatTests {
             let shown = try await runTool(.name("script"), ["-qec", command, "/dev/null"])
             let lines = shown.output.split(whereSeparator: \.isNewline)
             #expect(lines.count > 1)
-            // A word that is longer stands by itself.
+            // A longer word has a line of its own.
             let tooLong = lines.filter { $0.count > 40 && $0.drop { $0 == " " }.contains(" ") }
             #expect(tooLong == [])
             let piped = try await BuiltProduct.statectl.run(

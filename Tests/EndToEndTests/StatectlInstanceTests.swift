@@ -3,10 +3,11 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl with several machines, and in a command that it runs itself.
+/// statectl with several machines, and inside a command that it runs itself.
 @Suite(.bounded)
 struct StatectlInstanceTests {
-    /// Runs two daemons, which are this user's instances `left` and `right` in that environment.
+    /// Runs two daemons, and `body` with an environment where they are this user's instances `left`
+    /// and `right`.
     private func run(
         _ body: @escaping @Sendable ([Environment.Key: String?]) async throws -> Void
     ) async throws {
@@ -26,7 +27,7 @@ struct StatectlInstanceTests {
             }
             let environment: [Environment.Key: String?] = [
                 "XDG_RUNTIME_DIR": directory, "STATEMACHINE_RUNTIME_DIRECTORY": nil,
-                // Of some unit in which statectl runs.
+                // That of some unit in which statectl runs.
                 "RUNTIME_DIRECTORY": "\(directory)/elsewhere",
             ]
             _ = try await DaemonProcess.run(in: "\(directory)/a") { left in

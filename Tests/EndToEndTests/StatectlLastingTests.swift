@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl's waits for what lasts, and for what is not: wait --for, is --for, hold --when-not.
+/// statectl's waits for durations and for negated states: wait --for, is --for, hold --when-not.
 @Suite(.bounded)
 struct StatectlLastingTests {
     @Test
@@ -33,7 +33,7 @@ struct StatectlLastingTests {
             #expect(
                 failed.errors == "statectl: reached ready(false), which counts as failure\n"
             )
-            // An error is told at once, however long it would have been waited.
+            // An error is reported at once, however long the wait would have been.
             let words = ["wait", "rady", "--for", "3600", "--timeout", "3600"]
             let typo = try await BuiltProduct.statectl.run(
                 ["--runtime-directory", daemon.directory] + words
@@ -62,8 +62,8 @@ struct StatectlLastingTests {
         }
     }
 
-    /// From its entry, and not from the last change, for as long as none has led out of it; in a history of which
-    /// the times are put back.
+    /// Counted from the entry, not from the last change, while no change has left it; in a history
+    /// whose times are moved back.
     @Test
     func whatHasLastedOverChangesIsKnownFromTheHistory() async throws {
         try await withTemporaryDirectory { directory in
@@ -84,7 +84,7 @@ struct StatectlLastingTests {
                 for (words, code) in [
                     (["authentication", "--for", "3h"], 0 as CInt),
                     (["authentication", "--for", "5h"], 1), (["!ready", "--for", "5h"], 0),
-                    // What was before the first change is not known.
+                    // What was before the first change is unknown.
                     (["!ready", "--for", "7h"], 1),
                     (["authentication:phase=success", "--for", "1h"], 0),
                     (["authentication:phase=success", "--for", "3h"], 1),

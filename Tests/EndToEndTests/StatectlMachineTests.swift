@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What statectl makes of whole machines: the daemon's own, all there are, and those of the past.
+/// statectl with whole machines: the daemon's own, all that exist, and those of the past.
 @Suite(.bounded)
 struct StatectlMachineTests {
     private static func machine(_ name: String) -> String {
@@ -28,7 +28,7 @@ struct StatectlMachineTests {
             let drawn = try await daemon.statectl("graph", file, "--format", format)
             let lines = live.output.split(separator: "\n")
             let others = drawn.output.split(separator: "\n")
-            // They differ in nothing but the mark.
+            // They differ only in the mark of the present state.
             let odd = lines.filter { !others.contains($0) }.map { $0.drop { $0 == " " } }
             #expect(
                 odd
@@ -57,7 +57,7 @@ struct StatectlMachineTests {
         try await withTemporaryDirectory { directory in
             let base = "\(directory)/statemachine"
             try FileManager.default.createDirectory(atPath: base, withIntermediateDirectories: true)
-            // The tests' daemons stand in `run`, which is the instance's name then.
+            // The tests' daemons use a directory `run`, which is then the instance's name.
             let ended = try await DaemonProcess.run(
                 in: base,
                 arguments: ["--machine", Self.machine("lamp")]
@@ -110,7 +110,7 @@ struct StatectlMachineTests {
                 ] {
                     #expect(try await daemon.ask(\.control, line).ok == true)
                 }
-                // Its daemon goes on meanwhile.
+                // Its daemon keeps running meanwhile.
                 let running = try await statectl(["replay", newer, database])
                 #expect(running.status == .exited(1), "\(running.errors)")
                 #expect(
@@ -123,7 +123,7 @@ struct StatectlMachineTests {
                 )
             }
             #expect(ended.status == .exited(0))
-            // Nothing appears beside what was closed.
+            // No files appear beside a closed database.
             let before = try FileManager.default.contentsOfDirectory(atPath: state).sorted()
             let old = try await statectl(["replay", Self.machine("lamp"), state])
             #expect(old.output == "6 changes, all of which would be allowed\n")

@@ -51,7 +51,7 @@ struct StatectlReadingTests {
             }
             #expect(rows.first?.first == "who")
             let own = "(\(getpid()))"
-            // Who, pid, door, watches, waits, holds, guards, lag: the two of this process.
+            // Door, watches, waits, holds, guards, lag: this process's two connections.
             let mine = rows.filter { $0.count > 7 && $0[1] == own }.map { Array($0[2...7]) }
             #expect(mine.contains(["control", "0", "0", "1", "0", "0"]))
             #expect(mine.contains(["events", "1", "0", "0", "0", "0"]))
@@ -115,7 +115,7 @@ struct StatectlReadingTests {
         }
     }
 
-    /// That it was given up after the wait's own time, and not another, shows in the status.
+    /// The status shows that the wait gave up after its own time, not another.
     @Test(arguments: [0, 1])
     func aWaitKeepsItsTimeWithADaemonThatIsStopped(timeout: Int) async throws {
         try await DaemonProcess.run { daemon in

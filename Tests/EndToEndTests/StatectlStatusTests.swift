@@ -3,10 +3,10 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl status: what there is to know of a machine at a moment; and what it is made of.
+/// statectl status: everything about a machine at one moment, and where it comes from.
 @Suite(.bounded)
 struct StatectlStatusTests {
-    /// What this process is called.
+    /// This process's name.
     private static var ownCommand: String {
         get throws {
             let text = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
@@ -71,7 +71,7 @@ struct StatectlStatusTests {
             try FileManager.default.removeItem(atPath: "\(directory)/notify")
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
                 var got = try await daemon.ask(\.control, "get")
-                // It is read beside the daemon's start.
+                // The cause is read while the daemon starts.
                 while !got.has("cause") { got = try await daemon.ask(\.control, "get") }
                 #expect(got.string("cause") == "why so")
                 #expect(got.item("by")?.int("pid") == Int(getpid()))

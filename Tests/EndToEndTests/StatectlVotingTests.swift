@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl's commands that have a say: hold, guard, release.
+/// statectl's commands that take part in decisions: hold, guard, release.
 @Suite(.bounded)
 struct StatectlVotingTests {
     @Test
@@ -127,7 +127,7 @@ struct StatectlVotingTests {
             #expect(late.status == .exited(124))
             #expect(late.output == "")
             #expect(late.errors.contains("nothing is run"))
-            // It is given back.
+            // The hold has been released.
             let set = try await daemon.statectl("set", "authentication", "phase=idle")
             #expect(set.status == .exited(0), "\(set.errors)")
             let inTime = try await BuiltProduct.statectl.run(
@@ -149,7 +149,7 @@ struct StatectlVotingTests {
         }
     }
 
-    /// A shell has its background jobs ignore SIGINT.
+    /// A shell makes its background jobs ignore SIGINT.
     @Test(arguments: [SIGINT, SIGTERM])
     func aGuardInTheBackgroundEndsByASignal(signal: CInt) async throws {
         try await DaemonProcess.run { daemon in

@@ -47,7 +47,8 @@ struct StatectlWatchTests {
                 #expect(try JSONLine(try await watch.next()).seq == 0)
                 let client = try daemon.connect(\.control)
                 _ = try await client.ask("set ready value=true")
-                // The first after a quiet interval goes at once, the second has to wait an hour.
+                // The first after a quiet interval is shown at once, the second has to wait an
+                // hour.
                 #expect(try JSONLine(try await watch.next()).seq == 1)
                 _ = try await client.ask("set authentication phase=success")
                 await #expect(throws: TestFailure.self) { try await watch.next() }
@@ -72,7 +73,7 @@ struct StatectlWatchTests {
             let status = try await daemon.withStatectl(arguments) { watch in
                 #expect(try await watch.next() == #"0 ready {"value":false} "#)
                 #expect(try JSONLine(try await watch.next()).type == "state")
-                // While the first command runs, none is begun for these.
+                // While the first command runs, none is started for these.
                 try await daemon.change(upTo: 5)
                 _ = try await daemon.ask(\.control, "set authentication phase=success")
                 var seen = 0

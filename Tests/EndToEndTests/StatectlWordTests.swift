@@ -3,7 +3,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// What the tool says of words that it cannot take, and how it shows times.
+/// What statectl says about words that it cannot accept, and how it shows times.
 @Suite(.bounded)
 struct StatectlWordTests {
     @Test(arguments: [
@@ -31,7 +31,7 @@ struct StatectlWordTests {
                 #expect(ended.output == "")
                 #expect(ended.errors.contains(sentence), "\(ended.errors)")
                 #expect(!ended.errors.contains("Ms"), "\(ended.errors)")
-                // How it is used: of the command, if it is one.
+                // Shows the usage, of the command if there is one.
                 if ended.errors.hasPrefix("Error: ") {
                     let command = sentence.contains("--") ? " \(words[0]) " : " "
                     #expect(ended.errors.contains("\nUsage: statectl\(command)"), "\(ended.errors)")
@@ -60,7 +60,7 @@ struct StatectlWordTests {
                 let localTime = (local < 10 ? "0" : "") + "\(local)" + time.dropFirst(2)
                 #expect(try await shown("history").contains(localTime))
                 #expect(try await shown("history", "--utc").contains("\(time)Z"))
-                // What the daemon says in a sentence is shown the same way.
+                // Times within the daemon's sentences are shown the same way.
                 let words = ["wait", "authentication", "--timeout", "10ms"]
                 let late = try await shown(words[0], words[1], words[2], words[3])
                 #expect(late.contains(localTime) && !late.contains(at), "\(late)")

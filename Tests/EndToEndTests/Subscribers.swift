@@ -1,14 +1,15 @@
 import Glibc
 import TestSupport
 
-/// Many subscribers read by one thread, fast enough that the daemon's ring outlives their lag.
+/// Many subscribers read by one thread, fast enough that they never lag further than the ring
+/// reaches.
 ///
-/// The lines of watches without id are the same bytes for all. So one subscriber's stream is kept, and
-/// the others' are compared with it as they come.
+/// The lines of watches without id are the same bytes for all, so one subscriber's stream is kept,
+/// and the others' are compared with it as they arrive.
 struct Subscribers: Sendable {
     private let sockets: [LineSocket]
 
-    /// Connects them and reads the line that each begins with.
+    /// Connects them and reads each one's first line.
     init(_ count: Int, at path: String) async throws {
         self.sockets = try (0..<count).map { _ in try LineSocket(connectingTo: path) }
         for socket in self.sockets { _ = try await socket.next() }
@@ -17,7 +18,7 @@ struct Subscribers: Sendable {
     /// Reads until the first subscriber's stream ends with `end` and all others have been sent the
     /// same; returns that stream.
     ///
-    /// Whenever the first has been sent another `interval` lines, the reading thread calls `tick`.
+    /// The reading thread calls `tick` after every `interval` lines of the first subscriber.
     func readAll(
         upTo end: String,
         every interval: Int = .max,

@@ -5,7 +5,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// statectl timeline, against a past that is always the same.
+/// statectl timeline, against a fixed past.
 @Suite(.bounded)
 struct TimelineTests {
     private static let whole = ["--since", "2026-03-01 11:50", "--until", "2026-03-01 15:00"]
@@ -26,7 +26,7 @@ struct TimelineTests {
     @Test func aPastIsShownAsText() async throws {
         try await FixedPast.run { daemon in
             try expectGolden(try await self.timeline(daemon, Self.whole), "timeline.txt")
-            // From a change on, which the span begins with, up to another.
+            // From one change, with which the span begins, up to another.
             try expectGolden(
                 try await self.timeline(daemon, ["--since", "2", "--until", "7"]),
                 "timeline-part.txt"
@@ -38,7 +38,7 @@ struct TimelineTests {
         try await FixedPast.run { daemon in
             let picture = try await self.timeline(daemon, Self.whole + ["--svg", "-"])
             try expectGolden(picture, "timeline.svg")
-            // What is hostile is text in it.
+            // Hostile characters appear as text.
             #expect(!picture.contains("<script") && !picture.contains("\u{1B}"))
             #expect(picture.contains("&lt;script&gt;") && picture.contains("\\u{202e}"))
             #expect(XMLParser(data: Data(picture.utf8)).parse())
@@ -54,7 +54,7 @@ struct TimelineTests {
             let run = try await self.run(daemon, ["graph", "--counts", "--format", format])
             #expect(run.status == .exited(0) && run.errors.isEmpty, "\(run.errors)")
             try expectGolden(run.output, "graph.\(format)")
-            // Of the last minutes there is nothing but the state that it was in.
+            // For the last hour there is nothing but the present state.
             let recent = try await self.run(
                 daemon,
                 ["graph", "--counts", "--since", "1h", "--format", format]
@@ -84,7 +84,8 @@ struct TimelineTests {
                     "\(state["medianMs"] ?? "")", "\(state["longestMs"] ?? "")",
                 ]
             }
-            // The first stay began before the span, and is 30 minutes long; an update is no stay.
+            // The first stay began before the span, and is 30 minutes long; an update is not a
+            // stay.
             #expect(
                 rows == [
                     ["dim", "600000", "0", "1800000", "1800000"],
@@ -111,7 +112,7 @@ struct TimelineTests {
         }
     }
 
-    /// What the disk has lost is passed over, and told.
+    /// A gap in the history on the disk is skipped, and reported.
     @Test func aHoleIsPassedOver() async throws {
         try await withTemporaryDirectory { directory in
             let state = "\(directory)/state"
@@ -142,7 +143,7 @@ struct TimelineTests {
         }
     }
 
-    /// An outline has what the lines have, from the ring and from the database.
+    /// An outline has every change that the lines have, from the ring and from the database.
     @Test(arguments: [true, false])
     func anOutlineHasEveryChange(isDurable: Bool) async throws {
         try await withTemporaryDirectory { directory in

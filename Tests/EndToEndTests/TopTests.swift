@@ -4,10 +4,11 @@ import SystemPackage
 import TestSupport
 import Testing
 
-/// statectl top on a terminal, which script(1) makes, and where there is none.
+/// statectl top on a terminal, which script(1) makes, and without one.
 @Suite(.bounded)
 struct TopTests {
-    /// Runs `top` on a terminal of 80 by 24, has `body` see what it writes, with a way to type, and returns how it ended.
+    /// Runs `top` on an 80 by 24 terminal, where `body` sees its output and types; returns how it
+    /// ended.
     private func onTerminal(
         _ daemon: DaemonProcess,
         _ body: @escaping @Sendable (Screen) async throws -> Void
@@ -40,7 +41,8 @@ struct TopTests {
         return result.terminationStatus
     }
 
-    /// Guarded state: all of it belongs to the one task that looks; that makes `@unchecked Sendable` true.
+    /// Guarded state: all of it belongs to the one task that reads; that makes `@unchecked
+    /// Sendable` true.
     private final class Screen: @unchecked Sendable {
         private var output: SubprocessOutputSequence.Iterator
         private let keyboard: FileDescriptor
@@ -74,7 +76,7 @@ struct TopTests {
     @Test func itFollowsAMachineUntilQ() async throws {
         try await DaemonProcess.run { daemon in
             let ended = try await self.onTerminal(daemon) { screen in
-                // What was there before is kept, and the cursor hidden.
+                // The previous screen is saved, and the cursor hidden.
                 try await screen.see("\u{1B}[?1049h\u{1B}[?25l")
                 try await screen.see("ready")
                 _ = try await daemon.ask(
@@ -85,7 +87,7 @@ struct TopTests {
                 try await screen.see("\\u{1b}[2Jlogin")
                 let client = try daemon.connect(\.control)
                 _ = try await client.ask(#"{"op":"hold","before":"ready","why":"the film"}"#)
-                // Nothing tells of a hold; the next second does.
+                // No line announces a hold; the next refresh, a second later, shows it.
                 try await screen.see("the film")
                 try screen.type("q")
                 try await screen.finish()

@@ -2,8 +2,8 @@ import GRDB
 import TestSupport
 import Testing
 
-/// Whoever sets faster than the disk writes, or than others vote, is not read any more until that has
-/// caught up, and nothing is lost.
+/// A client that sets faster than the disk writes, or than others vote, is not read until that has
+/// caught up; nothing is lost.
 @Suite(.bounded)
 struct UndecidedSetsTests {
     /// The protocol's `setsPerConnection` and `undecidedSets`.
@@ -14,7 +14,7 @@ struct UndecidedSetsTests {
         try await Self.run(setters: 2) { daemon, setters, _ in
             try await Self.withGuard(daemon) { other in
                 try setters[0].pushUntilStopped(beside: other)
-                // Another one's are read, and come after what was read of the first.
+                // Another connection's are read, and come after what was read from the first.
                 try setters[1].push(10)
                 try other.turn()
             }
@@ -39,8 +39,8 @@ struct UndecidedSetsTests {
         }
     }
 
-    /// On a machine that is busy the disk may be held up for so long that sets are refused; each is
-    /// answered nevertheless, once and truly.
+    /// On a busy computer the disk may be held up so long that sets are refused; each still gets
+    /// one correct answer.
     @Test
     func whoSetsFasterThanTheDiskWritesIsNotRead() async throws {
         try await Self.run(setters: 1) { daemon, setters, disk in
@@ -52,7 +52,7 @@ struct UndecidedSetsTests {
         }
     }
 
-    /// Does something while nothing is decided, because somebody has been asked who does not vote.
+    /// Runs `body` while nothing is decided, because a guard has been asked and does not vote.
     private static func withGuard(
         _ daemon: DaemonProcess,
         _ body: @escaping @Sendable (LineSocket) throws -> Void
@@ -95,11 +95,11 @@ struct UndecidedSetsTests {
     }
 }
 
-/// Sends sets as far as the daemon reads them.
+/// Sends sets until the daemon reads no more of them.
 ///
 /// `@unchecked Sendable`: a test uses it from one task at a time.
 private final class PushingSetter: @unchecked Sendable {
-    /// More than a connection may have undecided, together with what socket and daemon buffer.
+    /// More than a connection's limit of undecided sets plus what socket and daemon buffer.
     static let count = 700
 
     private let socket: LineSocket
@@ -116,7 +116,7 @@ private final class PushingSetter: @unchecked Sendable {
         self.requests = Array(requests.joined().utf8)[...]
     }
 
-    /// Sends the first so many.
+    /// Sends the next `count` sets.
     func push(_ count: Int) throws {
         for _ in 1...count {
             let end = try #require(self.requests.firstIndex(of: UInt8(ascii: "\n")))
@@ -125,7 +125,7 @@ private final class PushingSetter: @unchecked Sendable {
         }
     }
 
-    /// Sends until the daemon, which answers others, takes nothing more.
+    /// Sends until the daemon reads nothing more, while it still answers others.
     func pushUntilStopped(beside other: LineSocket) throws {
         var taken = true
         while taken {
@@ -160,8 +160,7 @@ private final class PushingSetter: @unchecked Sendable {
     }
 }
 
-/// The daemon's database as another program may hold it up: for two seconds, after which
-/// sets are refused.
+/// Another program holds up the daemon's database; after two seconds sets are refused.
 private struct BusyDisk: Sendable {
     private let database: DatabaseQueue
 
@@ -174,7 +173,7 @@ private struct BusyDisk: Sendable {
         )
     }
 
-    /// Does something, on a thread that may block, while nothing can be committed.
+    /// Runs `body`, on a thread that may block, while nothing can be committed.
     func blocked(_ body: @escaping @Sendable () throws -> Void) async throws {
         try await blocking {
             try self.database.writeWithoutTransaction { database in
@@ -187,7 +186,7 @@ private struct BusyDisk: Sendable {
 }
 
 extension LineSocket {
-    /// Has the daemon's loop come round a few times.
+    /// Makes the daemon's loop turn a few times.
     fileprivate func turn() throws {
         for _ in 1...5 {
             try self.send("ping")

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What a watch may ask for beside every line at once.
+/// What a watch may ask for instead of every line at once.
 @Suite(.bounded)
 struct WatchTests {
     @Test
@@ -65,7 +65,8 @@ struct WatchTests {
             #expect(first.map(\.seq) == [1, 1])
             #expect(Set(first.map { $0.string("id") }) == ["slow", "never"])
             try await setter.pipeline(2...9) { "set ready value=\($0 % 2 == 1)" }
-            // A reply does not wait for a paced watch; on a busy machine it may come after its lines.
+            // A reply does not wait for a paced watch; on a busy computer it may come after the
+            // watch's lines.
             try watcher.send(#"{"op":"get","id":"now"}"#)
             var lines: [JSONLine] = []
             while lines.count < 9 { lines.append(try await watcher.next()) }

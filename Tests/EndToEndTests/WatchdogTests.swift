@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// WATCHDOG=1, for a manager that wants to hear it.
+/// WATCHDOG=1, for a manager that asks for it.
 @Suite(.bounded)
 struct WatchdogTests {
     @Test

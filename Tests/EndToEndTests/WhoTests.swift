@@ -3,10 +3,10 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Who asked for a change: the command and the unit, beside the user and the process.
+/// Who asked for a change: the command and the unit, as well as the user and the process.
 @Suite(.bounded)
 struct WhoTests {
-    /// What this process is called.
+    /// This process's name.
     private static var comm: String {
         get throws {
             let text = try String(contentsOfFile: "/proc/self/comm", encoding: .utf8)
@@ -54,7 +54,7 @@ struct WhoTests {
                 #expect(isKilled == (ended.status == .signaled(SIGKILL)))
             }
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
-                // From the database, to the byte as it was sent.
+                // From the database, byte for byte as it was sent.
                 let client = try daemon.connect(\.control)
                 let get = try await client.ask("get")
                 #expect(get.item("by")?.string("comm") == comm)
@@ -66,7 +66,7 @@ struct WhoTests {
         }
     }
 
-    /// Bytes of every kind that a file's name may have, in the fifteen that the kernel keeps.
+    /// Every kind of byte that a file name may have, within the fifteen that the kernel keeps.
     @Test
     func aStrangeNameIsEscapedAndFound() async throws {
         try await withTemporaryDirectory { directory in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ServiceLog
 
-/// The log as its readers see it, and who does not read it.
+/// The log as its readers see it, and without a reader.
 @Suite(.bounded)
 struct LogOutputTests {
     @Test func nobodyWaitsForAReaderAndWhatIsLeftOutIsSaid() {

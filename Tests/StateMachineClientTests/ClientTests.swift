@@ -57,7 +57,7 @@ import Testing
         let control = ScriptedDoor([.awaitRequest, .send(Self.yes), .close])
         try await ScriptedDaemon.with(control: control) { daemon in
             let path = daemon.directory.socketPath(of: .control)
-            // With time enough for a script that is kept from running.
+            // Long enough for a script that is delayed.
             await #expect(throws: ClientError.lost(path: path)) {
                 try await daemon.client.reply(to: .get, within: .seconds(300))
             }
@@ -82,7 +82,7 @@ import Testing
             answered + [.send(Self.yes + "\n")]
         )
         try await ScriptedDaemon.with(control: control) { daemon in
-            // With a time of its own, which bounds what it waits for a script that is kept from running.
+            // The timeout leaves time for a script that is delayed.
             var told: [String] = []
             let reply = try await daemon.client.wait(
                 until: ["a"],
@@ -93,7 +93,7 @@ import Testing
             )
             #expect(reply.text == Self.yes)
             #expect(told == ["interrupted 1", "connected", "interrupted 1", "connected"])
-            // How much of its time is left is the clock's business.
+            // How much of the timeout is left depends on the clock.
             let asked = control.requests.map { String($0.split(separator: #","timeoutMs":"#)[0]) }
             let wait = #"{"op":"wait","until":["a"],"since":"e:4""#
             let get = #"{"op":"get"}"#
@@ -141,7 +141,7 @@ import Testing
 }
 
 extension Request {
-    /// What a wait of that length asks for.
+    /// The `timeoutMs` of a wait with that timeout.
     fileprivate static func milliseconds(_ duration: Duration) -> Int64? {
         let line = Request.wait(until: ["a"], timeout: duration).line
         return JSONValue(parsing: String(decoding: line, as: UTF8.self))?["timeoutMs"]?.integer

@@ -152,7 +152,7 @@ import Testing
         #expect(command.values == ["x"])
         let hold = ["hold", "--before", "a", "--before", "b", "--json", "--json"]
         #expect(try await (Statectl.command(hold) as? HoldCommand)?.before == ["a", "b"])
-        // What is left to another program is its own.
+        // Words for another program are left to it.
         let run = ["hold", "--before", "a", "--why", "x", "--", "run", "--why", "y", "-1"]
         #expect(try await (Statectl.command(run) as? HoldCommand)?.why == "x")
     }

@@ -14,7 +14,8 @@ import Testing
         + #""from":{"state":"a","data":{}},"at":"2026-11-20T21:55:45.120007Z","#
         + #""by":{"uid":7,"pid":8},"cause":"a b","cursor":"e:8"}"#
 
-    /// What the command found and was given, the complaints, and the cursors that were done.
+    /// Runs a queue whose command is `script`; returns the complaints and the cursors that were
+    /// finished.
     private func run(
         _ script: String,
         _ scratch: Scratch,
@@ -87,7 +88,7 @@ import Testing
     }
 }
 
-/// What was told to a closure, in order.
+/// Collects what a closure is called with, in order.
 final class Box<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 

@@ -27,7 +27,7 @@ import Testing
         try await Scratch.with { scratch in
             try scratch.write("kept", to: "elsewhere")
             let path = "\(scratch.path)/cursor"
-            // Both where the cursor is to be, and where one could think that it is written first.
+            // Both at the cursor's own path, and where one might expect it to be written first.
             for name in [path, "\(path).\(getpid()).tmp"] {
                 #expect(symlink("\(scratch.path)/elsewhere", name) == 0)
             }
@@ -80,7 +80,7 @@ import Testing
     }
 }
 
-/// A clock that stands still, and tells when somebody begins to wait for it.
+/// A clock that stands still, and signals when somebody begins to wait on it.
 private final class StoppedClock: Clock {
     private let asked: AsyncStream<Void>
     private let ask: AsyncStream<Void>.Continuation

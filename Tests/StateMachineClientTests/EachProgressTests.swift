@@ -32,7 +32,7 @@ import Testing
     @Test func aLossBeforeAStateThatIsNotMeantIsToldWithTheNextChange() throws {
         var progress = EachProgress(since: "e:1")
         let evicted = try self.line("state", 9, #","resync":"evicted","selected":false"#)
-        // Whoever is ended now is told again.
+        // If it ended now, the next run would hear of the loss again.
         #expect(progress.lineReceived(evicted) == .pass)
         #expect(progress.lineReceived(try self.line("live", 9)) == .pass)
         #expect(

@@ -23,7 +23,7 @@ import Testing
         #"{"op":"vote","ask":\#(number),"allow":\#(rest),"id":"vote"}"#
     }
 
-    /// Lets `script` decide until the daemon does not want the guard any more; the complaints.
+    /// Lets `script` decide until the daemon no longer wants the guard; returns the complaints.
     private func answerAll(
         _ daemon: ScriptedDaemon,
         _ script: String,
@@ -111,12 +111,12 @@ import Testing
             .awaitRequest, Self.registered, Self.ask(1, leftMs: 1), Self.ask(2), .awaitRequest,
             .send(Self.no + "\n"),
         ])
-        // Without a reader the pipe's end never comes: only a signal ends the first command.
+        // Without a reader the end of the pipe never comes: only a signal ends the first command.
         let script = #"[ "$STATEMACHINE_LEFT_MS" = 1 ] && exec tail -f /dev/null; exit 0"#
         try await ScriptedDaemon.with(control: control) { daemon in
             let complaints = try await self.answerAll(daemon, script)
             #expect(control.requests == [Self.request, Self.vote(2, "true")])
-            // Whether it is still said depends on which of the two ended first.
+            // Whether the complaint still comes depends on which of the two ended first.
             let slow = "sh took longer than the daemon waits; it was told to end"
             #expect(complaints.allSatisfy { $0 == slow })
         }

@@ -84,7 +84,7 @@ import Testing
         try await ScriptedDaemon.with(control: control) { daemon in
             let complaints = Box<String>()
             try await Scratch.with { scratch in
-                // It ends with the last complaint, which is made a file that it waits for.
+                // The command waits on a FIFO, and the last complaint releases it.
                 let fifo = "\(scratch.path)/end"
                 try scratch.makeFIFO("end")
                 let complain: @Sendable (String) -> Void = { complaint in

@@ -5,7 +5,8 @@ import Testing
 @testable import StateMachineClient
 
 @Suite struct InstanceTests {
-    /// Runs the body with two directories in which doors stand, as plain files: they are only looked for.
+    /// Runs the body with two directories that contain doors as plain files: they are only looked
+    /// up.
     private func withDoors(
         _ doors: [String],
         _ body: (_ system: String, _ user: String) throws -> Void
@@ -50,7 +51,7 @@ import Testing
             }
             #expect(error == .noInstance("lefr", nearest: "left"))
             #expect(error?.description.contains("did you mean left?") == true)
-            // Whoever is told what was meant is not sent to a unit that there is not.
+            // An error with a suggestion does not also point to a unit that does not exist.
             #expect(error?.description.contains("systemctl") == false)
             let far = #expect(throws: ClientError.self) {
                 try Instance.directory(of: "elsewhere") { environment[$0] }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock on which every sleep is over at once and has taken its time.
+/// A clock on which every sleep returns at once, with its time passed.
 final class InstantClock: Clock {
     struct Instant: InstantProtocol {
         let offset: Duration

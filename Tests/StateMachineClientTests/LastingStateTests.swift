@@ -10,7 +10,7 @@ import Testing
     private let now = ContinuousClock.now
     private let wall = WallTime(microseconds: 1_763_675_745_000_000)
 
-    /// A line about a state that has been for so many seconds.
+    /// A line about a state that was entered `age` seconds ago.
     private func line(_ type: String, _ seq: Int, age: Int, _ rest: String = "") throws -> Line {
         let at = WallTime(microseconds: self.wall.microseconds - Int64(age) * 1_000_000).rfc3339
         return try Line.of(

@@ -29,7 +29,7 @@ import Testing
         ("{from.state}", "menu"), ("{sub.x} {data.seq} {sub}", #"1 7 {"x":1}"#),
         ("{event}:{cursor}", "change:e:42"), ("{nosuch}[{sub.y}]", "[]"),
         (#"{{{state}}}\t\n\\"#, "{playing}\t\n\\"),
-        // A value is nothing that a terminal would obey.
+        // Nothing in a value acts on the terminal.
         ("{cause}", #"a\u{a}b"#),
     ])
     func namesStandForWhatALineSays(format: String, text: String) throws {

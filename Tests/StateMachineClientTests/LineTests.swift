@@ -72,7 +72,7 @@ import Testing
 }
 
 extension Line {
-    /// The line of that text, which must be one.
+    /// Parses a text, which must be a line.
     static func of(_ text: String) throws -> Line {
         try #require(Line(Array(text.utf8)))
     }

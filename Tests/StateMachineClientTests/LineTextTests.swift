@@ -16,7 +16,7 @@ import Testing
         + #""at":"2026-11-20T21:55:04.000999Z","by":{"uid":0,"pid":4711},"cause":"login","#
         + #""cursor":"7f3a9c:42"}"#
 
-    /// Twelve seconds after the first of the lines, in UTC, where root is the only user.
+    /// Twelve seconds after the first of the lines, in UTC, with root as the only user.
     private func text(_ style: Style = .plain) -> LineText {
         LineText(
             style: style,
@@ -63,7 +63,7 @@ import Testing
         (#","comm":"login""#, "root (4711, login)"),
         (#","comm":"login","unit":"login.service""#, "root (4711, login, login.service)"),
         (#","unit":"user@0.service/x.service""#, "root (4711, x.service)"),
-        // Of a session its name says nothing.
+        // The name of a session says nothing.
         (#","comm":"sh","unit":"session-3.scope""#, "root (4711, sh)"),
         (#","comm":"a\u001bb""#, "root (4711, a\\u{1b}b)"),
     ])
@@ -183,7 +183,7 @@ import Testing
         )
     }
 
-    /// What lines are shown as, one below the other, on a terminal of so many columns.
+    /// The rows that the lines become on a terminal of `width` columns.
     private func rows(_ lines: [String], on width: Int) throws -> [String] {
         var text = self.text()
         text.width = width

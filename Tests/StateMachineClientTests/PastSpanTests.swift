@@ -4,7 +4,7 @@ import Testing
 
 @testable import statectl
 
-/// Stays of the past, and what is made of them.
+/// Stays of the past, and what is computed from them.
 @Suite struct PastSpanTests {
     private static let second: Int64 = 1_000_000
 
@@ -57,7 +57,7 @@ import Testing
         let rows = span.shares(columns: 61)
         for column in 0..<61 {
             let sum = rows.reduce(0) { $0 + $1[column] }
-            // Before the first stay there is nothing.
+            // There is nothing before the first stay.
             #expect(sum < 1.000001 && (column == 0 || sum > 0.999999), "\(column): \(sum)")
         }
         #expect(span.summaries().reduce(0) { $0 + $1.entered } == 500)
@@ -80,7 +80,7 @@ import Testing
         )
         .ways()
         #expect(ways.count == 4)
-        // The first change led to `a` after a stay of which nothing is known.
+        // The first change led to `a` after a stay of unknown length.
         #expect(ways[DrawingWay(from: "a", to: "a")]?.count == 1)
         #expect(ways[DrawingWay(from: "a", to: "a")]?.median == nil)
         #expect(ways[DrawingWay(from: "a", to: "b")]?.count == 2)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import statectl
 
-/// How far something has come that takes long, for people at a terminal.
+/// How progress of long work is shown to people at a terminal.
 struct ProgressTests {
-    /// A clock that is set by hand, and what has been written.
+    /// A clock that is set by hand, and the text written so far.
     private final class Terminal {
         var now = ContinuousClock.now
         var written = ""
@@ -42,7 +42,7 @@ struct ProgressTests {
         )
         #expect(terminal.after(99) { progress.show(2000, of: 4000) } == "")
         #expect(terminal.after(1) { progress.show(3000, of: 4000) } == line + "3000 changes, 75 %")
-        // There may be more by now than were counted to begin with.
+        // There may be more by now than were counted at first.
         #expect(
             terminal.after(100) { progress.show(5000, of: 4000) } == line + "5000 changes, 100 %"
         )

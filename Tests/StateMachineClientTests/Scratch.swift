@@ -48,14 +48,14 @@ struct Scratch {
         guard fputs(text, file) >= 0 else { throw ScriptedDaemon.Failure(errnoCode: errno) }
     }
 
-    /// Makes a file that whoever reads it waits for, until ``open(_:)``.
+    /// Makes a FIFO whose reader waits until ``open(_:)``.
     func makeFIFO(_ name: String) throws {
         guard mkfifo("\(self.path)/\(name)", 0o600) == 0 else {
             throw ScriptedDaemon.Failure(errnoCode: errno)
         }
     }
 
-    /// Lets the reader of a FIFO go on, waiting for it if need be.
+    /// Lets the reader of a FIFO go on, waiting for that reader if necessary.
     func open(_ name: String) {
         if let file = fopen("\(self.path)/\(name)", "w") { fclose(file) }
     }

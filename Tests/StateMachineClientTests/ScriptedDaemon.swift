@@ -4,16 +4,16 @@ import NIOPosix
 import StateMachineClient
 import Synchronization
 
-/// What a daemon does with one connection: step by step, and then nothing.
+/// What a daemon does with one connection, step by step; after the last step it does nothing.
 enum Step {
-    /// Sends that text as it stands, newline or not.
+    /// Sends the text as it is, with or without a newline.
     case send(String)
-    /// Goes on once another request has been received.
+    /// Waits until another request has been received.
     case awaitRequest
     case close
 }
 
-/// Stands behind a door and says what a test tells it to, connection after connection.
+/// Listens at a door and plays the test's scripts, one per connection.
 final class ScriptedDoor: Sendable {
     private struct Guarded {
         var scripts: [[Step]]
@@ -33,13 +33,13 @@ final class ScriptedDoor: Sendable {
         self.guarded.withLock { $0.requests.append(request) }
     }
 
-    /// The script of the next connection; one too many is closed.
+    /// The script of the next connection; beyond the last one it just closes.
     func nextScript() -> [Step] {
         self.guarded.withLock { $0.scripts.isEmpty ? [.close] : $0.scripts.removeFirst() }
     }
 }
 
-/// A directory of one test's own, with scripted doors in it.
+/// A directory of one test's own, containing scripted doors.
 struct ScriptedDaemon {
     let directory: RuntimeDirectory
     let client: Client
@@ -104,15 +104,15 @@ struct ScriptedDaemon {
         rmdir(self.directory.path)
     }
 
-    /// Makes a door one that this test's client may not open, even where tests run as root.
+    /// Makes a door one that this test's client may not open, even if tests run as root.
     func lock(_ door: Door) async throws {
         try self.change(self.directory.socketPath(of: door), to: 0)
         try self.change(self.directory.path, to: 0o755)
         guard geteuid() == 0, let symbol = dlsym(dlopen(nil, RTLD_NOW), "setfsuid") else { return }
         typealias SetFileSystemUser = @convention(c) (uid_t) -> CInt
         let address = Int(bitPattern: symbol)
-        // Root may open every door. The kernel keeps the user that files are opened as for each
-        // thread, and only the client's one thread becomes another.
+        // Root may open every door. The kernel keeps the user for file access per thread, and only
+        // the client's one thread changes it.
         try await self.group.next().submit {
             let set = unsafeBitCast(address, to: SetFileSystemUser.self)
             _ = set(65534)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import statectl
 
-/// What the screen shows of machines, at sizes that are small.
+/// What the screen shows of machines, at small sizes.
 @Suite struct TopFrameTests {
     private func text(_ width: Int) -> LineText {
         LineText(
@@ -75,7 +75,8 @@ import Testing
         )
     }
 
-    /// Whatever is in a state: no line is wider than the screen, none does anything, and there are no more than fit.
+    /// Whatever a state contains, no line is wider than the screen or has control characters, and
+    /// there are no more lines than fit.
     @Test(arguments: [(80, 24), (40, 15), (20, 5), (9, 2), (1, 1)])
     func nothingGoesBeyondTheScreen(columns: Int, rows: Int) throws {
         let long = String(repeating: "word and ", count: 7000)

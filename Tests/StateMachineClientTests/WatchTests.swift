@@ -12,7 +12,7 @@ import Testing
         #"{"type":"state","seq":0,"state":"a","cursor":"f:0","resync":"restarted"}"# + "\n"
     private static let bye = #"{"type":"bye","reason":"restart","retryMs":200}"# + "\n"
 
-    /// What the first `count` events were: a line's text, or `interrupted N`.
+    /// The first `count` events: a line's text, or `interrupted N`.
     private func events(_ count: Int, of watch: Watch) async throws -> [String] {
         var events: [String] = []
         for try await event in watch {

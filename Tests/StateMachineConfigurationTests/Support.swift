@@ -3,7 +3,7 @@ import ArgumentParser
 @testable import StateMachineEmbedding
 @testable import statemachine
 
-/// Settings as a command line, an environment and the text of a file make them.
+/// Settings from a command line, an environment and the text of a file.
 func settings(
     _ arguments: [String] = [],
     environment: [String: String] = [:],
@@ -21,7 +21,7 @@ func settings(
     )
 }
 
-/// The sentences that these are refused with; none if they are taken.
+/// The messages with which these are refused; none if they are accepted.
 func problems(
     _ arguments: [String] = [],
     environment: [String: String] = [:],

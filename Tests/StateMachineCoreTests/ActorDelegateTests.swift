@@ -44,7 +44,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let machine = StateMachine<AppState>()
             let heard = Recorder<UInt64>()
-            // The allocator gives the place of the one that is gone to the next one of its size.
+            // The allocator gives the freed memory to the next object of that size.
             do {
                 let gone = Listening()
                 machine.addDelegate(gone) { $0.hear($1) }

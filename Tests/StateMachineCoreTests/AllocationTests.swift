@@ -4,10 +4,10 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// What the setting thread allocates for a commit: exact, whatever else the machine is doing.
+/// What a commit allocates on the setting thread: exact, whatever else the computer is doing.
 @Suite(.enabled(if: allocations_are_counted(), "a sanitizer has an allocator of its own"))
 struct AllocationTests {
-    /// Commits that are counted; an allocation now and then would show as a fraction.
+    /// How many commits are counted; an occasional allocation would show as a fraction.
     private static let commits = 1000
 
     @Test func theCounterCounts() {
@@ -21,7 +21,7 @@ struct AllocationTests {
         #expect(Self.allocations(of: machine) == Self.commits)
     }
 
-    /// Without optimization a value of a generic type takes a box wherever it is handed on.
+    /// Without optimization, a value of a generic type is boxed wherever it is passed on.
     private static let isOptimized: Bool = {
         #if DEBUG
         false
@@ -43,7 +43,7 @@ struct AllocationTests {
     func aDelegateOnABusyQueueAllocatesNothingForTheSetter(_ count: Int) async {
         let machine = StateMachine<AppState>()
         let queue = DispatchQueue(label: "busy")
-        // Busy all the while, so that no commit has to wake it.
+        // Kept busy, so that no commit has to wake it.
         let gate = Gate()
         queue.async { gate.pass() }
         let counters = (0..<count).map { _ in Counter() }
@@ -63,7 +63,7 @@ struct AllocationTests {
     }
 }
 
-/// `@unchecked Sendable`: touched by its own context only, and read when that has come to rest.
+/// `@unchecked Sendable`: used only by its own context, and read when that is at rest.
 private final class Counter: StateDelegate, @unchecked Sendable {
     private(set) var count = 0
     func stateChanged(_ transition: Transition<AppState>) { self.count &+= 1 }

@@ -92,7 +92,7 @@ import Testing
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("locked was assigned to a machine that refuses it"))
-        // And what might have been: the names that may follow.
+        // The message lists the names that may follow.
         #expect(text.contains("it may not follow open(1); allowed: closed, open"))
     }
 

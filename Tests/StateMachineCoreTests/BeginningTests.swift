@@ -3,7 +3,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// What a delegate that asks for the current state first is told, and that nothing lies between.
+/// What a delegate that starts with the current state hears first, and that nothing is left out.
 @Suite(.bounded) struct BeginningTests {
     @Test func aDelegateThatAsksForTheCurrentStateHasBeenToldOfItWhenItIsAdded() {
         let machine = StateMachine<AppState>()
@@ -62,7 +62,7 @@ import Testing
         let gate = Gate()
         let queue = DispatchQueue(label: "late")
         queue.async { gate.pass() }
-        // Another listener is in front of what was committed before the second one came.
+        // Another listener still has to hear what was committed before the second one was added.
         let early = Listener()
         machine.addDelegate(early, on: .queue(queue))
         machine.churn(3)

@@ -4,14 +4,15 @@ import Testing
 
 @testable import StateMachineCore
 
-/// What does not move up when the oldest goes: each test is over in a moment, and not within its time limit
-/// where every element moves every time.
+/// Removing the oldest element moves no other.
+///
+/// Each test takes a moment; if every element moved each time, it would exceed its time limit.
 @Suite(.bounded) struct BoundedBufferTests {
-    /// So many places that to move them all for each of so many values would take minutes.
+    /// So large that moving all elements once for each value would take minutes.
     private static let capacity = 50_000
     private static let count = 250_000
 
-    /// Beside an array that does the same in the plain way.
+    /// Compares it with an array that does the same in the plain way.
     @Test(arguments: 1...16)
     func itHoldsTheNewestInOrderOfArrival(_ capacity: Int) {
         var generator = SeededGenerator(seed: UInt64(capacity))
@@ -48,7 +49,7 @@ import Testing
         #expect(second == nil)
     }
 
-    /// The setter puts each value in, under a lock: it pays for one, however many are there.
+    /// The setter inserts each value under a lock, so it must pay for one, however many are there.
     @Test func aFullTrayTakesAValueForTheCostOfOne() async {
         let gate = TestSupport.Gate()
         let queue = DispatchQueue(label: "stuck")
@@ -78,7 +79,7 @@ import Testing
         #expect(batch.dropped == Self.count - Self.capacity)
     }
 
-    /// As many keys as there is room for, each with a new value three times, and then one key more each time.
+    /// As many keys as there is room for, each with three values, and then one more key at a time.
     @Test func aValueOfManyKeysCostsTheSame() {
         var coalescer = Coalescer<Int>(
             .latestPer { AnyHashable($0 % (3 * Self.capacity)) }.limited(to: Self.capacity)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The documentation's checklist names tests: those have to be there.
+/// The tests named in the documentation's checklist must exist.
 @Suite struct ChecklistTests {
     private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
     private static let page = Self.tests
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// What follows each `@Test`, up to the next, by the function's name.
+    /// The source after each `@Test`, up to the next one, by the function's name.
     private static func bodies() throws -> [String: Substring] {
         let sources = try FileManager.default
             .contentsOfDirectory(at: self.tests, includingPropertiesForKeys: nil)

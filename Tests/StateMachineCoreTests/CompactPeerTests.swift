@@ -3,7 +3,7 @@ import Testing
 
 @testable import StateMachineCore
 
-/// Serialized: the programs that have set of late are known to the whole process.
+/// Serialized: the whole process shares the list of programs that have set recently.
 @Suite(.serialized)
 struct CompactPeerTests {
     private func transition(by peer: Peer) -> Transition<AppState> {
@@ -19,12 +19,12 @@ struct CompactPeerTests {
                 _ = self.transition(by: Peer(uid: 1000, pid: 8, comm: "other\(number)"))
             }
         }
-        // Other tests have programs of theirs meanwhile, though not thousands.
+        // Other tests use programs of their own meanwhile, but not thousands.
         others(RecentPrograms.capacity / 2)
         #expect(change.by == deploy)
         others(RecentPrograms.capacity / 2)
         #expect(change.by == Peer(uid: 1000, pid: 7))
-        // The next that it makes is known again; the program is one more.
+        // Its next transition has the program again, which is now one of the recent ones.
         let next = self.transition(by: deploy)
         #expect(next.by?.comm == "deploy")
         #expect(next.by?.unit == "deploy.service")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler keeps: each program compiles as it stands, and does not with one line changed.
+/// What the compiler enforces: each program compiles as it is, and does not with one line changed.
 @Suite(.bounded) struct CompileTimeTests {
     private static let broadcaster = """
         import StateMachineCore
@@ -92,7 +92,7 @@ import Testing
         )
     }
 
-    /// On its actor alone it would conform, and elsewhere be skipped without a word.
+    /// If it could conform on its actor only, it would be skipped silently elsewhere.
     @Test func aConformanceThatHoldsOnOneActorOnlyDoesNotCompile() async throws {
         let screen = "@MainActor final class Screen:"
         try await Self.expect(
@@ -151,7 +151,7 @@ import Testing
         )
     }
 
-    /// What the compiler says of a program that imports the core as it was built beside the tests.
+    /// The compiler's errors for a program that imports the core as built beside the tests.
     private static func errors(in program: String) async throws -> String {
         let modules = try URL(filePath: BuiltProduct.directory).appending(path: "Modules").path
         let linux = URL(filePath: #filePath)

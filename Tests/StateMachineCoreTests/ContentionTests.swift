@@ -5,7 +5,7 @@ import Testing
 
 /// Several setters of a machine with an `.immediate` delegate that is slower than they are.
 @Suite(.bounded) struct ContentionTests {
-    /// Assignments of each of those who keep setting: enough for a backlog that shows.
+    /// Assignments per setter: enough for a visible backlog.
     private static let sets = 30_000
 
     @Test func aSetterReturnsThoughOthersKeepSettingAndTheBacklogIsBounded() async {
@@ -13,7 +13,7 @@ import Testing
         let (others, backlog, told) = (Gate(), Highest(), Highest())
         let observer = machine.addObserver { transition in
             others.open()
-            // Slower than setting is.
+            // Slower than setting.
             for _ in 0..<100 { backlog.note(machine.snapshot.seq - transition.seq) }
             told.note(transition.seq)
         }
@@ -27,7 +27,7 @@ import Testing
             others.pass()
             for step in 0..<Self.sets {
                 machine.state = .ready((step + index).isMultiple(of: 2))
-                // Two that set the same in turn would make no transition.
+                // If two setters set the same in turn, there would be no transition.
                 machine.state = .dataRetrieval(step.isMultiple(of: 2) ? .active : .idle)
             }
         }
@@ -44,7 +44,7 @@ import Testing
         let registrations = [(one, other), (other, one)].map { (machine, partner) in
             machine.addObserver { transition in
                 heard.note(transition.seq)
-                // Each answers what a thread sets, and no answer.
+                // Each answers what a thread sets, but no answer.
                 guard transition.cause == nil else { return }
                 _ = Result { try partner.assign(transition.new, reenter: true, cause: "answer") }
             }
@@ -61,7 +61,7 @@ import Testing
     }
 }
 
-/// The highest number that was noted.
+/// The highest number noted so far.
 private final class Highest: Sendable {
     private let number = Atomic<UInt64>(0)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StateMachineCore
 
-/// What many registrations, and what a lane that is late, may cost: counted.
+/// What many registrations, and a late lane, may cost; counted.
 @Suite(.bounded) struct CrowdedLaneTests {
     @Test func eachRegistrationAndEachCancellingAsksItsContextAFewTimes() {
         let machine = StateMachine<AppState>()
@@ -29,7 +29,7 @@ import Testing
             )
         }
         #expect(compared.count == 0)
-        // With itself, when it comes again.
+        // A delegate that is added again is compared with itself only.
         for object in objects {
             _ = machine.add(
                 ComparedMember(object, compared),
@@ -67,7 +67,7 @@ import Testing
     @Test func whicheverLanesLeaveTheSettingThreadIsToldLast() {
         let machine = StateMachine<AppState>()
         let order = Recorder<String>()
-        // A context that runs what it is given at once shows when it was woken.
+        // A context that runs its jobs inline shows when it is woken.
         let contexts = (0..<5).map { _ in CountingContext(Counter()) }
         let immediate = machine.addObserver { _ in order.record("immediate") }
         var others = contexts.map { machine.addObserver(on: $0) { _ in order.record("other") } }
@@ -122,7 +122,7 @@ import Testing
         async let first: Void = onThreads(1) { _ in machine.state = .of(Payload(1, lives)) }
         await begun.wait(for: 1)
         for number in 2...1000 { machine.state = .of(Payload(number, lives)) }
-        // The limit, the one that is being told with the one before it, and the current one.
+        // The limit, the one being delivered and the one before it, and the current one.
         #expect(lives.count <= 10 + 4)
         gate.open()
         await first
@@ -151,7 +151,7 @@ private final class CountingContext: ExecutionContext {
     }
 }
 
-/// A member that says how often it was compared with a delegate.
+/// A member that counts how often it was compared with a delegate.
 private final class ComparedMember: Member<AppState>, @unchecked Sendable {
     private let compared: Counter
 
@@ -166,7 +166,7 @@ private final class ComparedMember: Member<AppState>, @unchecked Sendable {
     }
 }
 
-/// A state that says how often it was encoded.
+/// A state that counts how often it was encoded.
 private enum Encoded: EnumState {
     case even(Int)
     case odd(Int)
@@ -196,7 +196,7 @@ private enum Encoded: EnumState {
     }
 }
 
-/// Something that is counted while it lives.
+/// An object that is counted while it lives.
 private final class Payload: Hashable, Codable, Sendable {
     private let number: Int
     private let lives: Counter

@@ -21,7 +21,7 @@ private actor Counter {
     func note(_ transition: Transition<AppState>) { self.heard.record(transition.seq) }
 }
 
-/// What a receptionist may ask for, delegates, closures, actors and sequences may too.
+/// Delegates, closures, actors and sequences have the same delivery options as receptionists.
 @Suite(.bounded) struct DeliveredTests {
     private let clock = ManualClock()
     private let machine: StateMachine<AppState>
@@ -105,7 +105,7 @@ private actor Counter {
         #expect(weak == nil)
     }
 
-    /// It is let go of, and what it was to be told is kept no longer, though nobody asks for it.
+    /// It is released, and nothing is kept for it any more, though nobody asks whether it is there.
     @Test func theOneThatIsGoneCostsNothingMore() {
         final class Token: Sendable {}
         weak var kept: Token?
@@ -132,7 +132,7 @@ private actor Counter {
         #expect(unheard.heard.count == machine.snapshot.seq)
     }
 
-    /// On a new machine, whose state has the number 0.
+    /// On a new machine, whose state has seq 0.
     @Test func whatALaneHasLetGoOfIsToldAfterWhatIsKeptAndFromTheVeryBeginning() async {
         var options = StateMachine<AppState>.Options()
         options.laneLimit = 10
@@ -208,7 +208,7 @@ private actor Counter {
             await registration.flushAndWait()
             #expect(heard.heard.last == self.machine.snapshot.seq)
         }
-        // Of one that is cancelled nothing is kept, and nobody waits.
+        // For a cancelled one nothing is kept, and nobody waits.
         self.machine.churn(20)
         let count = heard.heard.count
         await registration.cancelAndWait()

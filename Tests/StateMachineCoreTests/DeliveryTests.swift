@@ -137,7 +137,8 @@ import Testing
         first.async { machine.state = .authentication(.active) }
         await telling.wait(for: 1)
         machine.state = .ready(true)
-        // The first exception of point 6: it has returned, and its transition is not told yet.
+        // The first exception of point 6: the setter has returned, and its transition is not
+        // delivered yet.
         #expect(listener.seqs == [1])
         gate.open()
         await listener.heard.wait(for: 2)

@@ -1,7 +1,7 @@
 import StateMachineCore
 import Testing
 
-/// The names of an enum's cases, read off its type.
+/// The names of an enum's cases, read from its type.
 @Suite struct EnumCasesTests {
     private enum Plain { case one, two, three }
     private enum Single { case only }

@@ -11,7 +11,7 @@ private protocol Vanishing: AnyObject, Sendable {
     func vanished(_ enemy: String)
 }
 
-/// Knows of the first facet only; it was written before the second.
+/// Knows only the first facet; it was written before the second.
 private final class OldWatcher: Appearing {
     let seen = Recorder<String>()
     func appeared(_ enemy: String) { self.seen.record(enemy) }
@@ -23,7 +23,7 @@ private final class NewWatcher: Appearing, Vanishing {
     func vanished(_ enemy: String) { self.seen.record("-\(enemy)") }
 }
 
-/// Has a method of the facet's name and type, and means something else by it.
+/// Has a method with the facet's name and type, but a different meaning.
 private final class Namesake: Sendable {
     let seen = Recorder<String>()
     func appeared(_ enemy: String) { self.seen.record(enemy) }
@@ -38,7 +38,7 @@ private actor Counter: Counting {
     func counted(_ number: Int) { self.seen.record(number) }
 }
 
-/// What takes the place of selectors.
+/// What replaces selectors.
 @Suite struct FacetTests {
     private let unheard = Recorder<String>()
     private let delegates: MulticastDelegate<AnyObject>

@@ -19,7 +19,7 @@ struct GateScriptTests {
         TransitionEntry(pending.move.transition(from: base, to: pending.new))
     }
 
-    /// What was told of whom, as text that can be compared.
+    /// An action as text that can be compared.
     private func text(_ action: Gate<AppState>.Action?) -> String {
         switch action {
         case nil: "rest"
@@ -123,7 +123,8 @@ struct GateScriptTests {
         let entry = self.entry(first, from: self.start)
         let action = gate.evaluated([EvaluatedProposal(first, .entering(entry))], at: self.start)
         #expect(self.text(action) == "commit [8]")
-        // While the log is at it, one more comes and is evaluated on the state that is not to be.
+        // While the log is writing, one more arrives and is evaluated on the state that will be
+        // refused.
         let second = self.pending(.authentication(.active))
         _ = gate.proposed(second, isLimited: true)
         #expect(self.text(gate.performed(at: self.start)) == "evaluate all 1")
@@ -237,7 +238,7 @@ struct GateScriptTests {
         )
         #expect(self.text(replaced) == "replace ready(false) with ready(true)")
         #expect(self.text(gate.performed(at: self.start)) == "void")
-        // Its answer is nobody's any more, not even when another question is open.
+        // A vote on the old question counts for nothing, even when another question is open.
         gate.voted(.yes, on: 1)
         #expect(self.text(gate.performed(at: self.start)) == "evaluate ready(true), 1 voters")
         _ = gate.evaluated(first, as: question, from: self.start, at: self.start) { _, _ in }

@@ -258,7 +258,7 @@ private struct Bench {
         #expect(bench.machine.state == .ready(true))
     }
 
-    /// As long as the question says, but its silence is its own.
+    /// It waits as long as the question says, but uses its own `whenSilent`.
     @Test func aVotersSilenceCountsAsItSaysThoughItNamesNoTime() async {
         let bench = Bench()
         let replies = Recorder<@Sendable (Vote) -> Void>()

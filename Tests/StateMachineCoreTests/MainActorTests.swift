@@ -14,7 +14,7 @@ import Testing
     }
 }
 
-/// Delegates and closures of the main actor, written as one would write them.
+/// Delegates and closures of the main actor, written as a user would write them.
 @Suite(.bounded) struct MainActorTests {
     @Test func aClosureTouchesWhatBelongsToTheMainActor() async {
         let machine = StateMachine<AppState>()

@@ -254,7 +254,7 @@ private final class Filter: Filtering {
         #expect(order.heard == ["the asker goes on", "asked"])
     }
 
-    /// Each waits, in its vote, until the other is at its own.
+    /// Each delegate's vote waits until the other's has begun.
     @Test func delegatesAreAskedAtTheSameTime() async {
         let gates = [TestSupport.Gate(), TestSupport.Gate()]
         let voters = [Permitter(.yes), Permitter(.yes)]
@@ -301,7 +301,7 @@ private final class Filter: Filtering {
         task.cancel()
         #expect(await task.value == [.withdrawn])
         gate.open()
-        // Whoever asks now is not concerned.
+        // A later question is not affected.
         #expect(await delegates.ask((any Permitting).self) { $0.mayQuit() } == [])
     }
 
@@ -331,7 +331,7 @@ private final class Filter: Filtering {
         #expect(
             await delegates.amend((any Filtering).self, "y", question) { $0.outgoing($1) } == "yabc"
         )
-        // The one that was waited for is asked when its turn comes; what it says is lost.
+        // The one that was being waited for is still asked at its turn; its answer is lost.
         #expect(asked.heard.sorted() == ["a", "a", "b", "b", "c"])
     }
 

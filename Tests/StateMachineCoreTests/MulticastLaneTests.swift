@@ -28,7 +28,7 @@ private final class Hearer: Hearing {
     func callsMissed(_ count: Int) { self.heard.record("\(self.name)missed \(count)") }
 }
 
-/// A context that writes down when it is woken, and one whose identity a client works out.
+/// A context that notes when it is woken, and whose identity is computed by a client's code.
 private final class WatchedContext: ExecutionContext {
     private let queue = DispatchQueue(label: "watched")
     private let asked: @Sendable () -> Void
@@ -50,7 +50,7 @@ private final class WatchedContext: ExecutionContext {
     }
 }
 
-/// Uses the multicast delegate when it goes.
+/// Uses the multicast delegate when it is deallocated.
 private final class Parting: Hearing {
     private let delegates: MulticastDelegate<AnyObject>
 
@@ -63,10 +63,10 @@ private final class Parting: Hearing {
     deinit { _ = self.delegates.count(of: (any Hearing).self) }
 }
 
-/// A hang ends the child after so many seconds; a moment is enough otherwise.
+/// Seconds after which a child that hangs is ended; otherwise it takes a moment.
 private let deadline: UInt32 = 30
 
-/// What a multicast delegate does with the contexts of its delegates, and what it does not do meanwhile.
+/// How a multicast delegate uses its delegates' contexts, with no lock held while client code runs.
 @Suite(.bounded) struct MulticastLaneTests {
     @Test func aContextMayUseTheDelegatesWhenItsIdentityIsAsked() async {
         await #expect(processExitsWith: .success) {
@@ -83,7 +83,7 @@ private let deadline: UInt32 = 30
         }
     }
 
-    /// Whoever looks whether a delegate is still there may be the last that holds it.
+    /// Checking whether a delegate is still there may hold the last reference to it.
     @Test func aDelegateMayUseTheDelegatesWhenItGoes() async {
         await #expect(processExitsWith: .success) {
             alarm(deadline)
@@ -133,7 +133,7 @@ private let deadline: UInt32 = 30
         for number in 1...4 { delegates.broadcast((any Hearing).self) { $0.hear(number) } }
         delegates.add(late, on: .queue(queue))
         for number in 5...8 { delegates.broadcast((any Hearing).self) { $0.hear(number) } }
-        // Those that were not made were heard by nobody.
+        // The calls that were dropped count as unheard.
         #expect(unheard.heard.count == 5)
         gate.open()
         #expect(
@@ -146,7 +146,7 @@ private let deadline: UInt32 = 30
         #expect(await heard.wait(for: 10).suffix(2) == ["early 9", "late 9"])
     }
 
-    /// A delegate that blocks in its callback keeps no more either.
+    /// For a delegate that blocks in its callback, no more is kept either.
     @Test func aContextThatIsStuckInACallKeepsNoMore() async {
         let heard = Recorder<String>()
         let gate = TestSupport.Gate()
@@ -186,7 +186,7 @@ private let deadline: UInt32 = 30
         gate.open()
     }
 
-    /// So many that looking at all of them for each would take longer than the test may.
+    /// So many that looking at all of them each time would exceed the test's time limit.
     @Test func addingAndRemovingCostTheSameHoweverManyThereAre() {
         let delegates = MulticastDelegate<AnyObject>()
         let hearers = (0..<40_000).map { _ in Hearer(Recorder()) }
@@ -212,7 +212,7 @@ private let deadline: UInt32 = 30
         #expect(held == nil)
     }
 
-    /// Nobody broadcasts and nobody is removed: those that are gone do not gather all the same.
+    /// Even without broadcasts and removals, delegates that are gone do not pile up.
     @Test func delegatesThatAreGoneLeaveWithoutBeingCalledFor() {
         let delegates = MulticastDelegate<AnyObject>()
         weak var context: WatchedContext?

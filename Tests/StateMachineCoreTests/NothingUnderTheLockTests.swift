@@ -6,8 +6,8 @@ import Testing
 
 /// Contract 3 of `Delivery.md`: no client's code runs under a lock.
 ///
-/// A client's code that takes the lock again never returns, so each runs in a process of its own, which
-/// gives up after a while.
+/// If it did, and took the lock again, it would never return; so each case runs in a process of its
+/// own, which gives up after a while.
 @Suite(.bounded) struct NothingUnderTheLockTests {
     @Test func whatASweptMemberHeldMayReadTheStateAsItGoes() async {
         await #expect(processExitsWith: .success) {
@@ -88,7 +88,7 @@ import Testing
     }
 }
 
-/// Two actors that go at once, each with something that the machine holds for it.
+/// Releases two actors at once, each with something that the machine holds for it.
 private func leave(
     _ machine: StateMachine<AppState>,
     going: @escaping @Sendable () -> Void
@@ -102,7 +102,7 @@ private func leave(
 
 private actor Passing {}
 
-/// Does something when the last reference to it goes.
+/// Runs a closure when the last reference to it goes.
 private final class Going: StateDelegate {
     private let going: @Sendable () -> Void
 
@@ -113,7 +113,7 @@ private final class Going: StateDelegate {
     deinit { self.going() }
 }
 
-/// Does something whenever it is asked for its identity.
+/// Runs a closure whenever its identity is asked for.
 private final class NosyContext: ExecutionContext {
     private let look: @Sendable () -> Void
 
@@ -127,7 +127,7 @@ private final class NosyContext: ExecutionContext {
     }
 }
 
-/// Does something whenever it is asked for the time.
+/// Runs a closure whenever it is asked for the time.
 private struct NosyClock: Clock {
     let look: @Sendable () -> Void
 

@@ -221,7 +221,7 @@ import Testing
         #expect(await pinned.seqs == Array(1...100))
         #expect(await pinned.strangers == 0)
         thread.stop()
-        // The task's job is not dropped: it would never go on.
+        // The task's job is not dropped: otherwise the task would never resume.
         #expect(await pinned.seqs.count == 100)
     }
 

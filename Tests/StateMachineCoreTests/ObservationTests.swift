@@ -15,7 +15,7 @@ import Testing
         #expect(first == .ready(false))
         machine.state = .ready(true)
         machine.state = .authentication(.active)
-        // Tracking ends with the first change, when the machine has moved on.
+        // Tracking ends with the first change, once the machine has moved on.
         #expect(told.heard == [.ready(true)])
     }
 
@@ -31,7 +31,7 @@ import Testing
         #expect(told.heard.isEmpty)
     }
 
-    /// It is told anew after each change, whoever sets.
+    /// Tracking again after each change reports the next one, whoever sets.
     @Test func whoTracksAnewIsToldAnewByWhateverThread() async {
         let machine = StateMachine<AppState>()
         let told = Recorder<AppState>()
@@ -46,7 +46,7 @@ import Testing
         #expect(told.heard == AppState.Phase.allCases.map { .authentication($0) })
     }
 
-    /// Whether anybody shows it, nobody knows: it is heard by nobody.
+    /// Whether a tracked state is really shown is unknown, so it counts as unheard.
     @Test func whatIsTrackedIsHeardByNobody() {
         var options = StateMachine<AppState>.Options()
         let unheard = Recorder<UInt64>()

@@ -29,9 +29,10 @@ private final class CountedContext: ExecutionContext {
     }
 }
 
-/// What is promised about delivery to particular threads, and on other contexts by the way.
+/// The guarantees about delivery on particular threads, and on other contexts along the way.
 @Suite(.bounded) struct ParticularThreadTests {
-    /// The kernel's counter holds no more than this; a sender that waited for room would wait for ever.
+    /// The kernel's counter holds no more than this; a sender that waited for room would wait for
+    /// ever.
     @Test func aFullCounterHoldsNoSenderUp() async {
         let heard = Recorder<Int>()
         await onThreads(1) { _ in
@@ -50,7 +51,7 @@ private final class CountedContext: ExecutionContext {
         #expect(heard.heard == [1])
     }
 
-    /// Sent when the loop has looked and not yet waited again.
+    /// Sent after the loop has looked and before it waits again.
     @Test func aWakeUpBetweenTwoRunsOfAForeignLoopIsNotLost() async {
         let heard = Recorder<Int>()
         await onThreads(1) { _ in
@@ -71,7 +72,7 @@ private final class CountedContext: ExecutionContext {
         #expect(heard.heard == Array(0..<10))
     }
 
-    /// To the kernel's counter, as a sender does.
+    /// Adds to the kernel's counter, as a sender does.
     private static func add(_ count: UInt64, to descriptor: CInt) -> Bool {
         var count = count
         return write(descriptor, &count, MemoryLayout<UInt64>.size) == MemoryLayout<UInt64>.size
@@ -154,7 +155,7 @@ private final class CountedContext: ExecutionContext {
         thread.stop()
     }
 
-    /// The frame is gone, and what it had with it; the task has what it captured until it is closed.
+    /// The frame and its references are gone; the task keeps what it captured until it is closed.
     @Test func whatTheTaskNeedsOutlivesTheFrameThatMadeIt() async {
         let machine = StateMachine<AppState>()
         let heard = Recorder<String>()
@@ -178,7 +179,7 @@ private final class CountedContext: ExecutionContext {
         await machine.flush()
     }
 
-    /// The entry is the filter, the rest is the context's.
+    /// The entry is the filter, on the setting thread; the task runs on its context.
     @Test func theEntryRunsOnTheSettingThreadAndTheTaskOnItsContext() async {
         let machine = StateMachine<AppState>()
         let setter: DispatchQueue = .queue(DispatchQueue(label: "setter"))
@@ -251,7 +252,7 @@ private final class CountedContext: ExecutionContext {
         #expect(late.told.heard.contains { $0.count == 2 })
     }
 
-    /// A queue finds the mark of the one that it targets, unless it has one of its own.
+    /// A queue finds the mark of the queue it targets, unless it has one of its own.
     @Test func aQueueThatTargetsAContextIsThatContextUnlessItIsOneItself() {
         let queue = DispatchQueue(label: "target")
         let context: DispatchQueue = .queue(queue)

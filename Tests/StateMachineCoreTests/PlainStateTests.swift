@@ -2,7 +2,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// A state that nobody is shown: values that can be compared are all that it takes.
+/// A state that is never shown to anybody: it only has to be comparable.
 private enum Download: MachineState {
     case idle
     case running(percent: Int)
@@ -18,7 +18,7 @@ private enum Download: MachineState {
     }
 }
 
-/// One with rules that look at the values, and names of its own.
+/// A state with names of its own, and rules that depend on its values.
 private enum Lift: MachineState {
     case standing(floor: Int)
     case moving(from: Int, to: Int)

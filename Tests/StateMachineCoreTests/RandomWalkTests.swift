@@ -14,11 +14,11 @@ extension AppState {
     }
 }
 
-/// A listener that knows when its registration was cancelled, and what it must not hear any more.
+/// A listener that knows when its registration was cancelled, and what it must not hear after that.
 private final class Walker: StateDelegate, @unchecked Sendable {
     let heard = Heard()
     let trespasses: Recorder<String>
-    /// Its end has begun, and then: no call runs any more.
+    /// Its cancellation has begun; and after that, no call runs any more.
     let isEnding = Recorder<Void>()
     let isCancelled = Recorder<Void>()
     private let react: @Sendable (Transition<AppState>) -> Void
@@ -44,7 +44,7 @@ private final class Walker: StateDelegate, @unchecked Sendable {
 
 private actor Stage {}
 
-/// Listeners that come and go on all kinds of context, some of them inside callbacks.
+/// Listeners that come and go on every kind of context, some of them inside callbacks.
 private final class Walk: Sendable {
     struct Place: Sendable {
         let walker: Walker
@@ -76,7 +76,7 @@ private final class Walk: Sendable {
         let seed = generator.next()
         let walker = Walker(self.trespasses) { [unowned self] transition in
             var generator = SeededGenerator(seed: seed &+ transition.seq)
-            // Each of many listeners answering a few transitions would go on for ever.
+            // If each of many listeners answered a few transitions, this would go on for ever.
             guard depth < 2, self.answers.heard.count < 200 else { return }
             self.answers.record(())
             switch Int.random(in: 0..<4, using: &generator) {
@@ -102,7 +102,7 @@ private final class Walk: Sendable {
         guard let place = self.places.heard.randomElement(using: &generator) else { return }
         place.walker.isEnding.record(())
         place.registration.cancel()
-        // Marked when no call runs either: one that runs may have begun before, and not looked yet.
+        // Marked only when no call runs: one that runs may have begun before, and not checked yet.
         Task {
             await place.registration.cancelAndWait()
             place.walker.isCancelled.record(())
@@ -129,7 +129,7 @@ private final class Walk: Sendable {
                 }
             }
         }
-        // Callbacks may have set the state while it was flushed.
+        // Callbacks may have set the state during the flush.
         var settled: UInt64 = .max
         while settled != walk.machine.snapshot.seq {
             settled = walk.machine.snapshot.seq

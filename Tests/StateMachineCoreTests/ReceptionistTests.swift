@@ -7,7 +7,7 @@ import Testing
 
 private typealias Batches = Recorder<Delivery<UInt64>.Batch>
 
-/// Holds a queue up until a test has made its transitions, so that they gather.
+/// Holds up a queue until a test has made its transitions, so that they accumulate.
 private struct Backlog {
     let queue = DispatchQueue(label: "backlog")
     let gate = Gate()
@@ -60,7 +60,7 @@ private struct Backlog {
         #expect(cursor.start == self.machine.snapshot)
         self.machine.churn(2)
         await self.machine.flush()
-        // A flush does not wait for what follows the last transition of a burst.
+        // A flush does not wait for `afterBurst`.
         target.sync {}
         #expect(heard.heard.map(\.seq).first == cursor.start.seq + 1)
         #expect(bursts.heard.last == heard.heard.count)
@@ -81,7 +81,7 @@ private struct Backlog {
         )
         machine.churn(count)
         gate.open()
-        // The last turn is the one that finds nothing more. Not by flushing, which is one more entry.
+        // The last turn is the one that finds nothing more. Not a flush, which would add an entry.
         for _ in 0..<5 { await onQueue(queue) }
         #expect(bursts.heard.last == count)
         cursor.close()
@@ -112,7 +112,7 @@ private struct Backlog {
         self.receptionist(delivering: .each).cancel()
         self.machine.churn(1)
         #expect(self.batches.heard.isEmpty)
-        // Dropping a registration changes nothing, whatever is registered.
+        // Dropping a registration changes nothing, whatever it registers.
         _ = self.receptionist(delivering: .each)
         self.machine.churn(2)
         #expect(self.batches.heard.map(\.values) == [[2]])
@@ -404,7 +404,7 @@ private struct Backlog {
     }
 }
 
-/// Waits until `queue` has done what it has.
+/// Waits until `queue` has run what it holds.
 private func onQueue(_ queue: DispatchQueue) async {
     await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
 }

@@ -18,7 +18,7 @@ import Testing
         let last = Listener()
         for listener in [first, middle, last] { machine.addDelegate(listener, on: context) }
         machine.state = .authentication(.active)
-        // What a callback makes comes after what a flush asked for now waits for.
+        // A flush that began now would not wait for the transition that a callback makes.
         for listener in [first, middle, last] { await listener.heard.wait(for: 2) }
         await machine.flush()
         #expect(seen.heard == [.authentication(.success)])
@@ -95,7 +95,7 @@ import Testing
             task: { heard.record($0) }
         )
         machine.state = .authentication(.active)
-        // Not by flushing, which would wake the lane once more.
+        // Not a flush, which would wake the lane once more.
         #expect(await heard.wait(for: 2).map(\.seq) == [1, 2])
         cursor.close()
     }

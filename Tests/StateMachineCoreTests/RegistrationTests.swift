@@ -60,7 +60,7 @@ import Testing
         queue.async { gate.pass() }
         let listener = Listener()
         let registration = machine.addDelegate(listener, on: .queue(queue))
-        // Another listener keeps the lane: the cancelled one is still in front of what it missed.
+        // Another listener keeps the lane, so the cancelled one still stands before what it missed.
         let other = Listener()
         machine.addDelegate(other, on: .queue(queue))
         machine.churn(10)
@@ -219,7 +219,7 @@ import Testing
         do {
             let machine = StateMachine<AppState>()
             let registration = machine.addObserver(on: .queue(queue)) { _ in heard.record(()) }
-            // Some times as many as frames fit into the stack of a queue's thread.
+            // Several times as many as there is room for frames on a queue thread's stack.
             machine.churn(200_000)
             registration.cancel()
         }
@@ -228,7 +228,7 @@ import Testing
         #expect(heard.heard.isEmpty)
     }
 
-    /// Whatever object stands for the main queue, it is one place.
+    /// Different objects for the main queue are one place.
     @Test func theMainQueueIsOnePlace() {
         let machine = StateMachine<AppState>()
         let listener = Listener()
@@ -240,7 +240,7 @@ import Testing
         #expect(DispatchQueue(label: "never a context").isCurrent == nil)
     }
 
-    /// The one that is called by the setting thread, too.
+    /// This includes the filter, which the setting thread calls.
     @Test func whoWaitsForAReceptionistAtTheSourceWaitsForItsFilter() async {
         let machine = StateMachine<AppState>()
         let gate = Gate()
@@ -258,7 +258,7 @@ import Testing
         )
         let setting = Task.detached { machine.state = .ready(true) }
         await began.wait(for: 1)
-        // It waits by the time that the filter goes on, or the test would show nothing.
+        // The wait has begun before the filter goes on, or the test would show nothing.
         let waiting = Task.immediate {
             await registration.cancelAndWait()
             ended.record("wait")
@@ -269,7 +269,7 @@ import Testing
         #expect(ended.heard == ["filter", "wait"])
     }
 
-    /// It can be stored by what its task needs.
+    /// The registration may be stored in an object that its task captures.
     @Test(arguments: [false, true])
     func aReceptionistsRegistrationKeepsNothingAliveOnceItIsCancelled(_ atSource: Bool) {
         final class Desk: Sendable {

@@ -5,8 +5,8 @@ import Testing
 
 /// Lanes that lose their last member while transitions are on their way, and come back.
 ///
-/// A lane that has retired is counted by nobody and must hold nobody up: neither a flush nor the
-/// report of what nobody heard. One that comes back is another lane on the same context.
+/// A retired lane is not counted and must hold nobody up: neither a flush nor the report of what
+/// nobody heard. One that comes back is another lane on the same context.
 @Suite(.bounded) struct RetiringLaneTests {
     private static let steps = 150
 
@@ -31,7 +31,7 @@ import Testing
                 for _ in 0..<Self.steps { machine.state = .random(&generator) }
                 return
             }
-            // The only one who registers on its context: every removal retires the lane.
+            // The only registration on its context: every removal retires the lane.
             for _ in 0..<Self.steps {
                 let guest = Guest(fates, trespasses)
                 let start: StateMachine<AppState>.Start =
@@ -51,12 +51,12 @@ import Testing
                 }
             }
         }
-        // A lane that was woken and lost would be waited for in vain.
+        // A flush would wait in vain for a lane that was woken and lost.
         await machine.flush()
         let last = machine.snapshot.seq
         #expect(trespasses.heard.isEmpty)
-        // Each was heard by somebody or reported, never both, and reported once. A flush does not wait
-        // for a lane that retired while it was awake and passes its last entries yet.
+        // Each was heard or reported, never both, and reported once. A flush does not wait for a
+        // lane that retired while awake and still has to pass its last entries.
         let all = Set(1...last)
         let known = await fates.wait { Set($0.map(\.seq)).isSuperset(of: all) }
         let reported = known.reported
@@ -64,7 +64,7 @@ import Testing
         #expect(Set(reported).count == reported.count)
         #expect(Set(reported).isDisjoint(with: heard))
         #expect(Set(reported).union(heard) == all)
-        // And the contexts are as good as new.
+        // The contexts are as good as new.
         let listeners = contexts.map { context in
             let listener = Listener()
             machine.addDelegate(listener, on: context)
@@ -109,7 +109,7 @@ import Testing
 /// What became of a transition.
 private struct Fate {
     let seq: UInt64
-    /// By a guest; else it was reported that nobody heard it.
+    /// Heard by a guest; otherwise it was reported that nobody heard it.
     let wasHeard: Bool
 }
 
@@ -117,7 +117,7 @@ extension [Fate] {
     fileprivate var reported: [UInt64] { self.filter { !$0.wasHeard }.map(\.seq) }
 }
 
-/// A delegate of a short life, which hears its transitions without a gap.
+/// A short-lived delegate that must hear its transitions without a gap.
 private final class Guest: StateDelegate {
     private let fates: Recorder<Fate>
     private let trespasses: Recorder<String>
@@ -135,7 +135,7 @@ private final class Guest: StateDelegate {
             if last.new != transition.old { self.trespasses.record("old is not the last new") }
         }
         self.own.record(transition)
-        // What it began with was told, not heard: it had happened before.
+        // The state it began with does not count as heard: it was entered before.
         if !isBeginning { self.fates.record(Fate(seq: transition.seq, wasHeard: true)) }
     }
 }

@@ -1,7 +1,7 @@
 import StateMachineCore
 import Testing
 
-/// States as texts.
+/// States as text.
 struct StateDescriptionTests {
     private enum Job: EnumState {
         case idle

@@ -2,9 +2,9 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// Who asks for certain states hears of those, whatever the states are.
+/// Listeners that ask for certain states hear of exactly those, whatever the type of the states.
 @Suite struct StateFilterTests {
-    /// What is no enum, so that a value's name cannot be known by its case.
+    /// Not an enum, so a value's name cannot be found by its case.
     private struct Level: MachineState {
         enum Name: String, CaseIterable { case low, high }
 
@@ -22,7 +22,7 @@ import Testing
         registration.cancel()
     }
 
-    /// An enum that gives its names itself, and not by its cases.
+    /// An enum that defines its names itself, not by its cases.
     private enum Lamp: MachineState {
         case lit(percent: Int)
         case dark
@@ -71,12 +71,12 @@ import Testing
         }
         #expect(Wide.all.count == 72)
         for _ in 0..<2 { for state in Wide.all { machine.state = state } }
-        // The first is the state already.
+        // The first one is already the state.
         #expect(heard.heard == wanted.dropFirst() + wanted)
         registration.cancel()
     }
 
-    /// More types than the table of names has places near each other, from several threads at once.
+    /// For more types than the table of names has adjacent places, used by several threads at once.
     private enum Numbered<Tag>: EnumState {
         case first
         case second(Int)
@@ -85,7 +85,7 @@ import Testing
 
     private enum Outer<Inner> {}
 
-    /// In a process of its own: the table is full after that.
+    /// In a process of its own, because it fills the table.
     @Test func manyTypesNamedByManyThreadsKeepTheirNames() async {
         await #expect(processExitsWith: .success) {
             let right = await withTaskGroup { group in
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// How many of so many types, each made of the one before, have the right names.
+    /// Counts the types with the right names, each type made of the one before.
     private static func named<Tag>(_: Tag.Type, depth: Int) -> Int {
         let isRight =
             Numbered<Tag>.first.name == "first" && Numbered<Tag>.second(depth).name == "second"

@@ -52,7 +52,7 @@ import Testing
             return state == .authentication(.failure)
         }
         for await _ in began {}
-        // What it is asked about first is the state that was there.
+        // The first state it checks is the one that was already there.
         machine.churn(3000)
         machine.state = .authentication(.failure)
         machine.churn(3000)

@@ -3,7 +3,7 @@ import StateMachineTesting
 import TestSupport
 import Testing
 
-/// States that last no longer than they may.
+/// States with a limit on how long they last.
 @Suite(.bounded) struct StayAlarmTests {
     private let clock = ManualClock()
     private let recorder = Recorder<Transition<AppState>>()
@@ -49,7 +49,7 @@ import Testing
         await machine.flush()
         self.clock.advance(by: .seconds(29))
         #expect(machine.state == .authentication(.success))
-        // When exactly the last one's clock began is not known.
+        // It is not known exactly when the last one's clock began.
         while self.recorder.heard.count < 3 {
             self.clock.advance(by: .seconds(30))
             await Task.yield()

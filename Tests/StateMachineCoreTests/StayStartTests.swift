@@ -2,7 +2,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// Since when a stay counts, whatever becomes of the clocks.
+/// From when a stay counts, whatever happens to the clocks.
 struct StayStartTests {
     private func moment(_ uptime: Int64, _ wall: Int64) -> StayMoment {
         StayMoment(uptime: uptime * 1_000_000, wall: WallTime(microseconds: wall * 1_000_000))
@@ -17,7 +17,8 @@ struct StayStartTests {
         let start = StayStart(stay: 3, moment: self.moment(10, 1000))
         #expect(self.seconds(start, at: self.moment(25, 5000)) == 15)
         #expect(start.wall(after: .seconds(60)) == WallTime(microseconds: 1_060_000_000))
-        // The wall's clock was set: the other stays, and this one is noted for another start.
+        // The wall clock was set: the uptime stays, and the new wall time is kept for another
+        // start.
         let adjusted = start.adjusted(to: self.moment(25, 5000))
         #expect(adjusted.moment == self.moment(10, 4985))
         #expect(adjusted.origin == nil)
@@ -30,7 +31,7 @@ struct StayStartTests {
         let carried = start.carried(to: self.moment(2, 1100))
         #expect(carried.moment == self.moment(-98, 1000))
         #expect(self.seconds(carried, at: self.moment(12, 9999)) == 110)
-        // A clock that is set back takes nothing back; one that is set forward is believed.
+        // A clock that is set back takes nothing away; one that is set forward is believed.
         let back = carried.adjusted(to: self.moment(12, 1050))
         #expect(self.seconds(back, at: self.moment(12, 1050)) == 110)
         let forward = back.adjusted(to: self.moment(12, 1500))
@@ -42,7 +43,7 @@ struct StayStartTests {
         let start = StayStart(stay: 3, moment: self.moment(10, 1000))
         let first = start.carried(to: self.moment(2, 0))
         #expect(self.seconds(first, at: self.moment(2, 0)) == 0)
-        // And goes on from there in the next, if it has not lost it again.
+        // It counts on from there at the next start, unless the clock has lost the time again.
         let second = first.carried(to: self.moment(3, 40))
         #expect(self.seconds(second, at: self.moment(3, 40)) == 40)
         #expect(second.origin == start.moment.wall)
@@ -66,7 +67,7 @@ struct StayStartTests {
         #expect(starts.start(of: 5, at: 6, .now) == first)
         #expect(starts.start(of: 5, at: 7, .now) == renewed)
         #expect(starts.newest(of: 0) == began)
-        // What was to follow change 5 does not.
+        // What was recorded for after change 5 is dropped.
         starts.drop(after: 5)
         #expect(starts.newest(of: 5) == first)
         starts.drop(after: 4)

@@ -56,7 +56,7 @@ import Testing
         machine.during(.authentication) { state in
             recorder.record("begins \(state)")
             if state == .authentication(.active) {
-                // As one that does not heed that it is cancelled.
+                // A task that ignores its cancellation.
                 let waiting = Task { for await _ in held {} }
                 await waiting.value
             }

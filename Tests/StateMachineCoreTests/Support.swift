@@ -4,7 +4,7 @@ import TestSupport
 
 typealias Heard = Recorder<Transition<AppState>>
 
-/// A delegate that writes down what it is told, and does what a test wants done then.
+/// A delegate that records what it hears, and then does what the test wants.
 final class Listener: StateDelegate {
     let heard: Heard
     let missed = Recorder<Int>()
@@ -28,7 +28,7 @@ final class Listener: StateDelegate {
     func transitionsMissed(_ count: Int, now: Snapshot<AppState>) { self.missed.record(count) }
 }
 
-/// A machine whose states may only be entered one after the other, and one that carries a number.
+/// A machine whose states may only be entered in sequence; one of them carries a number.
 enum Door: EnumState {
     case closed
     case open(Int)
@@ -59,7 +59,7 @@ enum Door: EnumState {
     }
 }
 
-/// The contexts that every promise has to hold on.
+/// The contexts on which every guarantee has to hold.
 enum Place: String, CaseIterable, Sendable {
     case immediate
     case serialQueue
@@ -75,13 +75,13 @@ enum Place: String, CaseIterable, Sendable {
 }
 
 extension StateMachine where State == AppState {
-    /// Makes `count` transitions, all different from the one before.
+    /// Makes `count` transitions, each different from the one before.
     func churn(_ count: Int) {
         for step in 0..<count { self.state = .ready(step.isMultiple(of: 2)) }
     }
 }
 
-/// Runs `body` on that many threads at once and waits, without a thread, until all have returned.
+/// Runs `body` on that many threads at once and waits, without blocking a thread, until all return.
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
     await withTaskGroup(of: Void.self) { group in
         for index in 0..<count {

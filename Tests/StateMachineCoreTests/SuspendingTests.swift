@@ -4,7 +4,7 @@ import StateMachineTesting
 import TestSupport
 import Testing
 
-/// A log that commits in a task of its own: it needs the threads that others' tasks run on.
+/// A log that commits in a task of its own, on the threads that other tasks use.
 private final class TaskLog: WriteAheadLog {
     func commit(
         _ group: [Transition<AppState>],
@@ -22,9 +22,9 @@ private final class SlowLog: WriteAheadLog {
     ) { self.groups.record(done) }
 }
 
-/// The ways in that suspend, and what becomes of them when their task is cancelled.
+/// The suspending calls, and what happens to them when their task is cancelled.
 ///
-/// `Task.immediate` has reached the place where it waits when it returns.
+/// When `Task.immediate` returns, its task has reached the point where it waits.
 @Suite(.bounded) struct SuspendingTests {
     private let asks = Recorder<Ask<AppState>>()
 
@@ -41,7 +41,7 @@ private final class SlowLog: WriteAheadLog {
         return machine
     }
 
-    /// A straight call would throw: somebody has to be asked.
+    /// Without `await` the call would throw, because a voter has to be asked.
     @Test func awaitPicksTheProposalThatSuspends() async throws {
         let machine = self.guarded()
         let task = Task.immediate { try await machine.propose(.ready(true)) }
@@ -50,7 +50,7 @@ private final class SlowLog: WriteAheadLog {
         #expect(try await task.value.seq == 1)
     }
 
-    /// More tasks than there are threads, each of which would wait for a task of the log.
+    /// More tasks than there are threads, each of which waits for one of the log's tasks.
     @Test func tasksThatAssignTakeNoThreadFromTheLog() async throws {
         var options = StateMachine<AppState>.Options()
         options.log = TaskLog()

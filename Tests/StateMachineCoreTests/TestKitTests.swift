@@ -3,7 +3,7 @@ import StateMachineTesting
 import TestSupport
 import Testing
 
-/// What programs test their machines with.
+/// What programs use to test their machines.
 @Suite(.bounded) struct TestKitTests {
     @Test func whatComesNextIsExpectedInOrder() async {
         let machine = StateMachine<AppState>()

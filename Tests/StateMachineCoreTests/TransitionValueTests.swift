@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @Suite struct TransitionValueTests {
-    /// The receptionist's task is a command, and what it is given a memento: it can be put away,
-    /// compared, and taken back.
+    /// The receptionist's task is a command, and its transition a memento: it can be stored,
+    /// compared, and undone.
     @Test func aTransitionIsAValueThatCanBeStoredComparedAndUndone() throws {
         let machine = StateMachine<AppState>()
         let done = Heard()

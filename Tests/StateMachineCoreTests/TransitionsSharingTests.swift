@@ -18,7 +18,7 @@ private actor Screen {
     }
 }
 
-/// Many iterators, several tasks at one, and the machine's end.
+/// Many iterators, several tasks on one, and the end of the machine.
 @Suite(.bounded) struct TransitionsSharingTests {
     @Test func iteratingEndsWhenTheMachineGoesAfterWhatHappened() async {
         var machine: StateMachine? = StateMachine<AppState>()
@@ -62,7 +62,7 @@ private actor Screen {
                 return await own.next()
             }
         }
-        // One that is cancelled takes nothing, and ends nobody else.
+        // A cancelled task takes nothing, and ends no other.
         tasks[1].cancel()
         #expect(await tasks[1].value == nil)
         machine.churn(3)
@@ -90,7 +90,7 @@ private actor Screen {
         #expect(await screen.seqs == [1, 2, 3])
     }
 
-    /// The setter wakes one queue; who waits for what is told there.
+    /// The setter wakes one queue, which then wakes everybody who waits.
     @Test(
         .enabled(if: allocations_are_counted(), "a sanitizer has an allocator of its own"),
         arguments: [1, 1000]
@@ -115,7 +115,7 @@ private actor Screen {
             allocated = Self.allocations { machine.state = next }
             await machine.flush()
         }
-        // The entry, and what wakes a queue.
+        // The entry, and waking a queue.
         #expect(allocated <= 8)
         for task in tasks { #expect(await task.value == [1, 2, 3]) }
     }

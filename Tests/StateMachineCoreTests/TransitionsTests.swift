@@ -37,7 +37,7 @@ import Testing
         var iterator = Transitions(of: machine, starting: .next, delivering: .each.limited(to: 4))
             .makeAsyncIterator()
         machine.churn(7)
-        // By then the iterator is as late as it will be.
+        // Now the iterator is as late as it will get.
         await machine.flush()
         let expected = Snapshot(
             seq: 5,

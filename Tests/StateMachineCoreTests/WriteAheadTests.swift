@@ -75,7 +75,7 @@ private final class CountingPlace: CompletionPlace {
     init() {
         var options = StateMachine<AppState>.Options()
         options.log = self.log
-        // However slow the machine is, no voter runs out of time.
+        // However slow the computer is, no voter times out.
         options.clock = ManualClock()
         self.machine = StateMachine(options: options)
     }
@@ -105,7 +105,7 @@ private final class CountingPlace: CompletionPlace {
         _ = self.machine.holdGroups()
         self.propose(.ready(false))
         #expect(self.log.groups.heard.count == 1)
-        // Goes past the voters, as an assignment does, whose thread would wait.
+        // Passes the voters by, like an assignment, but an assignment would block this thread.
         self.machine.afterCommits {}
         #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) }.last == [4])
     }
@@ -142,7 +142,7 @@ private final class CountingPlace: CompletionPlace {
                 }
             )
         }
-        // Nobody has looked at them yet.
+        // The log has not been given them yet.
         #expect(self.log.groups.heard.isEmpty)
         self.machine.releaseGroups()
         #expect(one.jobs.heard.isEmpty && other.jobs.heard.isEmpty)
@@ -224,13 +224,13 @@ private final class CountingPlace: CompletionPlace {
         #expect(self.machine.state == .dataRetrieval(.idle))
     }
 
-    /// A disk that is locked says so after a while: those who ask for the same do not wait for it one by
-    /// one.
+    /// A locked disk says so only after a while, so proposals of the same state do not each wait
+    /// for it.
     @Test func aStateThatManyAskForFailsOnce() {
         _ = self.machine.holdGroups()
         for _ in 1...50 { self.propose(.ready(true)) }
         self.machine.releaseGroups()
-        // These come while the disk is being tried.
+        // These arrive while the disk is being tried.
         for _ in 1...50 { self.propose(.ready(true)) }
         self.propose(.dataRetrieval(.idle))
         self.propose(.dataRetrieval(.idle))
@@ -387,7 +387,7 @@ private final class CountingPlace: CompletionPlace {
         await self.log.groups.wait(for: 1)
         asks.heard[0].vote(.yes)
         #expect(self.outcomes.heard.isEmpty)
-        // The assignment did not happen, so what was voted on is not stale.
+        // The assignment did not happen, so the voted proposal is not stale.
         self.log.finish(0, failure: "the disk is full")
         await assigned
         #expect(refused.heard == [true])

@@ -81,7 +81,7 @@ import Testing
         let strict = DeclarationReading(Array(text.utf8), isStrict: true)
         #expect(strict.problems.map { $0.line(in: "file") } == sentences)
         #expect(strict.isRefused(strict: true) == !words.isEmpty)
-        // Else it is the author's business.
+        // Otherwise it is up to the author.
         #expect(problems(text).isEmpty)
     }
 

@@ -112,7 +112,7 @@ import Testing
         #expect(self.machine.legality(of: playing, from: idle) == nil)
         #expect(self.machine.legality(of: safe, from: idle) == nil)
         #expect(self.machine.legality(of: idle, from: playing) == nil)
-        // Another value of the same case is listed nowhere.
+        // Another value of the same case is not listed.
         #expect(
             self.machine.legality(of: playing, from: playing)?.sentence
                 == #""playing" may not be set from "playing"; allowed: idle, safe"#
@@ -145,7 +145,7 @@ import Testing
             try self.send("go", #"{"volume":3}"#, in: idle)
                 == .enter(try self.state("playing", [("volume", "3"), ("title", "left")]))
         )
-        // What is written in the target goes before everything.
+        // The values in the target take precedence over everything.
         let verdict = try self.send("go", #"{"volume":3}"#, in: try self.playing)
         guard case .enter(let next) = verdict else {
             Issue.record("\(verdict)")
@@ -240,7 +240,7 @@ import Testing
         #expect(self.move(on: .exit(0), in: playing) == "done → idle title=a")
         #expect(self.move(on: .exit(3), in: playing) == "exit 3 → safe")
         #expect(self.move(on: .interrupted, in: playing) == "interrupted → safe")
-        // Nothing fits: the stay goes on.
+        // Nothing matches, so the stay goes on.
         #expect(self.move(on: .exit(4), in: playing) == nil)
         #expect(self.move(on: .timeout, in: playing) == nil)
         #expect(self.move(on: .signal("SIGKILL"), in: playing) == nil)

@@ -13,7 +13,7 @@ import Testing
         let file = directory.appending(path: "machine.yaml").path
         try "start: a\nstates: {a: {run: /bin/true, to: [a], done: a}}\n"
             .write(toFile: file, atomically: true, encoding: .utf8)
-        // What is above it is anybody's, for all that the directory itself is not.
+        // Anybody may write to its parent, but not to the directory itself.
         var status = stat()
         #expect(stat(FileManager.default.temporaryDirectory.path, &status) == 0)
         try #require(status.st_mode & S_IWOTH != 0)
@@ -38,7 +38,7 @@ import Testing
             withIntermediateDirectories: true
         )
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        // Nobody writes into it: whoever just opens it waits for ever.
+        // Nobody writes into it: simply opening it would block for ever.
         let fifo = "\(directory)/fifo"
         try #require(mkfifo(fifo, 0o600) == 0)
         for (path, kind) in [

@@ -71,7 +71,7 @@ import Testing
             for member in try #require(JSONValue(parsing: json)?.members) {
                 #expect(state[member.key] == member.value)
             }
-            // The same data is the same state, other data another.
+            // The same data is the same state; different data is a different one.
             #expect(try self.machine.state("small", data: data) == state)
             let text = [state.data].listed
             #expect(seen[state, default: text] == text)

@@ -120,7 +120,7 @@ import Testing
         #expect(Drawing(description: ["states": []]) == nil)
     }
 
-    /// What a daemon tells of a declared machine draws the same picture as its file.
+    /// A daemon's description of a declared machine draws the same picture as its file.
     @Test(arguments: ["kiosk", "ota", "worker"])
     func theDescriptionHasAllArrows(name: String) throws {
         let machine = try declaration(Fixture.text("machines/\(name).yaml"))
@@ -175,7 +175,7 @@ import Testing
                     set → any
                 """
         )
-        // Where there is less room the lanes alone say where it leads.
+        // With less room, only the lanes show where it leads.
         #expect(text(48)?.contains("    press  12 ×, 3 min ───") == true)
         // No row is wider than the terminal.
         let rows = try #require(text(40)).split(separator: "\n")

@@ -7,7 +7,7 @@ import Testing
 enum Fixture {
     static let directory: URL = Bundle.module.bundleURL.appending(path: "Fixtures")
 
-    /// The names of the files of a folder that end so, without the ending.
+    /// The names of a folder's files with that ending, without it.
     static func names(in folder: String, _ ending: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(
             atPath: self.directory.appending(path: folder).path
@@ -23,7 +23,7 @@ enum Fixture {
         String(decoding: try self.bytes(path), as: UTF8.self)
     }
 
-    /// One of the machines of the documentation.
+    /// One of the documentation's machines.
     static func machine(_ name: String) throws -> Declaration {
         try declaration(try self.text("machines/\(name).yaml"))
     }
@@ -42,7 +42,7 @@ func declaration(
     )
 }
 
-/// What is wrong with a text, a line for each problem.
+/// The problems of a text, one line each.
 func problems(_ text: String) -> [String] {
     DeclarationReading(Array(text.utf8)).problems.map { $0.line(in: "file") }
 }

@@ -40,11 +40,11 @@ import Testing
         let took = Self.processorTime() - before
         #expect(reading?.declaration == nil)
         #expect(reading?.problems.isEmpty == false)
-        // 50 ms as it is shipped; without optimisation it is many times that.
+        // 50 ms in a release build; many times that without optimization.
         #expect(took < .seconds(5))
     }
 
-    /// What this thread has taken, whatever else runs.
+    /// The processor time of this thread alone.
     private static func processorTime() -> Duration {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -59,7 +59,7 @@ import Testing
                 let reading = DeclarationReading(Self.mutated(original, &random))
                 #expect(reading.declaration != nil || !reading.problems.isEmpty)
                 guard let declaration = reading.declaration else { continue }
-                // What is good can be drawn and gone through.
+                // A valid file can be drawn and simulated.
                 #expect(!Drawing(declaration).text(as: .text).isEmpty)
                 var simulation = Simulation(declaration)
                 try? simulation.pass(.seconds(3600))

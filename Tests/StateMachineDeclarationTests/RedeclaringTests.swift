@@ -3,7 +3,7 @@ import StateMachineDeclaration
 import StateMachineProtocol
 import Testing
 
-/// States of two declarations beside each other.
+/// States of two declarations side by side.
 @Suite struct RedeclaringTests {
     private static let old = """
         start: idle
@@ -62,7 +62,7 @@ import Testing
         let again = DeclaredForm(try declaration(Self.old))
         #expect(self.older.initial != again.initial)
         #expect(self.older.initial.data == again.initial.data)
-        // The number of what may follow in one is that of another state in the other.
+        // What may follow in one declaration has the number of another state in the other.
         #expect(!self.newer.initial.mayBecome(self.older.initial))
         #expect(!self.older.initial.mayBecome(self.newer.initial))
         #expect(self.older.declaration?.hash == again.declaration?.hash)

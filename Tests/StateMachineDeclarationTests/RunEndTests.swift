@@ -2,7 +2,7 @@ import StateMachineDeclaration
 import StateMachineProtocol
 import Testing
 
-/// How an end of a run is written in an event.
+/// How the end of a run is written in an event.
 @Suite struct RunEndTests {
     @Test(arguments: [
         (RunEnd.exit(0), #"{"exit":0}"#),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachineDeclaration
 
-/// The examples of FIPS 180-4, and lengths around the ends of blocks by what `sha256sum` says.
+/// The examples of FIPS 180-4, and lengths around block boundaries with the sums of `sha256sum`.
 @Suite struct SHA256Tests {
     @Test(arguments: [
         (0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),

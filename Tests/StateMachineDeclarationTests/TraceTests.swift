@@ -46,7 +46,7 @@ import Testing
         ),
         // An update leaves the deadline as it is.
         ("send go\nwait 1min\nupdate n=5\nwait 1min -> idle n=3", "idle n=3"),
-        // Each attempt has its timeout, and the waits between pass.
+        // Each attempt has its timeout, and the pauses between them pass.
         ("send go\nrun times out x2\nwait 39s -> busy\nwait 1s -> idle n=3", "idle n=3"),
         ("send go\nrun ends 1 x2\n-> busy", "busy n=0"),
         ("send go\nrun ends 1\nrun ends 0 -> idle n=1", "idle n=1"),
@@ -116,7 +116,7 @@ import Testing
         // Four moves, and the fifth is withheld.
         #expect(try self.run("send circle\nwait 4s -> left\nwait 1h -> left") == "left")
         #expect(try self.run("send circle\nwait 3s -> right\nwait 1h -> left") == "left")
-        // A request lets the one go that is due, and the next four come in their time.
+        // A request releases the move that is due, and the next four come in their time.
         #expect(
             try self.run("send circle\nwait 1h -> left\nsend circle -> right\nwait 1s -> left")
                 == "left"

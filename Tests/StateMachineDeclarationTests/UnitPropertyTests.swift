@@ -4,9 +4,9 @@ import StateMachineDeclaration
 import StateMachineProtocol
 import Testing
 
-/// The properties of the units that commands are run as.
+/// The properties of the units in which commands run.
 @Suite struct UnitPropertyTests {
-    /// What is written, and what systemd is told: name, D-Bus signature and value.
+    /// What the file says, and what systemd is given: name, D-Bus signature and value.
     private static let told: [(String, String)] = [
         ("CPUWeight: 200", "CPUWeight t 200"), ("CPUWeight: idle", "CPUWeight t 0"),
         ("StartupCPUWeight: 1", "StartupCPUWeight t 1"), ("IOWeight: 10000", "IOWeight t 10000"),
@@ -159,7 +159,7 @@ import Testing
         for (_, told) in Self.told {
             for property in told.split(separator: ", ") {
                 let words = property.split(separator: " ", omittingEmptySubsequences: false)
-                // What a share is told under is only ever set.
+                // systemd does not show the property under which a percentage is set.
                 if words[0].hasSuffix("Scale") { continue }
                 #expect(
                     xml.contains("<property name=\"\(words[0])\" type=\"\(words[1])\""),

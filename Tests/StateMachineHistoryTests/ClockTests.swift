@@ -3,7 +3,7 @@ import Testing
 
 @testable import StateMachineHistory
 
-/// When the clock is believed, by which rows are too old.
+/// When the clock is trusted for deciding which rows are too old.
 struct ClockTests {
     private static func day(_ days: Double) -> WallTime {
         WallTime(microseconds: Int64((1000 + days) * 86_400_000_000))
@@ -34,7 +34,7 @@ struct ClockTests {
         #expect(found == [false, false, false, true, true, true, false])
     }
 
-    /// A day after it is wrong again, and not after it was wrong for the first time.
+    /// It is trusted one day after it went wrong again, not one day after it first went wrong.
     @Test mutating func aClockThatIsSetRightIsBelievedAtOnceAndDoubtedAgain() {
         let found = Self.believed([40, 0.1, 41, 42, 1], by: &self.pruning)
         #expect(found == [false, true, false, true, true])

@@ -25,7 +25,7 @@ struct CommitTests {
                 BEGIN SELECT RAISE(ABORT, 'no more'); END
                 """
             )
-            // A group of which one row is refused leaves none behind.
+            // A group with one refused row leaves no row behind.
             let group = (2...4).map { seq in
                 Transition<AppState>(
                     seq: UInt64(seq),
@@ -128,7 +128,7 @@ struct CommitTests {
         }
     }
 
-    /// Waits for the steps, each of which is queued by the one before it.
+    /// Waits for all steps, each of which is queued by the one before it.
     private static func pruned(_ history: History, to seq: UInt64) async {
         while history.oldest < seq { #expect(await history.settled() == nil) }
         #expect(history.oldest == seq)

@@ -6,7 +6,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// A program that reads the database for long, and has the write-ahead log grow.
+/// A program that reads the database for a long time, so that the write-ahead log grows.
 @Suite(.bounded)
 struct LogLengthTests {
     private static func size(of path: String) throws -> Int {

@@ -5,7 +5,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// A history that is not there any more, or not whole: it begins anew, and says so.
+/// A history that is gone or incomplete begins anew, and says so.
 @Suite(.bounded)
 struct LossTests {
     @Test(arguments: [["", "-wal", "-shm"], ["-wal", "-shm"]])
@@ -23,7 +23,7 @@ struct LossTests {
             #expect(again.loss == .missing(database: database))
             #expect(again.epoch != history.epoch)
             #expect(again.snapshot.seq == 0)
-            // That has been said; what is there now is whole.
+            // The loss has been reported; the new history is complete.
             let last = try History(directory: try leftovers(of: copy))
             #expect(last.loss == nil)
             #expect(last.epoch == again.epoch)
@@ -74,7 +74,7 @@ struct LossTests {
             let file = try FileHandle(
                 forUpdating: URL(filePath: "\(copy)/statemachine.sqlite")
             )
-            // A page in the middle of the table; its ends stay whole.
+            // A page in the middle of the table; its ends stay intact.
             try file.seek(toOffset: try file.seekToEnd() / 4096 / 2 * 4096)
             try file.write(contentsOf: Data(repeating: 0xa5, count: 4096))
             try file.close()

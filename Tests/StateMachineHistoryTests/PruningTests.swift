@@ -4,7 +4,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// Rows that need not be kept, when all is not well or nobody commits.
+/// Removing rows that need not be kept, when it fails or when nobody commits.
 @Suite(.bounded)
 struct PruningTests {
     @Test
@@ -27,7 +27,7 @@ struct PruningTests {
                 """
             )
             for _ in 1...5 { try await machine.assign(.ready(!machine.state.isReady)) }
-            // Twice, for a step is queued by the one before it.
+            // Twice, because a step is queued by the one before it.
             for _ in 1...2 { #expect(await history.settled() == nil) }
             #expect(told.heard.count == 1)
             let sentence = "\(path)/statemachine.sqlite: it stays"
@@ -62,7 +62,7 @@ struct PruningTests {
         }
     }
 
-    /// A start with a clock that is weeks ahead, as it is before the time has come from the network.
+    /// A start with a clock that is weeks ahead, as it may be before the network has set it.
     @Test
     func aClockThatIsFarAheadTakesNothingAway() async throws {
         try await withTemporaryDirectory { directory in
@@ -71,7 +71,7 @@ struct PruningTests {
             for _ in 1...9 { try await first.assign(.ready(!first.state.isReady)) }
             #expect(await before.settled() == nil)
             let path = try leftovers(of: "\(directory)/a")
-            // All that is there was made forty days before what the clock says now.
+            // All of it was made forty days before the clock's present time.
             try other(path, "UPDATE change SET at = at - 40 * 86400 * 1000000")
             let history = try History(directory: path, options: HistoryOptions())
             let machine = history.makeMachine()

@@ -47,7 +47,7 @@ struct RestartTests {
             let cause = "before\u{0}after"
             try await history.makeMachine().assign(.ready(true), cause: cause)
             #expect(try await history.all(after: 0).map(\.cause) == [cause])
-            // The newest one, which the next run begins with, is read on its own.
+            // The newest one, with which the next run begins, is read separately.
             let again = try History(directory: try leftovers(of: first))
             #expect(try await again.all(after: 0).map(\.cause) == [cause])
             let machine = again.makeMachine()
@@ -91,7 +91,7 @@ struct RestartTests {
             #expect((again.epoch == history.epoch) == isSame)
             #expect(again.loss == nil)
             #expect(again.snapshot.seq == 1)
-            // The new run has noted itself: nothing that happened before it counts any more.
+            // The new run has recorded itself, so what happened before it no longer counts.
             let third = try History(
                 directory: try leftovers(of: second),
                 coding: StateCoding(),

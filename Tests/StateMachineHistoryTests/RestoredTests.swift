@@ -5,7 +5,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// An older copy of the database, put back: what clients have seen after it has other numbers.
+/// An older copy of the database is put back: the seqs that clients saw after it are invalid.
 @Suite(.bounded)
 struct RestoredTests {
     @Test
@@ -23,7 +23,7 @@ struct RestoredTests {
             #expect(again.epoch != history.epoch)
             #expect(again.snapshot.seq == 1)
 
-            // That has been said; the same copy put back again is another numbering's.
+            // The loss has been reported; the same copy put back again begins yet another epoch.
             let third = try leftovers(of: second)
             let onceMore = try leftovers(of: third)
             let last = try History(directory: third)
@@ -102,7 +102,7 @@ struct RestoredTests {
         }
     }
 
-    /// Makes two changes; returns a copy of what there is after the first.
+    /// Makes two changes; returns a copy of the directory after the first.
     private static func changeTwice(_ history: History, in directory: String) throws -> String {
         let machine = history.makeMachine()
         try machine.assign(.ready(true))
@@ -111,7 +111,7 @@ struct RestoredTests {
         return copy
     }
 
-    /// Puts another directory's database in the place of the one there.
+    /// Replaces a directory's database by another directory's.
     private static func putBack(_ copy: String, in directory: String) throws {
         for suffix in ["", "-wal", "-shm"] {
             let name = "statemachine.sqlite\(suffix)"

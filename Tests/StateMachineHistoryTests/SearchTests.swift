@@ -4,10 +4,11 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// What queries find, whether SQLite looks or a history that can be read and no more.
+/// What queries find, with SQLite's search or in a history that can only be read.
 @Suite(.bounded)
 struct SearchTests {
-    /// Runs `body` with a history of 3,000 changes, which is several pieces, of three causes and two users.
+    /// Runs `body` with a history of 3,000 changes, several pieces, from three causes and two
+    /// users.
     private func run(
         _ body: @Sendable (History, [RecordedTransition]) async throws -> Void
     ) async throws {
@@ -128,7 +129,7 @@ extension TransitionHistory {
         }.get()
     }
 
-    /// All that a query asks for, however many pieces it comes in.
+    /// Everything that a query matches, however many pieces it comes in.
     func found(_ query: TransitionQuery) async throws -> [RecordedTransition] {
         var query = query
         var transitions: [RecordedTransition] = []
@@ -151,7 +152,7 @@ extension TransitionHistory {
     }
 }
 
-/// A history that is read and cannot look for anything.
+/// A history that can be read but not searched.
 private final class PlainHistory: TransitionHistory {
     typealias State = AppState
 

@@ -19,12 +19,12 @@ struct SettlingTests {
             let killed = try leftovers(of: first)
             #expect(await history.settled() == nil)
             try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/b")
-            // After which it goes on.
+            // The history goes on after that.
             try await machine.assign(.ready(false))
             #expect(await history.settled() == nil)
             try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/c")
 
-            // What the run before has left in the log is no exception, though nothing was added to it.
+            // This includes what the previous run left in the log, even if nothing was added to it.
             let again = try History(directory: killed)
             #expect(await again.settled() == nil)
             try await Self.expectWhole(
@@ -45,7 +45,7 @@ struct SettlingTests {
                 coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: nil,
-                // Longer than this test may take, and not much, for a failure to be seen soon.
+                // Longer than this test may take, but not by much, so that a failure shows soon.
                 timeout: 90
             )
             let machine = history.makeMachine()

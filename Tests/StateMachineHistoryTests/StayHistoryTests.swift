@@ -6,7 +6,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// What a history keeps of stays, and how it comes by it.
+/// What a history keeps of stays, and how it obtains it.
 @Suite(.bounded)
 struct StayHistoryTests {
     private static let lamp = """
@@ -34,7 +34,7 @@ struct StayHistoryTests {
         return StateCoding(DeclaredForm(try #require(reading.declaration)))
     }
 
-    /// The tables as version "1" of the schema made them, with two rows.
+    /// The tables as version "1" of the schema created them, with two rows.
     private static let old = """
         CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
         INSERT INTO grdb_migrations VALUES ('1');
@@ -78,7 +78,7 @@ struct StayHistoryTests {
             let history = try self.lamp(directory, coding)
             #expect(history.epoch == "abc" && history.loss == nil)
             #expect(history.snapshot.seq == 1 && history.snapshot.stay == 1)
-            // What has passed since is known by the wall's clock alone.
+            // The time since then is known only from the wall clock.
             let start = try #require(history.starts?.newest(of: 1))
             #expect(start.origin == WallTime(microseconds: 2_000_000))
             #expect(start.moment.wall == WallTime(microseconds: 2_000_000))
@@ -94,7 +94,7 @@ struct StayHistoryTests {
             }
             #expect(rows[1] == "11970-01-01T00:00:02.000000Zbright")
             #expect(rows.count == 3)
-            // And is found so by the next.
+            // The next run finds it in that form.
             let again = try self.lamp(try leftovers(of: directory))
             #expect(again.epoch == "abc" && again.snapshot.seq == 2)
             let other = try self.lamp(try leftovers(of: directory), boot: "2")
@@ -151,7 +151,7 @@ struct StayHistoryTests {
         }
     }
 
-    /// What it costs machines that no file declares.
+    /// What it costs machines that are not declared in a file.
     @Test
     func aMachineWithoutStaysKeepsNothingOfThem() async throws {
         try await withTemporaryDirectory { directory in

@@ -22,7 +22,7 @@ extension HistoryOptions {
 }
 
 extension SQLiteHistory {
-    /// What follows `seq`, however many pieces it comes in.
+    /// Everything after `seq`, however many pieces it comes in.
     func all(after seq: UInt64) async throws -> [RecordedTransition] {
         var transitions: [RecordedTransition] = []
         while true {
@@ -35,7 +35,7 @@ extension SQLiteHistory {
         }
     }
 
-    /// Waits until everything that was handed over, and the pruning that followed from it, is done.
+    /// Waits until everything handed over, and the pruning that follows from it, is done.
     func settled() async -> String? {
         await withCheckedContinuation { continuation in
             self.settle { continuation.resume(returning: $0) }
@@ -49,7 +49,7 @@ extension SQLiteHistory {
     }
 }
 
-/// Another program at the same database.
+/// Changes the database from another program.
 func other(_ directory: String, _ sql: String) throws {
     try DatabaseQueue(path: "\(directory)/statemachine.sqlite").writeWithoutTransaction { db in
         try db.execute(sql: sql)
@@ -61,7 +61,7 @@ extension AppState {
 }
 
 extension StateMachine {
-    /// Sets the state on behalf of a peer, as a server does, and waits for what becomes of it.
+    /// Sets the state on behalf of a peer, as a server does, and waits for the outcome.
     func set(_ state: State, cause: String, by peer: Peer) async {
         await withCheckedContinuation { continuation in
             self.propose(
@@ -79,7 +79,7 @@ extension StateMachine {
     }
 }
 
-/// Wherever the answer is brought.
+/// Runs completions wherever they arrive.
 private final class AnyPlace: CompletionPlace {
     func run(_ job: @escaping @Sendable () -> Void) { job() }
     func together(_ body: () -> Void) { body() }

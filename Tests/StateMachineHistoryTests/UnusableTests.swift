@@ -5,7 +5,7 @@ import StateMachineHistory
 import TestSupport
 import Testing
 
-/// A database that is there and cannot be used: the error names it and says what to do.
+/// A database that exists and cannot be used: the error names it and says what to do.
 @Suite(.bounded)
 struct UnusableTests {
     @Test(arguments: [
@@ -21,7 +21,7 @@ struct UnusableTests {
                 error.hasPrefix("cannot use \(directory)/statemachine.sqlite: its tables are not")
             )
             #expect(error.contains("move it away"))
-            // They were not made into a history.
+            // The foreign tables were not turned into a history.
             let tables = try await DatabaseQueue(path: "\(directory)/statemachine.sqlite")
                 .read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
             #expect(!tables.contains("history"))
@@ -71,10 +71,10 @@ struct UnusableTests {
     private static let setresuid: CLong = 147
     #endif
 
-    /// Root may do anything to files, but not as somebody else, who this thread alone is for a while.
+    /// Root may do anything to files, so only this thread runs `body` as another user.
     private static func asNobody<Result>(_ body: () throws -> Result) throws -> Result {
         guard geteuid() == 0 else { return try body() }
-        // The bare system call: glibc's function makes all threads somebody else.
+        // The bare system call: glibc's function changes the user of all threads.
         let symbol = try #require(dlsym(nil, "syscall"))
         let syscall = unsafeBitCast(
             symbol,

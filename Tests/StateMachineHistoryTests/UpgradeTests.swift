@@ -6,7 +6,7 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// A program with other states goes on with the history of the one before it, if it says how.
+/// A program with other states continues the history of its predecessor, if it says how.
 @Suite(.bounded)
 struct UpgradeTests {
     private enum First: EnumState {
@@ -72,7 +72,7 @@ struct UpgradeTests {
                 #expect(second.snapshot.state == .serving(customers: 3, order: nil))
                 #expect(second.epoch == first)
             }
-            // And it is carried over once.
+            // And it is carried over only once.
             let again = try SQLiteHistory<Second>(directory: directory)
             #expect(again.snapshot.seq == 2)
             #expect(again.carriedOver == nil)
@@ -148,7 +148,7 @@ struct UpgradeTests {
         }
     }
 
-    /// Opens a history, looks at it, and lets go of it, so that another can have the directory.
+    /// Opens a history, looks at it, and releases it, so that another can have the directory.
     private static func end<State: EnumState, Result>(
         in directory: String,
         _ open: () throws -> SQLiteHistory<State>,
@@ -162,9 +162,9 @@ struct UpgradeTests {
             result = try await look(history)
             _ = await history.settled()
         }
-        // The thread that commits lets go of it last.
+        // The committing thread releases it last.
         while weakHistory != nil { await Task.yield() }
-        // And with it goes the lock, a moment later.
+        // The lock goes with it, a moment later.
         let lock = Glibc.open("\(directory)/statemachine.lock", O_RDWR | O_CLOEXEC)
         defer { close(lock) }
         while flock(lock, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { await Task.yield() }

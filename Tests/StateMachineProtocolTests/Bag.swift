@@ -1,6 +1,6 @@
 import StateMachineCore
 
-/// A state that holds collections without an order of their own.
+/// A state with unordered collections.
 enum Bag: EnumState {
     case holding(counts: [String: Int], tags: Set<String>, weights: [Double: String])
 

@@ -1,7 +1,7 @@
-/// A line that was made to take its reader long, of any length.
+/// A line of any length that was designed to take its reader a long time.
 struct CostlyLine: Sendable {
     let name: String
-    /// The line of about so many bytes.
+    /// The line with about that many bytes.
     let bytes: @Sendable (Int) -> [UInt8]
 
     private init(_ name: String, _ line: @escaping @Sendable (Int) -> String) {
@@ -14,13 +14,13 @@ struct CostlyLine: Sendable {
         self.bytes = bytes
     }
 
-    /// Combining marks in an order that takes the most to sort.
+    /// Combining marks in the order that costs the most to sort.
     private static func marks(_ bytes: Int) -> String {
         let half = max(bytes / 4, 1)
         return String(repeating: "\u{301}", count: half) + String(repeating: "\u{316}", count: half)
     }
 
-    /// So many bytes of pieces, with commas between.
+    /// About `bytes` bytes of pieces, separated by commas.
     private static func list(_ bytes: Int, _ piece: (Int) -> String) -> String {
         var (text, number) = ("", 0)
         text.reserveCapacity(bytes)
@@ -36,7 +36,7 @@ struct CostlyLine: Sendable {
         String(repeating: text, count: max(bytes / text.utf8.count, 1))
     }
 
-    /// Places in a line where a text of the client's own stands.
+    /// Places in a line where a client's own text stands.
     private static let places: [(String, String, String)] = [
         ("a key", #"{"op":"get",""#, #"":1}"#),
         ("an op", #"{"op":""#, #""}"#),
@@ -64,7 +64,7 @@ struct CostlyLine: Sendable {
         ("a bare operation", "", ""),
     ]
 
-    /// Texts that stand there.
+    /// Texts for those places.
     private static let texts: [(String, @Sendable (Int) -> String)] = [
         ("marks", { Self.marks($0) }),
         ("marks behind letters", { Self.times("e" + Self.marks(120), $0) }),
@@ -84,7 +84,7 @@ struct CostlyLine: Sendable {
         }
     }
 
-    /// What stands where a value is expected.
+    /// Values for where a value is expected.
     private static let values: [(String, @Sendable (Int) -> String)] = [
         ("digits", { Self.times("7", $0) }),
         ("a fraction", { "0." + Self.times("0", $0) + "1" }),

@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 import Testing
 
-/// What an enum says of itself is checked against its cases.
+/// An enum's description of itself is checked against its cases.
 @Suite struct EnumCheckTests {
     private enum Misspelt: EnumState {
         case open

@@ -2,20 +2,20 @@ import Foundation
 import StateMachineProtocol
 import Testing
 
-/// A file of examples, one JSON object a line, that other implementations may read as well.
+/// A file of examples, one JSON object a line, that other implementations may read too.
 enum Fixture: String {
     /// Request lines (`line`) and the same request as a plain object (`means`).
     case requests
-    /// Lines that are refused when they are read or looked at (`line`), and the answer (`reply`).
+    /// Lines that are refused when they are read or resolved (`line`), and the answer (`reply`).
     case refusals
-    /// Replies, as they go out.
+    /// Replies, as they are sent.
     case replies
-    /// What comes without being asked for at that moment, and how a connection ends.
+    /// Lines that are not answers to a request, and how a connection ends.
     case watches
-    /// What `describe` and `help` answer.
+    /// The answers to `describe` and `help`.
     case descriptions
 
-    /// Its lines, without newlines; each of them has had one.
+    /// Its lines, without their newlines.
     func lines() throws -> [String] {
         let url = try #require(
             Bundle.module.url(
@@ -29,7 +29,7 @@ enum Fixture: String {
         return text.utf8.split(separator: UInt8(ascii: "\n")).map { String(Substring($0)) }
     }
 
-    /// Its lines with two members: `line`, which is text, and another.
+    /// Its lines' members `line`, which is text, and `key`.
     func examples(_ key: String) throws -> [(line: String, value: JSONValue)] {
         try self.lines().map { line in
             let example = try JSONValue(reading: line)
@@ -37,7 +37,7 @@ enum Fixture: String {
         }
     }
 
-    /// Expects the file to consist of these lines, which have their newlines.
+    /// Expects the file to consist of these lines, newlines included.
     func expect(
         _ lines: [[UInt8]],
         sourceLocation: SourceLocation = #_sourceLocation

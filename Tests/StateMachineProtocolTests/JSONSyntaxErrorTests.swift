@@ -88,7 +88,7 @@ struct JSONSyntaxErrorTests {
     func inItsEncoding(_ name: String, _ bytes: [UInt8], _ offset: Int) {
         let quote = UInt8(ascii: "\"")
         expectError([quote] + bytes + [quote], 1 + offset, "not UTF-8")
-        // Whether the string ends does not matter to what comes first.
+        // Whether the string is closed does not change which error comes first.
         expectError([quote] + bytes, 1 + offset, "not UTF-8")
         expectError(Array("{\"a\":\"".utf8) + bytes + Array("\"}".utf8), 6 + offset, "not UTF-8")
     }

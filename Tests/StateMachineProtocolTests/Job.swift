@@ -19,25 +19,25 @@ enum Job: EnumState {
         var groups: [Int] = []
     }
 
-    /// Strings that the type lists.
+    /// Strings that the type enumerates.
     enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
         case asked
         case idle
     }
 
-    /// Integers that the type lists.
+    /// Integers that the type enumerates.
     enum Level: Int, Hashable, Sendable, Codable, CaseIterable {
         case low = 1
         case high = 10
     }
 
-    /// Strings that the type does not list.
+    /// Strings that the type does not enumerate.
     enum Kind: String, Hashable, Sendable, Codable {
         case network
         case disk
     }
 
-    /// Integers that the type does not list.
+    /// Integers that the type does not enumerate.
     enum Code: Int, Hashable, Sendable, Codable {
         case fine = 200
         case gone = 410

@@ -4,23 +4,23 @@ import StateMachineProtocol
 import TestSupport
 import Testing
 
-/// While one line is judged nobody else is served, whoever sent it.
+/// While one line is judged, nobody else is served, whoever sent it.
 ///
-/// Measured is the processor time of the thread, and always beside that of something else: how busy the
-/// machine is does not matter.
+/// Each measurement is the thread's processor time, compared with that of something else, so how
+/// busy the computer is does not matter.
 @Suite("What a line costs", .serialized, .bounded)
 struct LineCostTests {
-    /// Bytes in the longest lines: a quarter of what a line may have, in the check.
+    /// Bytes in the longest lines; in the check, a quarter of what a line may have.
     private static let length =
         ProcessInfo.processInfo.environment["STATEMACHINE_ATTACK"] == "full" ? 65_000 : 16_250
 
     private let judge = LineJudge()
 
-    /// Four times the bytes cost four times as much; sixteen times, where it grows with the square.
+    /// Four times the bytes should cost four times as much; sixteen times if the cost is quadratic.
     private static let bound = 8.0
 
     @Test func growsWithItsLength() {
-        // What is done only once is not counted.
+        // Work that is done only once is not counted.
         for line in CostlyLine.all { self.judge.judge(line.bytes(64)) }
         for line in CostlyLine.all {
             let (growth, cost) = self.growth(of: line)
@@ -38,24 +38,24 @@ struct LineCostTests {
         }
     }
 
-    /// A few times what as many values as there may be cost, which is far below 2 ms where the compiler
-    /// optimizes.
+    /// A few times the cost of as many values as are allowed, which is far below 2 ms with
+    /// optimization.
     private var usualCost: UInt64 {
         let members = (0..<2000).map { "\"key\($0)\":1" }.joined(separator: ",")
         let line = Array("{\"op\":\"set\",\"state\":\"table\",\"data\":{\(members)}}".utf8)
         return self.judge.cost(of: line, times: 5) * 8
     }
 
-    /// How many times as much the line costs as one of a quarter of its length.
+    /// The cost of the line relative to one of a quarter of its length.
     private func growth(of line: CostlyLine) -> (growth: Double, cost: UInt64) {
         let (short, long) = (line.bytes(Self.length / 4), line.bytes(Self.length))
-        // Once, unless that looks bad: another process may have taken the caches.
+        // Measured once unless that looks bad: another process may have used the caches.
         for times in [1, 5] {
             let costs = (
                 self.judge.cost(of: short, times: times), self.judge.cost(of: long, times: times)
             )
             let growth = Double(costs.1) / Double(max(costs.0, 1))
-            // Below a tenth of a millisecond nothing grows too fast.
+            // Below a tenth of a millisecond, growth does not matter.
             if growth < Self.bound || costs.1 < 100_000 { return (0, costs.1) }
             if times == 5 { return (growth, costs.1) }
         }

@@ -2,13 +2,13 @@ import Glibc
 import StateMachineCore
 import StateMachineProtocol
 
-/// All that a daemon does with a line before it has anything to do with a machine, and its answer.
+/// Everything a daemon does with a line that does not involve the machine, and its answer.
 struct LineJudge: Sendable {
     private let coding = StateCoding<Note>()
     private let other = StateCoding<AppState>()
     private let current = Note.table(["a": 1])
 
-    /// Returns how many bytes it has led to.
+    /// Returns how many bytes the answer has.
     @discardableResult
     func judge(_ line: [UInt8]) -> Int {
         let isFast = line.withUnsafeBytes { SetLine($0) != nil }
@@ -28,7 +28,7 @@ struct LineJudge: Sendable {
         do {
             _ = try self.other.schema.resolved(call)
         } catch {
-            // Of the states of another machine.
+            // The line may name states of another machine.
         }
         switch try self.coding.schema.resolved(call) {
         case .set(let call):
@@ -49,7 +49,7 @@ struct LineJudge: Sendable {
         }
     }
 
-    /// Nanoseconds of this thread that it takes to judge the line, at the best of so many times.
+    /// Nanoseconds of this thread to judge the line, the best of `times` runs.
     func cost(of line: [UInt8], times: Int) -> UInt64 {
         (0..<times).map { _ in
             let start = nanoseconds(CLOCK_THREAD_CPUTIME_ID)

@@ -60,7 +60,7 @@ struct LineWriterTests {
             let value = JSONValue.object([JSONMember(string, .array([.string(string)]))])
             let text = value.text
             let back = try JSONValue(reading: text)
-            // By scalars: equal strings may be spelled differently.
+            // Compared by scalars: equal strings may be spelled differently.
             let key = try #require(back.members?.first?.key)
             #expect(key.unicodeScalars.elementsEqual(string.unicodeScalars))
             #expect(back.text == text)

@@ -1,6 +1,6 @@
 import StateMachineCore
 
-/// A state whose values take whatever a client writes into them.
+/// A state whose values accept whatever a client writes into them.
 enum Note: EnumState {
     case blank
     case text(String)
@@ -10,7 +10,7 @@ enum Note: EnumState {
     case list([String])
     case table([String: Int])
 
-    /// Strings that the type does not list.
+    /// Strings that the type does not enumerate.
     enum Word: String, Hashable, Sendable, Codable {
         case first
         case second

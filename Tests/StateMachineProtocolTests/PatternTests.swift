@@ -97,7 +97,7 @@ struct PatternTests {
             (#"{"state":"running","data":{"owner":{"home":"/"}}}"#, false),
             (#""running:id=8""#, false),
             (#""running:id=7,ratio=2""#, false),
-            // A value that is absent is not a null that is there.
+            // An absent value does not match null.
             (#""running:note=null""#, false),
             (#""idle""#, false),
         ]

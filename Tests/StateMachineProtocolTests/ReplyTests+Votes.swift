@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// What holds, guards, `history` and `stats` are answered, and those whom a vote stopped.
+/// Replies to holds, guards, `history` and `stats`, and to sets that a vote denied.
 extension ReplyTests {
     /// To `hold`, `guard`, `release`, `vote` and `set`.
     func voted() throws -> [[UInt8]] {

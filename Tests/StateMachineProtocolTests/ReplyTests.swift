@@ -14,7 +14,7 @@ struct ReplyTests {
     func showsEveryError() throws {
         let lines = try Fixture.replies.lines() + Fixture.refusals.lines()
         for code in ErrorCode.allCases {
-            // Nothing can go wrong inside as long as states are kept in memory only.
+            // `internal` cannot occur as long as states are kept in memory only.
             let canOccur = code != .internal
             #expect(lines.contains { $0.contains("\"error\":\"\(code.rawValue)\"") } == canOccur)
         }
@@ -37,7 +37,7 @@ struct ReplyTests {
         ]
     }
 
-    /// To `send`, of a declared machine.
+    /// To `send`, for a declared machine.
     private func sent() throws -> [[UInt8]] {
         let playing = try ServerLine.Report.playing()
         let menu = try ServerLine.Report.menu()
@@ -130,7 +130,7 @@ struct ReplyTests {
         ]
     }
 
-    /// What a request that can be read is refused for.
+    /// Refusals of requests that can be parsed.
     private func refused() throws -> [[UInt8]] {
         let active = try ServerLine.Report(43, .authentication(.active))
         return [

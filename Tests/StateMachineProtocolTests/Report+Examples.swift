@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 extension ServerLine.Report {
-    /// A state of the stock type at that seq, in the epoch and about the time of all examples.
+    /// A stock state at that seq, with the epoch and the time that all examples use.
     init(_ seq: UInt64, _ state: AppState) throws {
         let coding = StateCoding<AppState>()
         guard let epoch = Epoch("7f3a9c") else { throw NoEpoch() }
@@ -14,7 +14,7 @@ extension ServerLine.Report {
         )
     }
 
-    /// A declared state that time will change three hours after it was entered.
+    /// A declared state that time will change three hours after its entry.
     static func playing() throws -> ServerLine.Report {
         guard let epoch = Epoch("7f3a9c") else { throw NoEpoch() }
         let at = WallTime.example(42)
@@ -35,7 +35,7 @@ extension ServerLine.Report {
         )
     }
 
-    /// The one that it was left for when the command of its stay had ended.
+    /// The state that followed when the command of that stay had ended.
     static func menu() throws -> ServerLine.Report {
         guard let epoch = Epoch("7f3a9c") else { throw NoEpoch() }
         let at = WallTime.example(43)
@@ -58,7 +58,7 @@ extension ServerLine.Report {
 }
 
 extension WallTime {
-    /// The time of the change of that seq in all examples.
+    /// The time of the change with that seq in all examples.
     static func example(_ seq: UInt64) -> WallTime {
         WallTime(microseconds: 1_795_211_703_120_007 + Int64(seq) * 1_000_000)
     }

@@ -1,7 +1,7 @@
 import StateMachineProtocol
 
 extension Request {
-    /// The request as the examples have it: `id` is the second key.
+    /// The request in the form of the examples: `id` is the second key.
     var example: JSONValue {
         var members = self.object.members ?? []
         if let index = members.firstIndex(where: { $0.key == "id" }) {

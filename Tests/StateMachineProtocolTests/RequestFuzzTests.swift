@@ -26,7 +26,8 @@ struct RequestFuzzTests {
             }
             if self.expectAnAnswer(to: line) { requests += 1 }
         }
-        // Mutations must leave some requests whole, or they would test only the parser's first steps.
+        // Some mutations must leave valid requests, or only the parser's first steps would be
+        // tested.
         #expect(requests > 200)
     }
 
@@ -59,7 +60,7 @@ struct RequestFuzzTests {
                 #expect(line.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) })
                 return false
             }
-            // Its longest form means the same.
+            // Written out in full, it means the same.
             self.expectNoError {
                 let again = try Request.parse(Array(request.object.text.utf8))
                 #expect(again == request)

@@ -111,7 +111,7 @@ struct RequestTests {
 
     private func marks(_ count: Int) -> String { String(repeating: "\u{301}", count: count) }
 
-    /// What the server answers to a line that asks for something that cannot be; nil if it can.
+    /// The server's answer to a line whose request is invalid; nil if it is valid.
     private func refusal(of line: [UInt8]) -> String? {
         let bytes: [UInt8]
         do {

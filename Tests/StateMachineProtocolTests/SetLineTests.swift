@@ -65,11 +65,11 @@ struct SetLineTests {
         #expect(sets > 500)
     }
 
-    /// Returns whether both found a set in it.
+    /// Returns whether both parsers found a set in it.
     private func agrees(_ line: [UInt8]) -> Bool {
         self.withLine(line) { found in
             guard let found else { return false }
-            // Only data that was right before counts as right.
+            // Data counts only if it is valid JSON without doubled keys.
             var parser = JSONParser(Array(found.data))
             let data = found.data.isEmpty ? nil : try? parser.parse()
             guard found.data.isEmpty || data != nil, parser.doubledKey == nil else { return false }

@@ -1,7 +1,7 @@
 import Foundation
 import StateMachineCore
 
-/// A state with dates, enums and structures inside its values, whose names are read off it.
+/// A state with dates, enums and structures in its values; the names are read from the type.
 enum Shop: EnumState {
     case closed(since: Date)
     case serving(Order, next: Drink?, round: [Drink])

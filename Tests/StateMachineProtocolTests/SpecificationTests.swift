@@ -51,7 +51,7 @@ struct SpecificationTests {
         }
     }
 
-    /// With a comma before every three digits, as text for people has it.
+    /// With a comma before every three digits, as in text for people.
     private static func grouped(_ number: Int64) -> String {
         let digits = String(number)
         return digits.enumerated().reduce(into: "") { text, digit in
@@ -67,7 +67,7 @@ struct SpecificationTests {
     }
 
     private func text() throws -> String {
-        // The documentation is no resource of anything that is built; it stands beside the sources.
+        // The documentation is not a resource of any target; it is read from the sources.
         let path = "../../Sources/StateMachineProtocol/Documentation.docc/Protocol.md"
         let url = URL(filePath: #filePath).deletingLastPathComponent().appending(path: path)
         return try String(contentsOf: url.standardized, encoding: .utf8)

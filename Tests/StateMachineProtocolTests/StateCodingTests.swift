@@ -134,7 +134,7 @@ struct StateCodingTests {
         let numbers = Array(0..<20)
         let states = (0..<20).map { capacity -> Bag in
             var counts: [String: Int] = [:]
-            // Another capacity is another order.
+            // Another capacity gives another order.
             counts.reserveCapacity(capacity * 16)
             var tags: Set<String> = []
             var weights: [Double: String] = [:]
@@ -166,12 +166,12 @@ struct StateCodingTests {
         #expect(self.job.text(of: .idle) == "idle")
         #expect(self.job.text(of: .paired(1, "a b")) == "paired(value: 1, value2: \"a b\")")
         #expect(self.job.text(of: .paired(1, "")) == "paired(value: 1, value2: \"\")")
-        // What would pass for another value stands in quotes.
+        // Text that could pass for another value is quoted.
         #expect(self.job.text(of: .paired(1, "null")) == "paired(value: 1, value2: \"null\")")
         #expect(self.job.text(of: .paired(1, "42")) == "paired(value: 1, value2: \"42\")")
     }
 
-    /// What is written for a state is read as that state again, and written again the same.
+    /// Expects that a written state is read as the same state, and written the same again.
     private func expectSame<State: EnumState>(
         _ state: State,
         _ coding: StateCoding<State>

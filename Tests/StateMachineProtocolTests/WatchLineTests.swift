@@ -134,7 +134,7 @@ struct WatchLineTests {
         ]
     }
 
-    /// Beats, and what a guard is asked.
+    /// Beats, and questions to a guard.
     private func signs() throws -> [[UInt8]] {
         let late = try ServerLine.Report(5120, .dataRetrieval(.active))
         let active = try ServerLine.Report(43, .authentication(.active))

@@ -32,14 +32,14 @@ struct WordTests {
             ("set maybe", .maybe(nil)),
             ("set stopped reason=idle level=10", .stopped(reason: .idle, level: .high)),
             ("set coded value=410", .coded(.gone)),
-            // A word alone is for the one field that is not given.
+            // A word by itself is for the only field that has no value yet.
             ("set queued 7", .queued(7)),
             ("set paired value=1 null", .paired(1, "null")),
             ("set paired 7 value2=a", .paired(7, "a")),
             ("set maybe true", .maybe(true)),
             ("set stopped level=10 idle", .stopped(reason: .idle, level: .high)),
             (#"{"op":"set","state":"queued","words":{"":"7"}}"#, .queued(7)),
-            // What probing does not reach is read by its look.
+            // Where probing found no type, a word's look decides.
             (
                 "set failed before=1 kind=disk retries=2",
                 .failed(before: 1, kind: .disk, retries: 2)

@@ -114,7 +114,7 @@ struct ChildRunTests {
         }
     }
 
-    /// As root only: of anybody else such a file is refused.
+    /// Only for root: for anybody else such a file is refused.
     @Test(.enabled(if: geteuid() == 0))
     func itIsSomebodyElsesWithTheVariablesOfAFile() async throws {
         let text = """
@@ -152,7 +152,7 @@ struct ChildRunTests {
                 done: idle
             """
         try await withRunningMachine(text) { machine in
-            // Anybody may say something.
+            // The command of any user may write to the witness.
             #expect(chmod(machine.directory, 0o711) == 0 && chmod(machine.witness.path, 0o622) == 0)
             try Data("# one\nSHARED=\"of the file\"\n".utf8)
                 .write(to: URL(filePath: machine.witness.path + ".env"))
@@ -174,7 +174,8 @@ struct ChildRunTests {
                 causes == [nil, "done", "done", "exit 203", "exit 203", "exit 203", "done"],
                 "\(machine.said)"
             )
-            // By the command's loader, and not by that of the step before it, which is still root.
+            // From the command's loader only, not from that of the step before it, which is still
+            // root.
             #expect(machine.said.split(separator: "/nonexistent.so").count == 2, "\(machine.said)")
             try await machine.end(runner, daemon)
         }
@@ -203,7 +204,7 @@ struct ChildRunTests {
         }
     }
 
-    /// A run that goes on until it is stopped, with a child of its own that does not mind SIGTERM.
+    /// A run that goes on until it is stopped, with a child that ignores SIGTERM.
     private static let stubborn = """
         machine: stubborn
         start: idle
@@ -233,7 +234,7 @@ struct ChildRunTests {
                 #expect(try await machine.witness.next() == "told \(stay)")
                 #expect(try await watch.next().seq == stay + 1)
             }
-            // The next run was begun when nothing of the one before was left.
+            // The second run began only when nothing of the first was left.
             #expect(try await machine.ask("get").state == "idle")
             try await machine.end(runner, daemon)
         }
@@ -254,7 +255,7 @@ struct ChildRunTests {
         }
     }
 
-    /// Whether it runs: nobody may have asked how it ended.
+    /// Whether it runs; a zombie, whose exit status nobody has collected, does not.
     private static func isAlive(_ pid: pid_t) -> Bool {
         guard let file = fopen("/proc/\(pid)/stat", "re") else { return false }
         defer { fclose(file) }

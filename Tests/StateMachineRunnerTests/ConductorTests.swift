@@ -4,7 +4,7 @@ import StateMachineProtocol
 import StateMachineRunner
 import Testing
 
-/// What is run and when, as scripts of what happens and what is to be done.
+/// What runs and when, as scripts of events and resulting actions.
 struct ConductorTests {
     private typealias Name = CommandName
 
@@ -16,7 +16,7 @@ struct ConductorTests {
         Script.name(state, key, seq)
     }
 
-    /// One whose machine has been working since seq 1.
+    /// A conductor whose machine has been working since seq 1.
     private static func working() throws -> Script {
         var script = try Script()
         _ = script.agreed()
@@ -39,7 +39,7 @@ struct ConductorTests {
                 "record", "forget idle-enter-1-5", "record", "begin idle-enter-2-5",
             ]
         )
-        // A failure moves nothing.
+        // A failed hook changes no state.
         #expect(
             script.ended(second, .exit(1)) == ["record", "forget idle-enter-2-5", "record"]
         )
@@ -103,7 +103,7 @@ struct ConductorTests {
         )
         _ = script.ended(run, .exit(1))
         #expect(script.woke() == ["record", "begin working-run-1 afresh"])
-        // What is tried again has the fields as they are then.
+        // A retry gets the fields as they are by then.
         #expect(
             script.orders.map(\.words) == [["/bin/work", "4", "a b"], ["/bin/work", "4", "c"]]
         )
@@ -182,11 +182,11 @@ struct ConductorTests {
                 "wake 1min",
             ]
         )
-        // A connection that is there again ends the pause.
+        // A new connection ends the pause.
         #expect(script.told(.lost("gone"), stay: 1) == ["wake 1min"])
         #expect(script.connected() == [#"tell {"exit":0} of 1"#])
         #expect(script.connected() == [])
-        // An answer to what was asked about another stay is none.
+        // An answer about another stay is ignored.
         #expect(script.told(.taken, stay: 9) == [])
         #expect(script.told(.late, stay: 1) == ["record", "forget working-run-1"])
     }
@@ -205,7 +205,7 @@ struct ConductorTests {
         #expect(script.disagreed() == [])
         #expect(script.notices.last == .differs)
         #expect(script.disagreed() == [])
-        // What runs goes on, is tried again later, and its stay's end stops it.
+        // The run goes on, is retried later, and is stopped when its stay ends.
         #expect(script.ended(run, .exit(1)) == ["record"])
         #expect(script.agreed() == ["record", "wake 5s"])
         #expect(script.notices.filter { $0 == .differs }.count == 1)
@@ -216,7 +216,8 @@ struct ConductorTests {
         #expect(script.agreed() == ["record", "begin idle-enter-1-2"])
     }
 
-    /// Whatever a daemon that is not to be trusted says: declared commands, with as many words as they have.
+    /// Whatever an untrusted daemon says, only declared commands run, with as many words as
+    /// declared.
     @Test(arguments: [
         (#"{"num":7,"note":"$(reboot); `reboot` \n' --x"}"#, "$(reboot); `reboot` \n' --x"),
         (#"{"num":7,"note":""}"#, ""), (#"{"num":7}"#, "none"),
@@ -291,7 +292,7 @@ struct ConductorTests {
         #expect(script.notices.contains(.hooksUnknown(nil, from: "idle", to: "idle")))
     }
 
-    /// The change that a reload makes comes before the line that says that there was one.
+    /// The change that a reload makes comes before the line that announces the reload.
     @Test func aRenamedStateKeepsItsRun() throws {
         var script = try Self.working()
         let data = #"{"num":4,"note":"z"}"#
@@ -310,10 +311,10 @@ struct ConductorTests {
         #expect(script.woke() == ["record", "begin working-run-1"])
         #expect(script.failed(run, isStart: false) == ["wake 2s"])
         #expect(script.woke() == ["await working-run-1"])
-        // Somebody has cleared it away.
+        // Somebody has removed its unit.
         #expect(script.ended(run, nil) == ["wake 4s"])
         #expect(script.woke() == ["record", "begin working-run-1"])
-        // It may have been started all the same.
+        // It may have been started nevertheless.
         _ = script.failed(run, isStart: true)
         #expect(script.change(2, "asking", from: "working") == ["stop working-run-1"])
         #expect(script.stopped(run, nil) == ["forget working-run-1", "soon"])

@@ -3,10 +3,10 @@ import StateMachineDeclaration
 import TestSupport
 import Testing
 
-/// Runners and daemons that are killed at random moments, with the commands themselves as witnesses.
+/// Runners and daemons are killed at random moments; the commands themselves are the witnesses.
 @Suite(.bounded)
 struct KilledRunnerTests {
-    /// Each command says that it begins and, unless it is told to end before, that it has ended.
+    /// Each command says that it begins and, unless it is told to end first, that it has ended.
     private static let text = """
         machine: killed
         start: one
@@ -32,7 +32,7 @@ struct KilledRunnerTests {
                 + "while true; do sleep 0.01; done'], stop: 10s}"
         )
 
-    /// What was said, checked: one command at a time, hooks in order and none missing.
+    /// Checks what was said: one command at a time, hooks in order and none missing.
     private struct Reader {
         private var present: String?
         private(set) var ended: [String] = []
@@ -45,7 +45,7 @@ struct KilledRunnerTests {
                 return
             }
             if words[0] == "begin" {
-                // What was killed with its runner says nothing any more.
+                // A command killed with its runner says nothing more.
                 if let present, !afterKill {
                     self.complaints.append("\(words[1]) while \(present)")
                 }
@@ -67,7 +67,7 @@ struct KilledRunnerTests {
             var runner = try await machine.startRunner()
             let changes = 40
             var said: [String] = []
-            // A runner that has seen nothing begins with the state as it is.
+            // A runner without a record begins with the present state.
             while said.last != "end 0.enter-2" { said.append(try await machine.witness.next()) }
             for _ in 0..<changes {
                 #expect(try await machine.ask("send go").bool("changed") == true)
@@ -85,7 +85,7 @@ struct KilledRunnerTests {
                     daemon = try await machine.startDaemon()
                 }
             }
-            // The last enter hook of the last change: 40 changes from one lead to two.
+            // The last enter hook of the last change: 40 changes from `one` lead to `two`.
             while said.last != "end \(changes).enter-2" {
                 said.append(try await machine.witness.next())
             }
@@ -106,7 +106,8 @@ struct KilledRunnerTests {
             if line.hasPrefix("begin") { wasKilled = false }
         }
         #expect(reader.complaints == [], "\(said)\n\(machine.said)")
-        // A hook that was killed, or whose end was not remembered, is run again: of each the first time counts.
+        // A hook that was killed, or whose end was not recorded, runs again: only its first run
+        // counts.
         var hooks: [String] = []
         for name in reader.ended where !name.hasSuffix(".run") && !hooks.contains(name) {
             hooks.append(name)

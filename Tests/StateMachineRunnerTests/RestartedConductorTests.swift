@@ -4,7 +4,7 @@ import StateMachineProtocol
 import StateMachineRunner
 import Testing
 
-/// What follows when the process, or the machine under it, has ended and begins anew.
+/// What happens when the process, or the computer, has ended and starts again.
 struct RestartedConductorTests {
     private static let run = Script.name("working", .run, 1)
 
@@ -18,7 +18,7 @@ struct RestartedConductorTests {
     @Test func whatRunsIsFoundAgain() throws {
         var script = try Self.working().restarted(known: [Self.run])
         #expect(script.conductor.since == "e:1")
-        // Before file and daemon are compared.
+        // Before the file and the daemon's declaration are compared.
         #expect(script.caughtUp() == ["await working-run-1"])
         #expect(script.agreed() == [])
         #expect(script.ended(Self.run, .exit(0)) == ["record", #"tell {"exit":0} of 1"#])
@@ -70,7 +70,7 @@ struct RestartedConductorTests {
         #expect(script.caughtUp() == ["record", #"tell {"exit":21} of 1"#])
     }
 
-    /// It was begun by the process before, and this one has not come to wait for it.
+    /// The previous process began it, and this one has not begun to wait for it.
     @Test func whatRunsIsStoppedForAChangeThatWasMadeMeanwhile() throws {
         var script = try Self.working().restarted(known: [Self.run])
         _ = script.agreed()
@@ -108,7 +108,7 @@ struct RestartedConductorTests {
     @Test func whatIsLeftGoesOn() throws {
         var script = try Self.working()
         #expect(script.end(.leave) == ["record", "finish"])
-        // Children do not.
+        // Children do not go on.
         script = try Self.working(outlives: false)
         #expect(script.end(.leave) == ["stop working-run-1"])
     }
@@ -147,7 +147,7 @@ struct RestartedConductorTests {
         _ = script.agreed()
         #expect(script.caughtUp() == ["wake 3s"])
         #expect(script.woke() == ["record", "begin working-run-1 afresh"])
-        // A clock that was set back does not make it longer than the longest.
+        // If the clock is set back, the pause is at most the longest one.
         script = try Self.working()
         _ = script.ended(Self.run, .exit(3))
         script.now = WallTime(microseconds: 0)

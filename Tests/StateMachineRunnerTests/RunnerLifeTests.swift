@@ -3,10 +3,11 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What becomes of commands when the daemon, the runner or the file do not stay what they are.
+/// What happens to commands when the daemon, the runner or the file changes.
 @Suite(.bounded)
 struct RunnerLifeTests {
-    /// A run that says when it begins and whether it was told to end, and waits for `go` before it ends well.
+    /// A run that says when it begins and whether it was told to end, and waits for `go` before it
+    /// succeeds.
     private static let working = """
         machine: life
         start: idle
@@ -36,7 +37,7 @@ struct RunnerLifeTests {
         }
     }
 
-    /// Has a command that waits go on.
+    /// Releases a command that waits.
     private static func letGo(_ machine: RunningMachine) async throws {
         let path = machine.witness.path + ".go"
         try await blocking {
@@ -56,7 +57,7 @@ struct RunnerLifeTests {
             _ = try await machine.witness.next()
             daemon.send(SIGKILL)
             #expect(try await daemon.ended() == -9)
-            // It ends while there is nobody to be told.
+            // It ends while there is no daemon to report to.
             try await Self.letGo(machine)
             daemon = try await machine.startDaemon()
             let waited = try await machine.ask(#"{"op":"wait","until":["well"]}"#)
@@ -128,7 +129,7 @@ struct RunnerLifeTests {
             let runner = try await machine.startRunner()
             _ = try await machine.ask("send go")
             let first = try #require(pid_t(try await machine.witness.next()))
-            // Whether it remembers in the same place, in another, or nowhere.
+            // Whether the second one keeps its record in the same place, in another, or nowhere.
             for (memory, what) in [
                 ("memory", "has "), ("other", "runs the commands "), (nil, "runs "),
             ] {
@@ -140,7 +141,8 @@ struct RunnerLifeTests {
                 )
             }
             #expect(kill(first, 0) == 0 && machine.witness.rest() == [])
-            // The doors are made anew, and what kept others out is gone with them.
+            // The doors are created anew, and the lock that kept others out is gone with the old
+            // ones.
             daemon.send(SIGTERM)
             _ = try await daemon.ended()
             try FileManager.default.removeItem(atPath: machine.run)
@@ -197,7 +199,7 @@ struct RunnerLifeTests {
             _ = try await machine.ask("send go")
             _ = try await watch.next()
 
-            // The file is newer than what the daemon has: nothing is begun.
+            // The file is newer than the daemon's declaration: nothing is begun.
             try machine.write(text)
             let runner = try await machine.startRunner()
             let log = try await machine.logged("beginning nothing until it is")
@@ -270,7 +272,7 @@ struct RunnerLifeTests {
             for number in 1...200 {
                 #expect(try await client.ask("send go num=\(number)").seq == number + 1)
             }
-            // All of that has been answered while the hook was there.
+            // All of those were answered while the hook was still running.
             #expect(machine.witness.rest() == [])
             try await Self.letGo(machine)
             let rest = try await machine.witness.next(200)

@@ -4,11 +4,12 @@ import StateMachineDeclaration
 import TestSupport
 import Testing
 
-/// A machine with commands, its daemon, and its runner, in directories of a test's own.
+/// A machine with commands, its daemon, and its runner, in directories of one test's own.
 final class RunningMachine: Sendable {
-    /// Where sockets and what is remembered lie.
+    /// Contains the sockets and the record.
     let directory: String
-    /// Where the file lies: not below a directory that others may write, as the one above is.
+    /// Contains the machine's file: not below a directory that others may write to, as the one
+    /// above is.
     let place: String
     let witness: Witness
     let isDurable: Bool
@@ -29,7 +30,7 @@ final class RunningMachine: Sendable {
     var run: String { "\(self.directory)/run" }
     var log: String { "\(self.directory)/runner.log" }
 
-    /// Writes the file; `WITNESS` stands for the path of what commands say.
+    /// Writes the file; `WITNESS` stands for the path that commands write to.
     func write(_ text: String) throws {
         try Data(text.replacing("WITNESS", with: self.witness.path).utf8)
             .write(to: URL(filePath: self.file), options: .atomic)
@@ -51,7 +52,7 @@ final class RunningMachine: Sendable {
         return daemon
     }
 
-    /// Starts a runner with children; returns when it has begun.
+    /// Starts a runner with commands as children; returns when it has begun.
     func startRunner() async throws -> SpawnedProcess {
         let notify = try NotifySocket(in: self.directory, name: "runner-notify")
         let runner = try self.spawnRunner(notify)
@@ -59,7 +60,7 @@ final class RunningMachine: Sendable {
         return runner
     }
 
-    /// The same for one that does not begin; nil for a `memory` is one that remembers nothing.
+    /// Starts a runner that should refuse to; nil as `memory` means that it keeps no record.
     func refusedRunner(memory: String? = "memory") throws -> SpawnedProcess {
         try self.spawnRunner(nil, memory: memory)
     }
@@ -79,7 +80,7 @@ final class RunningMachine: Sendable {
         )
     }
 
-    /// Ends both, the runner well.
+    /// Ends both, the runner cleanly.
     func end(
         _ runner: SpawnedProcess,
         _ daemon: SpawnedProcess,
@@ -93,7 +94,7 @@ final class RunningMachine: Sendable {
 
     func connect() throws -> LineSocket { try LineSocket(connectingTo: "\(self.run)/control.sock") }
 
-    /// A watch that has shown the state as it is.
+    /// A watch that has received the present state.
     func watch() async throws -> LineSocket {
         let socket = try LineSocket(connectingTo: "\(self.run)/events.sock")
         _ = try await socket.next()
@@ -102,11 +103,11 @@ final class RunningMachine: Sendable {
 
     func ask(_ line: String) async throws -> JSONLine { try await self.connect().ask(line) }
 
-    /// Waits until the runner has said that; returns all that it has said.
+    /// Waits until the runner has logged that; returns its whole log.
     func logged(_ text: String) async throws -> String {
         let path = self.log
         return try await blocking {
-            // What is written to a file wakes nobody.
+            // Writing to a file wakes nobody, so this polls.
             for _ in 0..<longestWait / 20 {
                 let said = try String(contentsOfFile: path, encoding: .utf8)
                 if said.contains(text) { return said }
@@ -116,7 +117,7 @@ final class RunningMachine: Sendable {
         }
     }
 
-    /// What the runner has said, for a test that fails.
+    /// The runner's log, for a test that fails.
     var said: String {
         do {
             return try String(contentsOfFile: self.log, encoding: .utf8)
@@ -136,7 +137,7 @@ func withRunningMachine(
         let place = try "\(BuiltProduct.directory)/runner-\(UInt32.random(in: 0...UInt32.max))"
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
         defer {
-            // A leftover beside the products fails no test.
+            // Failing to remove it is no reason to fail a test.
             try? FileManager.default.removeItem(atPath: place)
         }
         try await body(

@@ -5,7 +5,7 @@ import StateMachineProtocol
 import StateMachineRunner
 import Testing
 
-/// A conductor, what happens to it, and what it wants done: each call returns that as words.
+/// A conductor, its events, and the actions it asks for: each call returns those as words.
 struct Script {
     static let machine = """
         machine: toy
@@ -30,7 +30,7 @@ struct Script {
     let declaration: Declaration
     var conductor: Conductor
     var now = WallTime(microseconds: 1_700_000_000_000_000)
-    /// What the conductor was told last that it should be woken by.
+    /// The number of the last alarm that the conductor asked for.
     private(set) var alarm = 0
     private(set) var orders: [CommandOrder] = []
     private(set) var notices: [Notice] = []
@@ -57,7 +57,7 @@ struct Script {
         )
     }
 
-    /// The same after a restart of the process, which knows what it has put on the disk.
+    /// The script after a restart of the process, with what it wrote to the disk.
     func restarted(
         known: Set<CommandName> = [],
         boot: String = "b1",
@@ -77,7 +77,7 @@ struct Script {
 
     // MARK: - What happens
 
-    /// The first line of a watch, or one that makes up for others.
+    /// The first line of a watch, or one that stands for missed changes.
     mutating func found(
         _ seq: UInt64,
         _ state: String,
@@ -92,7 +92,7 @@ struct Script {
         )
     }
 
-    /// A change that begins a stay, or with `stay` one that does not.
+    /// A change that begins a stay; with `stay`, one that does not.
     mutating func change(
         _ seq: UInt64,
         _ state: String,

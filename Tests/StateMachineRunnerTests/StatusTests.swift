@@ -38,7 +38,7 @@ struct StatusTests {
         return try JSONLine(String(text.dropLast()))
     }
 
-    /// The status once the runner says that, or does not any more; it does as soon as it can.
+    /// Waits until the status has the runner's `key`, or no longer has it, and returns it.
     private static func status(
         _ machine: RunningMachine,
         having key: String,
@@ -87,7 +87,7 @@ struct StatusTests {
         try await withRunningMachine(text) { machine in
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
-            // From here on it hears of every change.
+            // From here on the runner hears of every change.
             _ = try await machine.logged("connected")
             for _ in 1...3 { _ = try await machine.ask("send go") }
             #expect(try await machine.witness.next() == "here")
@@ -174,7 +174,7 @@ struct StatusTests {
                 try await Self.statectl(machine, "status").contains("gone without a word (pid ")
             )
             runner = try await machine.startRunner()
-            // What is tried again in an hour is so still.
+            // A retry due in an hour is still due after the restart.
             #expect(try await Self.status(machine, having: "next").state == "trying")
             try await machine.end(runner, daemon)
         }

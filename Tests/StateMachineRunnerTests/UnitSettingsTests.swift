@@ -3,7 +3,7 @@ import StateMachineRunner
 import Systemd
 import Testing
 
-/// What systemd is told of a command, and what it tells.
+/// What systemd is told about a command, and what it reports.
 struct UnitSettingsTests {
     private let label = MachineLabel(
         machine: "kiosk",
@@ -84,7 +84,7 @@ struct UnitSettingsTests {
         )
     }
 
-    /// What is declared of a unit is said last, so that it counts.
+    /// Declared unit properties come last, so that they take precedence.
     @Test
     func propertiesArePassedOn() throws {
         let keys = """
@@ -102,7 +102,7 @@ struct UnitSettingsTests {
         #expect(Set(settings) == Set(expected))
     }
 
-    /// systemd takes a name or a path from the root, and no other.
+    /// systemd accepts a name or an absolute path, nothing else.
     @Test(arguments: [
         ("play", "/srv", "play"), ("/bin/play", "/srv", "/bin/play"),
         ("./play", "/srv", "/srv/./play"), ("bin/play", "/", "/bin/play"),
@@ -136,7 +136,7 @@ struct UnitSettingsTests {
 
     @Test(arguments: [CommandName.Key.run, .enter(2), .leave(12)])
     func namesComeBackFromTheJournalsFields(_ key: CommandName.Key) {
-        // `statemachine-kiosk-a-b-run-1` may be of "kiosk" or of "kiosk-a".
+        // `statemachine-kiosk-a-b-run-1` may belong to "kiosk" or to "kiosk-a".
         let name = CommandName(self.label, state: "a-b", key, seq: .max)
         #expect(CommandName(self.label, logFields: name.logFields) == name)
         let other = MachineLabel(machine: "kiosk-a", instance: nil, directory: "/run/statemachine")
@@ -151,10 +151,10 @@ struct UnitSettingsTests {
         ("signal", .killed(signal: 9), .signal("SIGKILL")),
         ("core-dump", .killed(signal: 6), .signal("SIGABRT")),
         ("success", .killed(signal: 15), .signal("SIGTERM")),
-        // Whatever it made of the signal that told it of the end of its time.
+        // Whatever it did with the signal that told it that its time was over.
         ("timeout", .exited(0), .timeout),
         ("timeout", .killed(signal: 9), .timeout),
-        // It may have ended well when another of its processes was taken.
+        // It may have succeeded although another of its processes was killed.
         ("oom-kill", .exited(0), .signal("SIGKILL")),
         ("resources", .none, .exit(203)),
     ])

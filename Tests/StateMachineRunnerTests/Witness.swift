@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// What commands say into a FIFO: lines in the order in which they were written.
+/// What commands write into a FIFO: lines in the order in which they were written.
 ///
 /// Guarded state: `buffer`, behind its lock; one task reads.
 final class Witness: Sendable {
@@ -15,7 +15,7 @@ final class Witness: Sendable {
         guard mkfifo(path, 0o600) == 0 else {
             throw TestFailure("cannot make \(path): errno \(errno)")
         }
-        // Open at both ends, so that nobody who writes waits for a reader, and there is no end of it.
+        // Open at both ends, so that no writer waits for a reader, and it never ends.
         self.descriptor = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard self.descriptor >= 0 else { throw TestFailure("cannot open \(path): errno \(errno)") }
     }
@@ -32,14 +32,14 @@ final class Witness: Sendable {
         }
     }
 
-    /// So many lines.
+    /// The next `count` lines.
     func next(_ count: Int) async throws -> [String] {
         var lines: [String] = []
         for _ in 0..<count { lines.append(try await self.next()) }
         return lines
     }
 
-    /// All that has been said and nobody has read.
+    /// All lines that have been written and not read.
     func rest() -> [String] {
         self.readNow()
         var lines: [String] = []

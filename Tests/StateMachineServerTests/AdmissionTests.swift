@@ -3,7 +3,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// Who gets a place, and when.
+/// Which connections are admitted, and when.
 struct AdmissionTests {
     private static let own: UInt32 = 900
 
@@ -58,7 +58,8 @@ struct AdmissionTests {
         )
     }
 
-    /// However often it connects and closes: a script that does nothing else is not the end of its user.
+    /// However often it connects and closes: a script that does nothing else does not lock its user
+    /// out.
     @Test
     func whatEndsBeforeItsTimeGivesItBack() {
         var admission = Admission(limits: ServerLimits(), ownUid: Self.own)
@@ -91,7 +92,7 @@ struct AdmissionTests {
         for _ in 0..<10_000 {
             #expect(admission.arrived(1000, at: .control, now: 0) == refusal)
         }
-        // A second later ten more have their time.
+        // A second later ten more are admitted.
         for _ in 0..<10 {
             #expect(admission.arrived(1000, at: .control, now: 1_000_000_000) != refusal)
         }
@@ -110,7 +111,7 @@ struct AdmissionTests {
         for _ in 0..<16 {
             #expect(admission.arrived(5000, at: .control, now: 0) == .admit(afterNanoseconds: 0))
         }
-        // Root's readers stand back too.
+        // Root's readers are turned away too.
         #expect(
             admission.arrived(0, at: .events, now: 0) == .turnAway(limit: "connections", max: 496)
         )

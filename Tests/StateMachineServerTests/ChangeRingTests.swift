@@ -5,7 +5,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// The ring by itself: what it keeps, and that the bytes are the right ones wherever they lie.
+/// The ring by itself: what it keeps, and that the bytes are correct wherever they are stored.
 @Suite
 struct ChangeRingTests {
     private func changes(_ count: Int) -> [EncodedSnapshot] {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// A connection's life as scripts of event and action.
+/// A connection's life as scripts of events and actions.
 @Suite
 struct ConnectionLifecycleTests {
     @Test

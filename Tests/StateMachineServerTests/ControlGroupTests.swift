@@ -21,17 +21,17 @@ struct ControlGroupTests {
             "user@1000.service/init.scope"
         ),
         ("0::/user.slice/user-1000.slice/user@1000.service\n", "user@1000.service"),
-        // Containers: the host's unit, and what runs in it is the container's own.
+        // Containers: the host's unit; what runs inside it is the container's own business.
         ("0::/system.slice/docker-0f.scope\n", "docker-0f.scope"),
         (
             "0::/machine.slice/machine-web.scope/payload/system.slice/nginx.service\n",
             "machine-web.scope"
         ),
         ("0::/../../system.slice/deploy.service\n", "deploy.service"),
-        // Below a unit that has its own control groups.
+        // Below a unit that has control groups of its own.
         ("0::/system.slice/deploy.service/worker\n", "deploy.service"),
         ("0::/system.slice/_cpu.service\n", "cpu.service"),
-        // Of a system with old control groups, and with both.
+        // On a system with old control groups, and with both kinds.
         ("5:cpu:/x\n1:name=systemd:/system.slice/old.service\n", "old.service"),
         ("1:name=systemd:/a.slice/b.service\n0::/a.slice/c.service\n", "c.service"),
         ("0::/init.scope\n", "init.scope"),

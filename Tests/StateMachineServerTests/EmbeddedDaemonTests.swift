@@ -7,10 +7,10 @@ import StateMachineServer
 import TestSupport
 import Testing
 
-/// A daemon for an enum of one's own, inside one's own process.
+/// A daemon for a program's own enum, inside the program's process.
 @Suite(.bounded)
 struct EmbeddedDaemonTests {
-    /// Runs a daemon around `body`, which is given the path of the control door.
+    /// Runs a daemon around `body`, which gets the path of the control door.
     private func withDaemon(
         _ machine: StateMachine<DoorState>,
         limits: ServerLimits = ServerLimits(),
@@ -88,7 +88,7 @@ struct EmbeddedDaemonTests {
             #expect(try await client.ask("watch").seq == 0)
             for _ in 1...4 {
                 let last = machine.snapshot.seq
-                // Together they fit the socket's buffer: nobody is slow here.
+                // Together they fit the socket's buffer, so no reader is slow.
                 for degrees in 1...400 { machine.state = .open(degrees: degrees) }
                 for seq in last + 1...last + 400 {
                     #expect(try await client.next().seq == Int(seq))
@@ -125,7 +125,7 @@ struct EmbeddedDaemonTests {
             )
             let setter = try LineSocket(connectingTo: path)
 
-            // The delegate allows, the guard does not.
+            // The delegate allows it, the guard does not.
             try setter.send("set open degrees=90")
             let ask = try await client.next()
             let number = try #require(ask.int("ask"))
@@ -139,7 +139,7 @@ struct EmbeddedDaemonTests {
             #expect(byGuard.items("by")?.map { $0.int("guard") } == [guarding.int("guard")])
             #expect(byGuard.items("by")?.map { $0.string("why") } == ["wet paint"])
 
-            // The guard is silent, the delegate does not allow.
+            // The guard is silent, the delegate denies it.
             let byDelegate = try await setter.ask(
                 #"{"op":"set","state":"locked","data":{"by":"Eve"}}"#
             )
@@ -150,7 +150,7 @@ struct EmbeddedDaemonTests {
             #expect(denial.int("pid") == Int(getpid()))
             #expect(byDelegate.string("message") == "denied by caretaker (nobody locks)")
 
-            // What the program proposes is held up by the same guard.
+            // The same guard holds up what the program proposes.
             let proposing = Task {
                 try await machine.propose(.open(degrees: 30))
             }
@@ -201,7 +201,7 @@ struct EmbeddedDaemonTests {
     func aStateTooLongToSendIsRefusedWhenItIsSet() async throws {
         try await self.withDaemon(StateMachine(DoorState.closed)) { path in
             let client = try LineSocket(connectingTo: path)
-            // U+2028 takes three bytes on its way in and six on its way out.
+            // U+2028 takes three bytes when it is received and six when it is sent.
             let text = String(repeating: "\u{2028}", count: 15_000)
             let refusal = try await client.ask(
                 #"{"op":"set","state":"locked","data":{"by":"\#(text)"}}"#
@@ -213,9 +213,9 @@ struct EmbeddedDaemonTests {
         }
     }
 
-    /// A client's set has put a question to the program's own voter.
+    /// A client's set puts a question to the program's own voter.
     ///
-    /// What is sent to an event loop that has ended ends the process here.
+    /// Here, work for an event loop that has ended ends the process.
     @Test
     func aVoteAfterTheDaemonsEndIsNobodysAnyMore() async {
         await #expect(processExitsWith: .success) {

@@ -6,7 +6,7 @@ import StateMachineServer
 import TestSupport
 import Testing
 
-/// A loop of the program's own as the place where its delegates run.
+/// Delegates that run on an event loop of the program's own.
 @Suite(.bounded)
 struct EventLoopContextTests {
     private func withLoop(_ body: (any EventLoop) async throws -> Void) async throws {

@@ -5,14 +5,14 @@ import StateMachineCore
 import StateMachineServer
 import TestSupport
 
-/// The specification's examples, which a server's lines are held against.
+/// The specification's examples, with which a server's lines are compared.
 struct ExampleLines {
     let lines: [String]
     private let shapes: Set<String>
 
     /// The lines of those files of examples.
     init(_ names: String...) throws {
-        // They are a resource of another target's tests; from here they are beside the sources.
+        // They are a resource of another test target, so they are read from the sources.
         let directory = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../StateMachineProtocolTests/Fixtures").standardized
         self.lines = try names.flatMap { name -> [String] in
@@ -23,8 +23,8 @@ struct ExampleLines {
         self.shapes = Set(self.lines.map(Self.shape))
     }
 
-    /// Whether a line is one of the examples, but for its numbers, times and cursors, and what runs where the tests
-    /// run.
+    /// Whether a line is one of the examples, except for numbers, times, cursors, and the programs
+    /// that run the tests.
     func show(_ line: JSONLine) -> Bool { self.shapes.contains(Self.shape(line.description)) }
 
     private static func shape(_ line: String) -> String {
@@ -43,7 +43,7 @@ struct ExampleDaemon: Sendable {
         try LineSocket(connectingTo: "\(self.directory)/\(door).sock")
     }
 
-    /// Has it say `bye` to everybody.
+    /// Shuts it down, so that it says `bye` to everybody.
     func shutDown() async { await self.group.triggerGracefulShutdown() }
 
     /// Runs one around `body`, and ends it.

@@ -3,8 +3,8 @@ import StateMachineServer
 import TestSupport
 import Testing
 
-/// What a server sends is what the specification shows: byte for byte where nothing depends on the
-/// moment, else but for numbers, times and cursors.
+/// A server sends what the specification shows: byte for byte where nothing depends on the moment,
+/// otherwise except for numbers, times and cursors.
 @Suite(.bounded)
 struct ExampleTests {
     @Test
@@ -70,7 +70,7 @@ struct ExampleTests {
         (#"{"op":"hold","id":6,"before":["ready"]}"#, 8),
         (#"{"op":"guard","id":9,"before":["ready"]}"#, 8),
         (#"{"op":"wait","id":3,"until":["ready"]}"#, 32),
-        // Each has an id of its own.
+        // Each watch has an id of its own.
         (#"{"op":"watch","id":NUMBER}"#, 8),
     ])
     func whatAConnectionMayHaveIsLimitedAsShown(line: String, limit: Int) async throws {
@@ -115,7 +115,7 @@ struct ExampleTests {
             }
             let events = try daemon.connect("events")
             _ = try await events.next()
-            // Connections come in no order, and the example shows them in one.
+            // Connections come in any order, and the example shows one.
             let asked = [
                 try await client.ask(#"{"op":"stats","id":13}"#),
                 try await client.ask(#"{"op":"stats","id":13}"#),

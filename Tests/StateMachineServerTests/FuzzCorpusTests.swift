@@ -2,7 +2,7 @@ import Foundation
 import StateMachineProtocol
 import Testing
 
-/// The inputs that fuzzing begins with, which are whole requests, so that it gets past the first byte.
+/// The inputs that fuzzing begins with: whole requests, so that it gets past the first byte.
 struct FuzzCorpusTests {
     @Test
     func everyInputIsARequestAndAllOperationsAreThere() throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// What lies in the store under the record's name, whoever put it there.
+/// What the store has under the record's name, whoever put it there.
 struct HandOverRecordTests {
     private func record(
         _ change: (inout HandOverRecord, inout HandOverRecord.Connection) -> Void = { _, _ in }

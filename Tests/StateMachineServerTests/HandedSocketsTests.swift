@@ -4,7 +4,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// Who is a door, what is the store's, and what is neither.
+/// Which descriptors are doors, which are the store's, and which are neither.
 struct HandedSocketsTests {
     private func sorted(
         _ items: [(name: String, kind: DescriptorKind)]

@@ -3,10 +3,10 @@ import Testing
 
 @testable import StateMachineServer
 
-/// What an answer to `history` says of changes that are not to be had any more.
+/// What an answer to `history` says about changes that are no longer available.
 @Suite
 struct HistoryRunTests {
-    /// About the changes 11 to 100.
+    /// A run over the changes 11 to 100.
     private func run(
         resync: ServerLine.Resync? = nil,
         isFromOldest: Bool = false
@@ -42,7 +42,7 @@ struct HistoryRunTests {
     func whoCameFromTheOldestAndIsOnItsWayIsTold() throws {
         let run = try self.run(isFromOldest: true)
         run.passOver(to: 20, asPruned: true)
-        // Looked at, and not wanted.
+        // Examined, and not wanted.
         run.passed(to: 30)
         run.passOver(to: 40, asPruned: true)
         #expect(run.cursor == 39)

@@ -19,7 +19,7 @@ struct HistoryTurnsTests {
                 next = turns.ended()
             }
         }
-        // For each of its pieces it has waited for one of the other's.
+        // Each of its pieces has waited for one piece of the other's.
         #expect(read.count <= 100)
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// What reaches the loop, in which of its turns.
+/// What reaches the loop, and in which of its turns.
 @Suite(.bounded)
 struct LoopInboxTests {
     private static func onALoop(

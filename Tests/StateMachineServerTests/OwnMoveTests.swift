@@ -2,7 +2,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// What declared machines do by themselves beside meeting deadlines, under clocks of the test's.
+/// What declared machines do by themselves besides deadlines, with the test's clocks.
 @Suite(.bounded)
 struct OwnMoveTests {
     private static let kiosk = """
@@ -35,7 +35,7 @@ struct OwnMoveTests {
                     body
                 )
             }
-            // The first start of all is none.
+            // The very first start does not count as a boot.
             try await run("1") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.seq == 0)
@@ -58,7 +58,7 @@ struct OwnMoveTests {
                 let got = try await daemon.ask("get")
                 #expect(got.seq == 4)
             }
-            // A boot that leads to the same state begins a stay of it.
+            // A boot that leads to the same state begins a new stay.
             try await run("3") { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.state == "playing" && got.seq == 5 && got.int("stay") == 5)
@@ -111,7 +111,7 @@ struct OwnMoveTests {
             let watch = try daemon.connect()
             _ = try await watch.ask("watch")
             try await self.exhaust(daemon, watch, from: 0)
-            // Reading lifts nothing, nor does what is no event, nor that time passes.
+            // Reading, an unknown event or the passing of time does not release it.
             #expect(try await daemon.ask("send nosuch").error == "unknown-event")
             daemon.clock.pass(.seconds(3600))
             try await daemon.heardTheClock()
@@ -119,7 +119,7 @@ struct OwnMoveTests {
             #expect(try await daemon.ask("update note=x").bool("changed") == true)
             #expect(try await watch.next().seq == 4)
             #expect(try await watch.next().string("cause") == "after 1min")
-            // That one counts again.
+            // That move counts towards the next three.
             try await self.exhaustAfterOne(daemon, watch)
             let sent = try await daemon.ask("send poke")
             #expect(sent.ok == true)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.bounded)
 struct PastTests {
-    /// The loop may end then: what arrives there later is an error of the program's.
+    /// The loop may end after that; work that reached it later would be a programming error.
     @Test
     func itsEndWaitsForWhatIsBeingRead() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -23,7 +23,8 @@ struct PastTests {
             await past.finish()
             order.record("finished")
         }
-        // Nobody can see it wait; but while others have ended so often, it would have too.
+        // The wait itself is invisible; but while others have finished this often, it would have
+        // too.
         let idle = HistoryReader(history, loop: group.next()) { _ in }
         for _ in 1...100 { await idle.finish() }
         #expect(order.heard == [])
@@ -33,7 +34,8 @@ struct PastTests {
         #expect(Set(order.heard) == ["finished", "1 read"])
     }
 
-    /// Anybody may ask for what cannot be read, as often as they like, and for other things between.
+    /// Clients may ask for what cannot be read as often as they like, and for other things in
+    /// between.
     @Test
     func damageIsToldOnceUntilItIsMended() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -58,7 +60,7 @@ struct PastTests {
             #expect(await read(after: 10) == nil)
         }
         #expect(told.heard == ["damage after 3"])
-        // Whatever is read next shows that it can be.
+        // The next successful read, of anything, shows that the damage is mended.
         history.damaged.withLock { $0 = [7] }
         for _ in 1...3 { #expect(await read(after: 5) == 6) }
         #expect(told.heard == ["damage after 3", "mended"])
@@ -69,7 +71,7 @@ struct PastTests {
     }
 }
 
-/// A history with ten changes on a disk that has damaged places.
+/// A history of ten changes on a disk with damaged places.
 private final class DamagedHistory: ReadOnlyHistory {
     let damaged = Mutex<Set<UInt64>>([])
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// What is found by a state is what matches it.
+/// The table finds a pattern for exactly the states that match it.
 struct PatternTableTests {
     private static let states: [AppState] =
         [.ready(true), .ready(false)]
@@ -62,7 +62,7 @@ struct PatternTableTests {
         static var initial: Note { .text("") }
     }
 
-    /// Unicode takes them for the same text, patterns do not: a wait that is found is one that has ended.
+    /// Unicode considers the texts equal, patterns do not; a wait that is found has ended.
     @Test
     func whatOnlyLooksTheSameIsNotFound() throws {
         var table = PatternTable<Int>()

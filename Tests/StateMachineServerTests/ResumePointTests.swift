@@ -3,7 +3,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// Where a reader goes on that names a cursor.
+/// Where a reader resumes that names a cursor.
 @Suite
 struct ResumePointTests {
     private func point(

@@ -27,7 +27,7 @@ struct StatusTextTests {
         facts.watches = 1
         facts.trouble = String(repeating: "x", count: 10_000)
         let text = facts.text ?? ""
-        // What systemd reads of a message, and beside it is "STATUS=".
+        // What systemd reads of a message, which also contains "STATUS=".
         #expect(text.utf8.count < 4000)
         #expect(text.hasPrefix("text("))
         #expect(text.contains("…, seq 7, 1 watch; changes are refused: xxx"))

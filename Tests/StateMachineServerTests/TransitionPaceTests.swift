@@ -5,7 +5,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// Which transitions are logged one by one, and which are one line.
+/// Which transitions are logged one by one, and which in one line together.
 struct TransitionPaceTests {
     private static func snapshot(_ seq: UInt64) -> EncodedSnapshot {
         let state = TypedState(AppState.ready(true), StateCoding<AppState>())
@@ -58,7 +58,7 @@ struct TransitionPaceTests {
         #expect(self.action == .wait)
         self.pace.wrote(20)
         #expect(self.pace.dueAt == Self.time(1000))
-        // Whoever is to write it may be late.
+        // The writer may be late.
         self.action = self.entered(10_003...10_003, at: 1500)
         #expect(self.action == .wait)
         let taken = self.pace.takeRest()
@@ -66,7 +66,7 @@ struct TransitionPaceTests {
         #expect(rest.count == 9983)
         #expect(rest.first == 21)
         #expect(rest.last.seq == 10_003)
-        // What comes then is of another second.
+        // What comes after that belongs to another second.
         #expect(self.pace.dueAt == nil)
         self.action = self.entered(10_004...10_030, at: 1501)
         #expect(self.action == .logAndSumUp(20))
@@ -89,7 +89,7 @@ struct TransitionPaceTests {
         #expect(rest.count == 3)
     }
 
-    /// What waits for a log that does not take it is a second's share and one line.
+    /// For a log that does not keep up, one second's share and one line wait.
     @Test mutating func aSlowLogIsNotGivenMore() {
         self.action = self.entered(1...20, at: 0)
         #expect(self.action == .log(20))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachineServer
 
-/// What the connections of one user take together.
+/// What all connections of one user take together.
 struct UserTests {
     private static func limits() -> ServerLimits {
         var limits = ServerLimits()

@@ -3,7 +3,7 @@ import StateMachineServer
 import TestSupport
 import Testing
 
-/// Holds, guards and watches at a pace send what the specification shows, but for numbers, times and
+/// Holds, guards and paced watches send what the specification shows, except for numbers, times and
 /// cursors.
 @Suite(.bounded)
 struct VoteExampleTests {

@@ -9,10 +9,10 @@ import Testing
 
 @testable import StateMachineServer
 
-/// Who is pinged, and when not.
+/// When the watchdog is pinged, and when not.
 @Suite(.bounded)
 struct WatchdogProbeTests {
-    /// Pings that have been sent, and somebody who waits for more.
+    /// Counts the pings sent, and lets a test wait for more.
     private final class Pings: Sendable {
         private let count = Atomic<Int>(0)
         private let stream = AsyncStream.makeStream(of: Void.self)
@@ -56,7 +56,7 @@ struct WatchdogProbeTests {
         }.get()
     }
 
-    /// Time is told by another probe of the same interval, on a loop of its own.
+    /// Another probe with the same interval, on a loop of its own, measures the time.
     @Test
     func aLoopThatHangsIsNotSaidToBeAlive() async throws {
         let (wedged, sound) = (Pings(), Pings())
@@ -74,7 +74,7 @@ struct WatchdogProbeTests {
         for await _ in entered {}
         let before = wedged.sent
         await sound.wait(forMore: sound.sent + 20)
-        // One may have been on its way when the loop began to hang.
+        // One may have been under way when the loop began to hang.
         #expect(wedged.sent <= before + 1)
         gate.open()
         await wedged.wait(forMore: wedged.sent + 3)
@@ -82,7 +82,7 @@ struct WatchdogProbeTests {
         for group in groups { try await group.shutdownGracefully() }
     }
 
-    /// The log has been given a set, and says nothing; whoever sets waits for ever.
+    /// The log has been given a set and does not answer; the setter waits for ever.
     @Test
     func aLogThatDoesNotAnswerIsNotSaidToBeAlive() async throws {
         let (wedged, sound) = (Pings(), Pings())
@@ -97,10 +97,10 @@ struct WatchdogProbeTests {
         machine.propose(.open(degrees: 1), asking: Question()) { _ in }
         let before = wedged.sent
         await sound.wait(forMore: sound.sent + 40)
-        // For as long as the manager would wait it may be slow.
+        // It may be slow for as long as the manager would wait.
         #expect(wedged.sent <= before + 4)
 
-        // A disk that answers is alive, however late, and whatever it says.
+        // A disk that answers is alive, however late, and whatever the answer.
         log.answer("no room")
         await wedged.wait(forMore: wedged.sent + 10)
         for probe in probes { probe.cancel() }
@@ -113,7 +113,7 @@ struct WatchdogProbeTests {
         return StateMachine(options: options)
     }
 
-    /// With a set always under way it is the answers that count.
+    /// With a set always under way, the answers are what counts.
     @Test
     func aLogThatAnswersLateIsAlive() async throws {
         let pings = Pings()
@@ -122,7 +122,7 @@ struct WatchdogProbeTests {
         let machine = Self.machine(with: log)
         for degrees in 1...40 {
             machine.propose(.open(degrees: degrees), asking: Question()) { _ in }
-            // One group is given to the log, and the others gather.
+            // The log has one group; the others accumulate.
             if degrees == 1 { machine.propose(.open(degrees: 0), asking: Question()) { _ in } }
         }
         let probe = try await self.probe(on: group, of: machine, pings)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachineWeb
 
-/// Where the page is served, and for whom.
+/// Where the page is served, and to whom.
 struct AddressTests {
     @Test(arguments: [
         ("127.0.0.1:8080", true), ("[::1]:80", true), ("localhost:1", true), ("unix:/run/x", true),

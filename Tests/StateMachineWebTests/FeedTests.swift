@@ -4,7 +4,7 @@ import Testing
 
 @testable import StateMachineWeb
 
-/// What readers of a feed are given, wherever they are.
+/// What readers of a feed get, wherever they are.
 struct FeedTests {
     private static func line(_ type: String, _ seq: Int, epoch: String = "aaaaaaaa") throws -> Line
     {
@@ -13,7 +13,7 @@ struct FeedTests {
         return try #require(Line(Array(text.utf8)))
     }
 
-    /// A feed that has told the state 1 and the changes after it.
+    /// A feed that has sent the state 1 and the changes after it.
     private func feed(upTo last: Int) throws -> Feed {
         let feed = Feed()
         feed.take(try Self.line("state", 1))

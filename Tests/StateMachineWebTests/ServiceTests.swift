@@ -5,7 +5,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// The built service before a real daemon, asked by HTTP.
+/// The built service in front of a real daemon, asked over HTTP.
 @Suite(.bounded)
 struct ServiceTests {
     private static let machine = """
@@ -18,7 +18,7 @@ struct ServiceTests {
             fields: {text: {type: string, max: 62000}}
         """
 
-    /// A daemon that keeps its past, of a machine with a text in it.
+    /// A daemon with a history, for a machine with a text in it.
     private func withDaemon(
         in directory: String,
         _ body: @escaping @Sendable (DaemonProcess) async throws -> Void
@@ -51,7 +51,8 @@ struct ServiceTests {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
                 let web = try await WebProcess(in: directory, daemon.directory)
-                // The first request, which is no slower than the service's own connection to the daemon.
+                // The first request, which does not overtake the service's own connection to the
+                // daemon.
                 let first = try await web.get("/machines/run")
                 #expect(first.status == "HTTP/1.1 200 OK")
                 #expect(try JSONLine(first.body).state == "empty")
@@ -93,12 +94,12 @@ struct ServiceTests {
     func aSocketIsForEverybodyAndRemovedByWhoMadeIt() async throws {
         try await withTemporaryDirectory { directory in
             try await self.withDaemon(in: directory) { daemon in
-                // Named by what the path leads to.
+                // Named after the directory that the path leads to.
                 let web = try await WebProcess(in: directory, "\(daemon.directory)/../run/.")
                 #expect(try await web.get("/machines/run").status == "HTTP/1.1 200 OK")
                 var status = stat()
                 #expect(stat(web.path, &status) == 0 && status.st_mode & 0o777 == 0o666)
-                // Another's, put in its place.
+                // Another program's file, put in its place.
                 #expect(rename(web.path, "\(web.path).old") == 0)
                 #expect(FileManager.default.createFile(atPath: web.path, contents: nil))
                 #expect(try await web.end() == 0)

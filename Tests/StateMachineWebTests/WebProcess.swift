@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// The built page's service, on a socket in the file system.
+/// The service that serves the built page, on a socket in the file system.
 struct WebProcess {
     let path: String
     let process: SpawnedProcess
@@ -23,7 +23,7 @@ struct WebProcess {
         try await notify.wait(for: "READY=1")
     }
 
-    /// Asks for a path; the answer's first line, its fields and what follows them.
+    /// Requests a path; returns the answer's status line, its fields and its body.
     func get(
         _ path: String,
         _ fields: String...
@@ -37,20 +37,20 @@ struct WebProcess {
             guard parts.count == 2 else { throw TestFailure("no field: \(line)") }
             found[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespacesAndNewlines)
         }
-        // The last line of a document may have no newline; it is as long as it says.
+        // The last line of a document may have no newline, so its length decides.
         let length = Int(found["content-length"] ?? "") ?? 0
         let body = try await blocking { try socket.read(length) }
         return (status.trimmingCharacters(in: .whitespacesAndNewlines), found, body)
     }
 
-    /// A stream of a machine's events, after that place.
+    /// Opens a stream of a machine's events after that id.
     func events(of machine: String = "run", after id: String? = nil) throws -> LineSocket {
         let socket = try LineSocket(connectingTo: self.path)
         try socket.ask("/machines/\(machine)/events", id.map { ["Last-Event-ID: \($0)"] } ?? [])
         return socket
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Ends it, and waits for its exit status.
     func end() async throws -> CInt {
         self.process.send(SIGTERM)
         return try await self.process.ended()
@@ -72,7 +72,7 @@ extension LineSocket {
         try self.send(raw: lines.joined(separator: "\r\n") + "\r\n\r\n")
     }
 
-    /// So many bytes, read to the end of the connection.
+    /// Reads to the end of the connection; returns at most `count` bytes.
     fileprivate func read(_ count: Int) throws -> String {
         var text = ""
         while let line = try self.readLine() { text += line + "\n" }
@@ -80,7 +80,7 @@ extension LineSocket {
         return text + self.unfinishedLine
     }
 
-    /// The next event of those kinds; what is of the transfer and not of the stream is passed over.
+    /// The next event of those kinds; lines of the transfer encoding are skipped.
     func event(_ kinds: String...) async throws -> Event {
         try await blocking {
             var (id, kind): (String?, String?)

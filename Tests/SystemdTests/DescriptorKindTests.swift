@@ -2,7 +2,7 @@ import Glibc
 import Systemd
 import Testing
 
-/// What is what, by asking the kernel.
+/// What a descriptor is, according to the kernel.
 struct DescriptorKindTests {
     private func kind(_ descriptor: CInt) -> DescriptorKind {
         defer { close(descriptor) }

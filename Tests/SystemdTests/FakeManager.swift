@@ -4,7 +4,8 @@ import Synchronization
 
 @testable import Systemd
 
-/// A service manager of the test's own: it answers at a socket what systemd would, as far as it is asked here.
+/// A service manager of the test's own: it answers at a socket as systemd would, as far as these
+/// tests need.
 ///
 /// `bus` and `listener` belong to its thread; the rest is guarded.
 final class FakeManager: Sendable {
@@ -19,9 +20,9 @@ final class FakeManager: Sendable {
 
     private struct State {
         var units: [String: Unit] = [:]
-        /// Of which something is new that was not told.
+        /// The units whose changes have not been signalled yet.
         var news: [String] = []
-        /// Which somebody wants something of.
+        /// The units that have a new job to announce.
         var asked: [String] = []
         var started: [(unit: String, settings: [String: String])] = []
         var stopped: [String] = []
@@ -64,7 +65,7 @@ final class FakeManager: Sendable {
 
     // MARK: What a test does with it
 
-    /// Something becomes of a unit, nil unloading it; a signal says so if it is told.
+    /// Changes a unit, or unloads it if nil; `telling` sends a signal.
     func set(_ name: String, _ unit: Unit?, telling: Bool = true) {
         self.state.withLock { state in
             state.units[name] = unit
@@ -72,17 +73,17 @@ final class FakeManager: Sendable {
         }
     }
 
-    /// As if somebody wanted something of a unit, `systemctl stop` for one.
+    /// Announces a job for a unit, as after `systemctl stop`.
     func ask(_ name: String) { self.state.withLock { $0.asked.append(name) } }
 
-    /// As if it started anew.
+    /// Closes the connections, as when systemd restarts.
     func hangUp() { self.state.withLock { $0.isToHangUp = true } }
 
     func stop() { self.state.withLock { $0.isStopped = true } }
 
     var started: [(unit: String, settings: [String: String])] { self.state.withLock { $0.started } }
     var stopped: [String] { self.state.withLock { $0.stopped } }
-    /// Whether something is new that was not told yet.
+    /// Whether there are changes or jobs that have not been signalled yet.
     var isNews: Bool { self.state.withLock { !$0.news.isEmpty || !$0.asked.isEmpty } }
     var connections: Int { self.state.withLock { $0.connections } }
 
@@ -111,7 +112,7 @@ final class FakeManager: Sendable {
         unlink(self.path)
     }
 
-    /// Answers what has come and tells what is new; false if the other side is gone.
+    /// Answers the calls that have arrived and sends signals; false if the other side is gone.
     private func turn(_ bus: OpaquePointer) -> Bool {
         while true {
             var pointer: OpaquePointer?
@@ -177,7 +178,7 @@ final class FakeManager: Sendable {
         }
     }
 
-    /// Fills the answer; returns an error's number instead.
+    /// Fills in the answer, or returns an error number instead.
     private func fill(_ reply: BusMessage, for call: BusMessage) throws(BusError) -> CInt? {
         switch call.member {
         case "StartTransientUnit":
@@ -254,7 +255,7 @@ final class FakeManager: Sendable {
         }
     }
 
-    /// Passes over the variant that comes next; its type's code.
+    /// Skips the next variant; returns its type code.
     private static func skippedSignature(_ call: BusMessage) -> String {
         var contents: UnsafePointer<CChar>?
         sd_bus_message_peek_type(call.pointer, nil, &contents)

@@ -2,7 +2,7 @@ import Glibc
 import Systemd
 import Testing
 
-/// Bytes that go from one process to the next.
+/// Bytes that are handed from one process to the next.
 struct SealedMemoryTests {
     @Test(arguments: [0, 1, 100_000])
     func whatIsPutInComesOut(count: Int) throws {
@@ -10,7 +10,7 @@ struct SealedMemoryTests {
         let memory = try SealedMemory.make(bytes, name: "test")
         defer { close(memory) }
         #expect(try SealedMemory.read(memory) == bytes)
-        // Reading leaves it to be read again, whatever the file's position.
+        // Reading does not use it up, whatever the file's position.
         #expect(try SealedMemory.read(memory) == bytes)
     }
 

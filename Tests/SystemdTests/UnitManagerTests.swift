@@ -15,7 +15,7 @@ struct UnitManagerTests {
         self.manager = UnitManager(ManagerAddress(socket: path))
     }
 
-    /// Until the manager has told all that is new, and it has been heard.
+    /// Waits until the manager has sent all its signals, and they have been received.
     private func hearAll() async throws {
         while self.fake.isNews { try await Task.sleep(for: .milliseconds(5)) }
         _ = try await self.manager.units(matching: "*")
@@ -58,7 +58,7 @@ struct UnitManagerTests {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         await #expect(throws: BusError.self) { try await self.manager.start("a.service", []) }
-        // The connection is as good as before, which a pause long enough would close.
+        // The connection still works; a long enough pause would close it.
         #expect(try await self.manager.units(matching: "*").map(\.name) == ["a.service"])
     }
 
@@ -68,7 +68,7 @@ struct UnitManagerTests {
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         async let ended = self.manager.status(of: "a.service") { $0?.hasEnded == true }
         async let gone = self.manager.status(of: "b.service") { $0 == nil }
-        // That of a unit that is not loaded is over at once.
+        // A wait for a unit that is not loaded ends at once.
         #expect(try await gone == nil)
         self.fake.set("b.service", .init(active: "failed", sub: "failed"))
         self.fake.set(
@@ -87,7 +87,7 @@ struct UnitManagerTests {
         )
     }
 
-    /// Its end may look as if it were its own.
+    /// The end may look as if the unit had ended by itself.
     @Test(arguments: [true, false])
     func whoeverWaitsIsToldThatItWasStopped(byJob: Bool) async throws {
         defer { self.fake.stop() }
@@ -95,7 +95,7 @@ struct UnitManagerTests {
         let manager = self.manager
         let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
         while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
-        // The answer to this comes after that to the wait.
+        // The answer to this comes after the answer to the wait.
         try await self.hearAll()
         if byJob {
             self.fake.ask("a.service")
@@ -114,12 +114,12 @@ struct UnitManagerTests {
         let manager = self.manager
         let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
         while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
-        // Its start.
+        // The unit's start.
         self.fake.ask("a.service")
         try await self.hearAll()
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         try await self.hearAll()
-        // Its time is over.
+        // The unit's time is over.
         self.fake.set("a.service", .init(active: "deactivating", sub: "stop-sigterm"))
         try await self.hearAll()
         self.fake.set("a.service", .init(active: "failed", sub: "failed", result: "timeout"))
@@ -133,11 +133,11 @@ struct UnitManagerTests {
         let manager = self.manager
         let wait = Task { try await manager.status(of: "a.service") { $0?.hasEnded == true } }
         while self.fake.connections == 0 { try await Task.sleep(for: .milliseconds(5)) }
-        // What happens while it is away is told by no signal.
+        // No signal reports what happens while the manager is away.
         self.fake.set("a.service", .init(active: "active", sub: "exited"), telling: false)
         self.fake.hangUp()
         #expect(try await wait.value?.sub == "exited")
-        // Asked again, it is reached again.
+        // The next call reconnects.
         self.fake.hangUp()
         #expect(try await self.manager.units(matching: "a.*").count == 1)
     }

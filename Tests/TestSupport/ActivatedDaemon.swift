@@ -1,8 +1,8 @@
 package import Glibc
 import Synchronization
 
-/// The built daemon started as the service manager starts it: with descriptors, and their names, in
-/// `$LISTEN_FDS` and `$LISTEN_FDNAMES`.
+/// The built daemon started as the service manager starts it: with descriptors, whose count and
+/// names are in `$LISTEN_FDS` and `$LISTEN_FDNAMES`.
 ///
 /// `@unchecked Sendable`: what changes after `init` is guarded by its lock.
 package final class ActivatedDaemon: @unchecked Sendable {
@@ -18,8 +18,8 @@ package final class ActivatedDaemon: @unchecked Sendable {
 
     /// Starts it; wait for READY=1 at the notify socket.
     ///
-    /// It is given the descriptors in order, and told in `$JOURNAL_STREAM` that its stderr leads to
-    /// the journal if that is to be. `command` comes before the daemon on the command line.
+    /// It gets the descriptors in order. With `logsToJournal`, `$JOURNAL_STREAM` tells it that its
+    /// stderr leads to the journal. `command` comes before the daemon on the command line.
     package init(
         in directory: String,
         notify: NotifySocket,
@@ -33,14 +33,15 @@ package final class ActivatedDaemon: @unchecked Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // Closed on exec from the first: another test may start a process at this moment.
+        // Close-on-exec from the start: another test may spawn a process at this moment.
         var pair: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0
         else { throw TestFailure("no socket pair: errno \(errno)") }
         defer { close(pair[1]) }
         self.errors = pair[0]
         posix_spawn_file_actions_adddup2(&actions, pair[1], STDERR_FILENO)
-        // After that, for the new numbers may be that of the pair; and first out of each other's way.
+        // Placed after stderr, because a new number may be one of the pair's; first copied out of
+        // each other's way.
         let copies = handing.map { fcntl($0.number, F_DUPFD_CLOEXEC, 1000) }
         defer { for copy in copies { close(copy) } }
         guard !copies.contains(-1) else { throw TestFailure("no descriptor: errno \(errno)") }
@@ -61,14 +62,14 @@ package final class ActivatedDaemon: @unchecked Sendable {
             variables["LISTEN_FDS"] = "\(handing.count)"
             variables["LISTEN_FDNAMES"] = handing.map(\.name).joined(separator: ":")
         }
-        // A sanitizer's options say where its reports go.
+        // A sanitizer's options say where it writes its reports.
         let names: [String] = [
             "PATH", "HOME", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS", "LSAN_OPTIONS",
         ]
         let inherited = names.compactMap { name in
             getenv(name).map { "\(name)=\(String(cString: $0))" }
         }
-        // Only the process itself knows the number that it is to find in $LISTEN_PID.
+        // Only the process itself knows its number for $LISTEN_PID.
         let script = #"export LISTEN_PID=$$ WATCHDOG_PID=$$; exec "$@""#
         let line: [String] =
             ["/bin/sh", "-c", script, "sh"] + command + [try BuiltProduct.statemachine.path]
@@ -87,7 +88,7 @@ package final class ActivatedDaemon: @unchecked Sendable {
     }
 
     deinit {
-        // A test that failed leaves it running.
+        // Still running if a test failed.
         if !self.isEnded.withLock({ $0 }) {
             kill(self.pid, SIGKILL)
             var status: CInt = 0
@@ -107,8 +108,7 @@ package final class ActivatedDaemon: @unchecked Sendable {
         }
     }
 
-    /// Waits for its end; returns what it wrote to stderr and its exit status, a signal's number
-    /// negative.
+    /// Waits for its end; returns its stderr and its exit status, or a signal's number negated.
     package func ended() async throws -> (errors: String, status: CInt) {
         try await blocking {
             while try self.readErrors() {}
@@ -133,7 +133,7 @@ package final class ActivatedDaemon: @unchecked Sendable {
         }
     }
 
-    /// Reads more of what it writes to stderr; false at the end.
+    /// Reads more of its stderr; false at the end.
     private func readErrors() throws -> Bool {
         try UnixSocket.wait(for: POLLIN, on: self.errors, "what the daemon says")
         var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -148,7 +148,7 @@ package final class ActivatedDaemon: @unchecked Sendable {
     }
 }
 
-/// Strings as C takes a list of them, for the time of a call.
+/// Converts strings to a C array that is valid during the call.
 private func withCStrings<Result>(
     _ strings: [String],
     _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
@@ -159,7 +159,7 @@ private func withCStrings<Result>(
 }
 
 extension Descriptor {
-    /// A socket of that type bound in the file system; a stream socket listens, if it is to.
+    /// A socket of that type bound in the file system; a stream socket listens if asked to.
     package static func socket(
         named name: String,
         at path: String,

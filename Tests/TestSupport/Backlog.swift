@@ -1,10 +1,10 @@
 import Glibc
 
-/// Connections that nobody accepts: as many as a listening socket lets wait.
+/// Connections that nobody accepts: as many as a listening socket queues.
 package enum Backlog {
-    /// Connects until there is no room any more, or `most` times; returns how many came in.
+    /// Connects until there is no more room, or `most` times; returns how many connected.
     ///
-    /// Whoever listens must not accept meanwhile.
+    /// The listener must not accept meanwhile.
     package static func fill(_ path: String, atMost most: Int) throws -> Int {
         try self.raiseDescriptors()
         var clients: [Descriptor] = []
@@ -20,7 +20,7 @@ package enum Backlog {
         return clients.count
     }
 
-    /// Each takes a descriptor, and a process has a thousand unless it asks for more.
+    /// Each connection takes a descriptor, and a process has a thousand unless it asks for more.
     private static func raiseDescriptors() throws {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()

@@ -1,19 +1,19 @@
 import Dispatch
 
-/// Runs a call that blocks on a thread that may, away from the cooperative pool.
+/// Runs a blocking call on a thread that may block, outside the cooperative pool.
 package func blocking<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
 ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
-        // A queue of its own has a thread at once; the global ones give out as many as there are cores
-        // and think about every further one for a second.
+        // A queue of its own gets a thread at once; the global queues start as many threads as
+        // there are cores, and take a second over each further one.
         DispatchQueue(label: "blocking").async {
             continuation.resume(with: Swift.Result { try body() })
         }
     }
 }
 
-/// What a test's own plumbing ran into.
+/// A failure of a test's own plumbing.
 package struct TestFailure: Error, CustomStringConvertible {
     package let description: String
 

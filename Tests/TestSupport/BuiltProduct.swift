@@ -1,7 +1,7 @@
 import Glibc
 
-/// An executable of this package, as it was built beside the tests, or, for measuring an optimized one,
-/// in the directory that `STATEMACHINE_PRODUCTS` names.
+/// An executable of this package, built beside the tests or, to measure an optimized one, in the
+/// directory that `STATEMACHINE_PRODUCTS` names.
 package enum BuiltProduct: String, Sendable {
     case statemachine
     case statectl
@@ -17,7 +17,7 @@ package enum BuiltProduct: String, Sendable {
         }
     }
 
-    /// Where the tests and what they were built with are.
+    /// The directory of the tests and of what was built with them.
     package static var directory: String {
         get throws {
             var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))

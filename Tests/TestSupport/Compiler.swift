@@ -1,9 +1,9 @@
 import Foundation
 
-/// What `swiftc` says of a program when it only checks it; empty if there is nothing to say.
+/// What `swiftc` says about a program when it only checks it; empty if nothing.
 ///
-/// Started by hand: ThreadSanitizer does not know the lock of Subprocess, and with Foundation's
-/// `Process` one run in nine of a loaded machine stood still, Dispatch having no thread left.
+/// Spawned by hand: ThreadSanitizer does not know the lock in Subprocess, and with Foundation's
+/// `Process` one run in nine hung on a loaded computer because Dispatch had no thread left.
 package func diagnostics(of file: String, options: [String]) async throws -> String {
     let said = file + ".diagnostics"
     try await blocking {

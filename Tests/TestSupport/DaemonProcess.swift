@@ -1,7 +1,7 @@
 package import Subprocess
 import SystemPackage
 
-/// A daemon that was started for a test, and is ready.
+/// A daemon that was started for a test and is ready.
 package struct DaemonProcess: Sendable {
     /// Its runtime directory.
     package let directory: String
@@ -16,7 +16,7 @@ package struct DaemonProcess: Sendable {
         try LineSocket(connectingTo: self[keyPath: path])
     }
 
-    /// Connects, sends one line, and returns the first that comes.
+    /// Connects, sends one line, and returns the first line received.
     package func ask(
         _ door: KeyPath<DaemonProcess, String>,
         _ line: String
@@ -26,10 +26,10 @@ package struct DaemonProcess: Sendable {
 
     package func send(_ signal: Signal) throws { try self.deliver(signal) }
 
-    /// Starts the built daemon in `directory`, waits for READY=1, runs `body`, and ends the daemon with
-    /// SIGTERM if `body` has not.
+    /// Starts the built daemon in `directory`, waits for READY=1, runs `body`, and ends the daemon
+    /// with SIGTERM unless `body` has.
     ///
-    /// `wrapper` is a program that is started instead, with the daemon's command after these words, and
+    /// `wrapper` is a command to start instead; the daemon's command line follows its words, and it
     /// becomes the daemon.
     package static func run(
         in directory: String,
@@ -42,7 +42,8 @@ package struct DaemonProcess: Sendable {
         let runtime = "\(directory)/run"
         let own: [Environment.Key: String?] = [
             "NOTIFY_SOCKET": notify.path,
-            // What is sent to an event loop that has ended ends the process, and is not just printed.
+            // Work for an event loop that has ended ends the process instead of just printing a
+            // warning.
             "SWIFTNIO_STRICT": "1",
         ]
         let daemon = try BuiltProduct.statemachine.path
@@ -63,8 +64,8 @@ package struct DaemonProcess: Sendable {
                 pid: Int32(execution.processIdentifier.value),
                 deliver: { try execution.send(signal: $0) }
             )
-            // Refused only if the body has ended the daemon itself. Without it a test that fails would
-            // wait for the daemon for ever.
+            // Fails only if the body has ended the daemon itself. Without it a test that fails
+            // would wait for the daemon for ever.
             defer { try? execution.send(signal: .terminate) }
             try await notify.wait(for: "READY=1")
             try await body(daemon)
@@ -72,7 +73,7 @@ package struct DaemonProcess: Sendable {
         return Ended(status: result.terminationStatus, notify: notify, runtime: runtime)
     }
 
-    /// The same in a directory of its own, quiet but for errors.
+    /// The same in a directory of its own, logging only errors.
     package static func run(
         _ arguments: String...,
         body: @escaping @Sendable (DaemonProcess) async throws -> Void
@@ -86,7 +87,7 @@ package struct DaemonProcess: Sendable {
         }
     }
 
-    /// What is left of a daemon.
+    /// What remains of a daemon that has ended.
     package struct Ended: Sendable {
         package let status: TerminationStatus
         package let notify: NotifySocket

@@ -1,13 +1,13 @@
 import Dispatch
 
-/// Holds a thread up until it is opened; opening it first is as good.
+/// Holds up a thread until it is opened; it may be opened first.
 public final class Gate: Sendable {
     private let opened = DispatchSemaphore(value: 0)
 
     /// Closed.
     public init() {}
 
-    /// Lets through whoever waits, now and later.
+    /// Lets everybody through, now and later.
     public func open() { self.opened.signal() }
 
     /// Blocks the calling thread until the gate is open.

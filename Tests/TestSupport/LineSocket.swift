@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// A client as plain as can be: a connected socket, lines out, lines in.
+/// The plainest possible client: a connected socket, lines out, lines in.
 ///
-/// Guarded state: `buffer` belongs to whoever reads, one at a time; a test reads a socket from one
-/// task. That is what makes `@unchecked Sendable` true.
+/// Guarded state: `buffer` belongs to the one reader; a test reads a socket from one task. That is
+/// what makes `@unchecked Sendable` true.
 package final class LineSocket: @unchecked Sendable {
     package let descriptor: CInt
     private var buffer: [UInt8] = []
@@ -22,7 +22,7 @@ package final class LineSocket: @unchecked Sendable {
 
     deinit { self.vanish() }
 
-    /// Closes the socket, whatever has not been read; a socket that nobody holds does it by itself.
+    /// Closes the socket, even with unread input; `deinit` does so too.
     package func vanish() {
         guard self.isOpen else { return }
         self.isOpen = false
@@ -43,7 +43,7 @@ package final class LineSocket: @unchecked Sendable {
         }
     }
 
-    /// Sends as much as the socket takes at once; returns how many bytes that were.
+    /// Sends as much as the socket takes at once; returns the number of bytes.
     package func sendNow(_ bytes: ArraySlice<UInt8>) throws -> Int {
         let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)
         let count = bytes.withUnsafeBytes {
@@ -55,7 +55,8 @@ package final class LineSocket: @unchecked Sendable {
         return max(0, count)
     }
 
-    /// Has the socket hold about that much that the other end has not read: SO_SNDBUF of socket(7).
+    /// Limits roughly how much the socket holds that the other end has not read: SO_SNDBUF of
+    /// socket(7).
     package func limitSendBuffer(to bytes: CInt) {
         var bytes = bytes
         let size = socklen_t(MemoryLayout<CInt>.size)
@@ -91,8 +92,8 @@ package final class LineSocket: @unchecked Sendable {
         return lines
     }
 
-    /// The whole lines that have arrived, without waiting for any; nil once the connection has ended and
-    /// all of them are read.
+    /// The complete lines that have arrived, without waiting; nil once the connection has ended and
+    /// all are read.
     package func linesSoFar() throws -> [String]? {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         var hasEnded = false
@@ -118,12 +119,12 @@ package final class LineSocket: @unchecked Sendable {
     /// What has been read after the last newline.
     package var unfinishedLine: String { String(decoding: self.buffer, as: UTF8.self) }
 
-    /// Waits until something has arrived that was not there, or the connection has ended.
+    /// Waits until there is new input, or the connection has ended.
     package func waitForInput() throws {
         try UnixSocket.wait(for: POLLIN, on: self.descriptor, "a line")
     }
 
-    /// The same, on the calling thread, which is blocked meanwhile.
+    /// The next line, read on the calling thread, which blocks meanwhile; nil at the end.
     package func readLine() throws -> String? {
         var scanned = 0
         while true {
@@ -143,10 +144,10 @@ package final class LineSocket: @unchecked Sendable {
     }
 }
 
-/// A server's line: its text, and what it says.
+/// A server's line: its text, and its values.
 package struct JSONLine: @unchecked Sendable, CustomStringConvertible {
     package let description: String
-    // Foundation's value types for JSON, made once and only read.
+    // Foundation's JSON value types, created once and then only read.
     private let object: [String: Any]
 
     package init(_ text: String) throws {
@@ -183,7 +184,7 @@ package struct JSONLine: @unchecked Sendable, CustomStringConvertible {
     /// The keys, in no order.
     package var names: Set<String> { Set(self.object.keys) }
 
-    /// The keys in the order in which they stand in the line, of the outermost object.
+    /// The outermost object's keys, in the line's order.
     package var keys: [String] {
         var keys: [String] = []
         var depth = 0

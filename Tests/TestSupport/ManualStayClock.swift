@@ -1,9 +1,11 @@
 import Foundation
 package import StateMachineCore
 
-/// Clocks for stays that go on when a test says so; a new one is a new start of the machine, or another machine.
+/// Clocks for stays that a test advances; a new instance is a restart of the computer, or another
+/// one.
 ///
-/// `@unchecked Sendable`: `lock` guards the time, the timers, and who is told when the wall's clock is set.
+/// `@unchecked Sendable`: `lock` guards the time, the timers, and the listeners for a set wall
+/// clock.
 package final class ManualStayClock: StayClock, @unchecked Sendable {
     private let lock = NSLock()
     private var now: StayMoment
@@ -16,7 +18,7 @@ package final class ManualStayClock: StayClock, @unchecked Sendable {
         let ring: @Sendable () -> Void
     }
 
-    /// That long after the machine was started, at that time; the usual time is 2026-11-20T12:00:00Z.
+    /// That long after the boot, at that time; the default time is 2026-11-20T12:00:00Z.
     package init(
         uptime: Duration = .seconds(100),
         wall: WallTime = WallTime(microseconds: 1_795_176_000_000_000)
@@ -28,7 +30,7 @@ package final class ManualStayClock: StayClock, @unchecked Sendable {
 
     package func moment(ofChangeAt stamp: WallTime) -> StayMoment { self.moment }
 
-    /// Lets time pass, in which timers ring whose time has come, the earliest first.
+    /// Advances the time; timers that become due ring, the earliest first.
     package func pass(_ duration: Duration) {
         let due = self.lock.withLock {
             let micros = duration.wholeMicroseconds
@@ -43,7 +45,7 @@ package final class ManualStayClock: StayClock, @unchecked Sendable {
         for timer in due { timer.ring() }
     }
 
-    /// Sets the wall's clock, by so much forward or, if it is negative, back.
+    /// Sets the wall clock forward or, if `duration` is negative, back.
     package func setWall(by duration: Duration) {
         let listeners = self.lock.withLock {
             let wall = self.now.wall.microseconds + duration.wholeMicroseconds

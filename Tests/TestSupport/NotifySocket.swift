@@ -2,9 +2,9 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The service manager's end of sd_notify(3), in a test's hands, with a store for descriptors.
+/// The service manager's end of sd_notify(3), held by a test, with a descriptor store.
 ///
-/// It takes every message at once, as the manager does: a daemon waits for one that does not.
+/// It takes every message at once, as the manager does: a daemon would wait for one that does not.
 ///
 /// `@unchecked Sendable`: `stored` is guarded by its lock, nothing else changes after `init`, and a
 /// dispatch source may be cancelled from anywhere.
@@ -14,11 +14,11 @@ package final class NotifySocket: @unchecked Sendable {
     private let source: any DispatchSourceRead
     private let stored = Mutex<[Descriptor]>([])
 
-    /// Another name has it play another's part, such as the journal's; `storeLimit` is the unit's
+    /// Under another name it plays another part, such as the journal's; `storeLimit` is the unit's
     /// `FileDescriptorStoreMax=`.
     package init(in directory: String, name: String = "notify", storeLimit: Int = 0) throws {
         self.path = "\(directory)/\(name)"
-        // What is left of an earlier one in the same directory.
+        // Left by an earlier one in the same directory.
         unlink(self.path)
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard UnixSocket.withAddress(self.path, { bind(descriptor, $0, $1) }) == 0 else {
@@ -44,21 +44,21 @@ package final class NotifySocket: @unchecked Sendable {
 
     deinit { self.source.cancel() }
 
-    /// Waits for a message that begins like this, passing over others.
+    /// Waits for a message that begins like this, skipping others.
     @discardableResult
     package func wait(for prefix: String) async throws -> String {
         for await message in self.messages where message.hasPrefix(prefix) { return message }
         throw TestFailure("no \(prefix) came")
     }
 
-    /// Waits for a message that contains this, passing over others.
+    /// Waits for a message that contains this, skipping others.
     @discardableResult
     package func wait(containing text: String) async throws -> String {
         for await message in self.messages where message.contains(text) { return message }
         throw TestFailure("nothing with \(text) came")
     }
 
-    /// Waits for a message that contains this, and returns all that came before it, and it.
+    /// Waits for a message that contains this; returns all messages up to and including it.
     package func all(until text: String) async throws -> [String] {
         var all: [String] = []
         for await message in self.messages {
@@ -68,10 +68,11 @@ package final class NotifySocket: @unchecked Sendable {
         throw TestFailure("nothing with \(text) came")
     }
 
-    /// Gives out what is in the store, as the manager does at the next start; the store keeps it too.
+    /// The stored descriptors, as the manager hands them out at the next start; the store keeps
+    /// them.
     package var store: [Descriptor] { self.stored.withLock { $0 } }
 
-    /// Puts something into the store that no daemon did.
+    /// Puts something into the store that did not come from a daemon.
     package func store(_ descriptor: Descriptor) { self.stored.withLock { $0.append(descriptor) } }
 
     private func keep(_ descriptors: [Descriptor], as message: String, limit: Int) {
@@ -90,7 +91,7 @@ package final class NotifySocket: @unchecked Sendable {
     }
 }
 
-/// An open descriptor, closed when nobody has it any more.
+/// An open descriptor, closed with the last reference to it.
 ///
 /// `@unchecked Sendable`: it is named once, before others see it.
 package final class Descriptor: @unchecked Sendable {

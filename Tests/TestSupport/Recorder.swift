@@ -1,21 +1,21 @@
 import Foundation
 
-/// What has been heard, in order, from any thread; tests wait for it instead of sleeping.
+/// Records what is heard, in order, from any thread; tests wait for it instead of sleeping.
 ///
-/// `@unchecked Sendable`: `lock` guards the elements and those who wait.
+/// `@unchecked Sendable`: `lock` guards the elements and the waiters.
 public final class Recorder<Element: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var elements: [Element] = []
     private var waiters:
         [(isMet: ([Element]) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
 
-    /// Nothing heard.
+    /// Begins with nothing heard.
     public init() {}
 
-    /// What has been heard so far.
+    /// Everything heard so far.
     public var heard: [Element] { self.lock.withLock { self.elements } }
 
-    /// Adds to it.
+    /// Adds an element.
     public func record(_ element: Element) {
         let ready = self.lock.withLock {
             self.elements.append(element)
@@ -32,7 +32,7 @@ public final class Recorder<Element: Sendable>: @unchecked Sendable {
         await self.wait { $0.count >= count }
     }
 
-    /// Waits until what has been heard is as it should be, and returns it.
+    /// Waits until the elements satisfy `isMet`, and returns them.
     @discardableResult
     public func wait(until isMet: @escaping @Sendable ([Element]) -> Bool) async -> [Element] {
         await withCheckedContinuation { continuation in

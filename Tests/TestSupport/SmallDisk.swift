@@ -5,7 +5,7 @@ package struct SmallDisk: Sendable {
     package let path: String
     private var filler: String { "\(self.path)/filler" }
 
-    /// Whether this process may mount one; a container's root may not either.
+    /// Whether this process may mount one; even root in a container may not.
     package static func isAllowed() async throws -> Bool {
         try await withTemporaryDirectory { directory in
             guard try await Self.mount(at: directory) else { return false }
@@ -14,7 +14,7 @@ package struct SmallDisk: Sendable {
         }
     }
 
-    /// Mounts one, and takes it away afterwards.
+    /// Mounts one, and unmounts it afterwards.
     package static func with(_ body: (SmallDisk) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in
             guard try await Self.mount(at: directory) else {
@@ -30,13 +30,13 @@ package struct SmallDisk: Sendable {
         }
     }
 
-    /// Leaves room for nothing.
+    /// Fills it completely.
     package func fill() async throws {
         // Ends when nothing more fits.
         _ = try await runTool(.name("sh"), ["-c", "cat /dev/zero >\(self.filler)"])
     }
 
-    /// Makes the room again that ``fill()`` took.
+    /// Frees the room that ``fill()`` took.
     package func empty() async throws {
         let result = try await runTool(.name("rm"), [self.filler])
         guard result.status == .exited(0) else { throw TestFailure("rm: \(result.errors)") }

@@ -1,9 +1,10 @@
 import Glibc
 
 extension posix_spawn_file_actions_t {
-    /// Leaves the new process none of this one's descriptors from `first` on.
+    /// Closes all of this process's descriptors from `first` on in the new process.
     ///
-    /// Other tests' sockets are among them; kept open by a daemon, they would never end for who reads them.
+    /// Other tests' sockets are among them; if a daemon kept them open, their readers would never
+    /// see the end.
     mutating func close(from first: CInt) throws {
         // posix_spawn_file_actions_addclosefrom_np(3), which Glibc's module leaves out.
         typealias Add = @convention(c) (UnsafeMutablePointer<Self>, CInt) -> CInt

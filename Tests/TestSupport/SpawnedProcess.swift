@@ -9,7 +9,7 @@ package final class SpawnedProcess: Sendable {
     private let output: String
     private let status = Mutex<CInt?>(nil)
 
-    /// Starts it; what it says on either output is added to the file.
+    /// Starts it; both its outputs are appended to the file.
     package init(_ words: [String], environment: [String: String], output: String) throws {
         self.output = output
         var actions = posix_spawn_file_actions_t()
@@ -35,7 +35,7 @@ package final class SpawnedProcess: Sendable {
     }
 
     deinit {
-        // A test that failed leaves it running.
+        // Still running if a test failed.
         guard self.status.withLock({ $0 }) == nil else { return }
         kill(self.pid, SIGKILL)
         var status: CInt = 0
@@ -44,7 +44,7 @@ package final class SpawnedProcess: Sendable {
 
     package func send(_ signal: CInt) { kill(self.pid, signal) }
 
-    /// Waits for its end; returns its exit status, a signal's number negative.
+    /// Waits for its end; returns its exit status, or a signal's number negated.
     package func ended() async throws -> CInt {
         try await blocking {
             if let status = self.status.withLock({ $0 }) { return status }
@@ -59,7 +59,7 @@ package final class SpawnedProcess: Sendable {
         }
     }
 
-    /// What it has said so far.
+    /// What it has written so far.
     package var said: String {
         guard let file = fopen(self.output, "re") else { return "" }
         defer { fclose(file) }

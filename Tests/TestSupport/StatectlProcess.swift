@@ -1,7 +1,7 @@
 package import Subprocess
 import SystemPackage
 
-/// A companion that a test reads from while it runs.
+/// A statectl that a test reads from while it runs.
 ///
 /// Guarded state: `lines`, used by the one task that reads; that makes `@unchecked Sendable` true.
 package final class StatectlProcess: @unchecked Sendable {
@@ -15,7 +15,7 @@ package final class StatectlProcess: @unchecked Sendable {
         self.deliver = deliver
     }
 
-    /// What it, or a command of its, says next, on whichever of the two outputs.
+    /// The next line from it, or from a command it runs, on either output.
     package func next() async throws -> String {
         guard let line = try await self.lines.next() else {
             throw TestFailure("statectl ended where a line was expected")
@@ -25,7 +25,7 @@ package final class StatectlProcess: @unchecked Sendable {
 
     package func send(_ signal: Signal) throws { try self.deliver(signal) }
 
-    /// Runs statectl, and `body` beside it; ends it with SIGTERM if `body` fails.
+    /// Runs statectl with `body` beside it; ends it with SIGTERM if `body` fails.
     ///
     /// - Returns: how it ended.
     package static func run(
@@ -58,14 +58,15 @@ package final class StatectlProcess: @unchecked Sendable {
 }
 
 extension DaemonProcess {
-    /// Runs statectl against this daemon to its end.
+    /// Runs statectl against this daemon, and waits for it to end.
     package func statectl(
         _ arguments: String...
     ) async throws -> (output: String, errors: String, status: TerminationStatus) {
         try await BuiltProduct.statectl.run(["--runtime-directory", self.directory] + arguments)
     }
 
-    /// Runs statectl against this daemon, and `body` beside it; ends it with SIGTERM if `body` fails.
+    /// Runs statectl against this daemon with `body` beside it; ends it with SIGTERM if `body`
+    /// fails.
     ///
     /// - Returns: how it ended.
     package func withStatectl(

@@ -7,13 +7,13 @@ package func withTemporaryDirectory<Result>(
     let path = "/tmp/sm-\(UInt32.random(in: 0...UInt32.max))"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     defer {
-        // A leftover in /tmp fails no test.
+        // Failing to remove it is no reason to fail a test.
         try? FileManager.default.removeItem(atPath: path)
     }
     return try await body(path)
 }
 
-/// A copy of a directory as it stands now: what a crash of the process at this moment leaves.
+/// A copy of a directory as it is now: what a crash of the process at this moment would leave.
 package func leftovers(of directory: String) throws -> String {
     let copy = "\(directory)-\(UInt32.random(in: 0...UInt32.max))"
     try FileManager.default.copyItem(atPath: directory, toPath: copy)

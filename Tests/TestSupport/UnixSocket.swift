@@ -1,6 +1,6 @@
 import Glibc
 
-/// The bare system calls that the test sockets share.
+/// The plain system calls that the test sockets share.
 enum UnixSocket {
     static func withAddress(
         _ path: String,

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// A package of its own: what the comparison needs is no dependency of the daemon.
+// A package of its own, because the daemon does not depend on what the comparison needs.
 let package = Package(
     name: "benchmarks",
     dependencies: [

@@ -1,7 +1,7 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// What the daemon does with a line before it does what the line says: reads it, and looks up its state.
+/// What the daemon does with a line before acting on it: reads it, and looks up its state.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let line = Array(UnsafeBufferPointer(start: start, count: count))

@@ -1,12 +1,13 @@
 import TestSupport
 import Testing
 
-/// What it costs the daemon's memory when clients send long requests, or do not read.
+/// What clients that send long requests, or do not read, cost the daemon in memory.
 @Suite(.bounded, .serialized)
 struct MemoryTests {
     private static let clients = AttackSize.count(8, full: 64)
 
-    /// The protocol's `lineBytes`, `requestBytesPerConnection`, `replyBytesPerConnection` and `repliesInFlight`.
+    /// The protocol's `lineBytes`, `requestBytesPerConnection`, `replyBytesPerConnection` and
+    /// `repliesInFlight`.
     private static let lineBytes = 65_536
     private static let requestBytes = 131_072
     private static let replyBytes = 65_536
@@ -15,10 +16,10 @@ struct MemoryTests {
     private static let watches = 8
     private static let waits = AttackSize.count(16, full: 32)
 
-    /// What the daemon may grow by that does not depend on how much it is sent, in KiB.
+    /// How much the daemon may grow regardless of how much it is sent, in KiB.
     private static let allowance = 4 << 10
 
-    /// A request of the greatest length, most of which says nothing.
+    /// A request of the maximum length, padded with spaces.
     private static func padded(_ request: String) -> String {
         let spaces = Self.lineBytes - request.utf8.count
         return request.dropLast() + String(repeating: " ", count: spaces) + "}"
@@ -49,11 +50,11 @@ struct MemoryTests {
                     refusal.string("message")?.contains("requestBytesPerConnection") == true
                 )
             }
-            // Nothing of it stays: there is no hold that denies.
+            // The refused requests leave nothing behind: no hold denies this.
             try client.send("set dataRetrieval phase=active")
             #expect(try await client.next().type == "change")
             #expect(try await client.next().ok == true)
-            // What ends makes room.
+            // Ending a watch makes room.
             #expect(try await client.ask(#"{"op":"unwatch","id":2}"#).ok == true)
             #expect(try await client.ask(Self.padded(#"{"op":"hold",\#(voting)"#)).ok == true)
             #expect(try await client.ask(#"{"op":"watch"}"#).error == "limit")
@@ -86,7 +87,7 @@ struct MemoryTests {
                 #expect(refused == requests - Self.requestBytes / Self.lineBytes)
             }
             let end = try daemon.residentKiB()
-            // What is read is one more line, and what it lies in.
+            // Reading needs room for one more line, and for the buffer that holds it.
             let share = (Self.requestBytes + 2 * Self.lineBytes) >> 10
             #expect(end - start <= Self.clients * share + Self.allowance, "\(start) became \(end)")
             print("kept requests: \(Self.clients) clients; \(start) KiB, then \(end)")
@@ -96,7 +97,7 @@ struct MemoryTests {
     @Test
     func unreadRepliesCostNoMoreThanTheirLimit() async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "500") { daemon in
-            // Each is a row of `stats`.
+            // Each connection is a row of `stats`.
             let crowd = try (0..<400).map { _ in try daemon.connect(\.events) }
             let clients = try (0..<Self.clients).map { _ in try daemon.connect(\.control) }
             for client in clients { _ = try await client.ask("ping") }
@@ -106,14 +107,14 @@ struct MemoryTests {
             for client in clients {
                 try client.send(raw: String(repeating: "stats\n", count: Self.repliesInFlight))
             }
-            // Each is answered after everybody else had a turn.
+            // Each ping is answered after every other connection has had a turn.
             for _ in 0..<4 * Self.repliesInFlight { _ = try await other.ask("ping") }
             let end = try daemon.residentKiB()
-            // Room is made for twice what is in it, and one reply goes beyond.
+            // A buffer's capacity may be twice its contents, and one reply may exceed the limit.
             let share = 2 * (Self.replyBytes + size) >> 10
             #expect(end - start <= Self.clients * share + Self.allowance, "\(start) became \(end)")
             print("unread replies: \(Self.clients) clients; \(start) KiB, then \(end)")
-            // Who reads is answered all.
+            // A client that reads gets all its answers.
             for client in clients {
                 for _ in 0..<Self.repliesInFlight { #expect(try await client.next().ok == true) }
             }

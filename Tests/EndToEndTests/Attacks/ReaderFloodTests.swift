@@ -2,7 +2,7 @@ import Subprocess
 import TestSupport
 import Testing
 
-/// Many requests of those who only read, beside somebody who sets.
+/// Many requests from clients that only read, beside one that sets.
 @Suite(.bounded)
 struct ReaderFloodTests {
     private static let flooders = AttackSize.count(16, full: 64)
@@ -25,12 +25,12 @@ struct ReaderFloodTests {
         ),
     ]
 
-    /// As many as there may be, of which none is the state.
+    /// As many patterns as are allowed, none of which matches the state.
     private static let patterns = Array(repeating: #""dataRetrieval:phase=failure""#, count: 32)
         .joined(separator: ",")
 
-    /// Who sets was last to send, and is first to be answered: what the others were answered by then,
-    /// their replies say themselves.
+    /// The setter sends last and is answered first; the others' replies themselves show what had
+    /// been answered before the set.
     @Test(arguments: Self.loads)
     func aSetDoesNotWaitForRequestsThatChangeNothing(load: Load) async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
@@ -59,7 +59,7 @@ struct ReaderFloodTests {
         }
     }
 
-    /// Of what they sent only that is carried out which changes something.
+    /// Of what the vanished clients sent, only requests that change something are carried out.
     @Test(arguments: [false, true])
     func whoSendsAndVanishesCostsNobodyAnything(maySet: Bool) async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
@@ -68,7 +68,7 @@ struct ReaderFloodTests {
             let comers = try (0..<Self.flooders).map { _ in
                 try daemon.connect(maySet ? \.control : \.events)
             }
-            // A door's queue is none of the connections.
+            // Connections still in a door's queue are not counted.
             while try await other.ask("stats").items("connections")?.count != Self.flooders + 1 {}
             try daemon.send(.suspend)
             for comer in comers {
@@ -80,14 +80,14 @@ struct ReaderFloodTests {
             var stats = try await other.ask("stats")
             while stats.items("connections")?.count != 1 { stats = try await other.ask("stats") }
             #expect(stats.seq == (maySet ? 1 : 0))
-            // A connection may have been served before it was seen to be gone.
+            // A connection may have been served before the daemon noticed that it was gone.
             let served = try #require(stats.item("counters")?.int("requests"))
             #expect(served <= Self.flooders * Self.requests)
         }
     }
 
-    /// A wait that looks back over all that is kept is answered in its turn with what it looks for, and
-    /// looked at in pieces, so the last of the waits that came before a set knows of it.
+    /// A wait that looks back over the whole history is answered in its turn, with what it finds,
+    /// and is searched in pieces; so the last wait sent before a set knows of that set.
     @Test
     func waitsThatLookBackDoNotKeepASetWaiting() async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in
@@ -127,7 +127,8 @@ struct ReaderFloodTests {
         }
     }
 
-    /// The daemon is told to end before it is let go on: what it was sent by then, it does not work off first.
+    /// The daemon is told to end before it is resumed; it does not first work off what it was sent
+    /// until then.
     @Test(arguments: ["ping", "stats"])
     func aBacklogDoesNotKeepTheDaemonFromEnding(request: String) async throws {
         try await DaemonProcess.run("--max-connections-per-uid", "200") { daemon in

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The states that a walk sets, by number: as they stand in lines, which is also how they are asked for.
+/// The states that a walk sets, by number, written as in the lines and in the requests.
 enum WalkState {
     static let fragments: [String] =
         [#""state":"ready","data":{"value":false}"#, #""state":"ready","data":{"value":true}"#]
@@ -34,7 +34,7 @@ enum WalkState {
         uniqueKeysWithValues: Self.fragments.enumerated().map { ($1, $0) }
     )
 
-    /// The number of the state that stands first in a line: to the byte as it always stands.
+    /// The number of the state that comes first in a line, compared byte for byte.
     static func number(in line: some StringProtocol) throws -> Int {
         guard let start = line.range(of: #""state":"#)?.lowerBound,
             let end = line[start...].firstIndex(of: "}"),
@@ -44,10 +44,10 @@ enum WalkState {
     }
 }
 
-/// What the daemon has done, as its most faithful reader was told; the order of all things.
+/// What the daemon has done, in order, as its most faithful reader heard it.
 ///
-/// A reader may be told of a change before the faithful one has read of it, so what it says is evaluated when
-/// both have come that far.
+/// Another reader may hear of a change before the faithful one has read it, so its claims are
+/// evaluated when both have got that far.
 struct Truth {
     struct Change {
         let state: Int
@@ -68,7 +68,7 @@ struct Truth {
         self.changes.append(change)
     }
 
-    /// Evaluates what depends on the changes up to `seq`, as soon as they are known.
+    /// Evaluates a claim that depends on the changes up to `seq`, as soon as they are known.
     mutating func claim(upTo seq: Int, _ evaluate: @escaping (Truth) throws -> Void) throws {
         if seq <= self.head {
             try evaluate(self)
@@ -84,7 +84,7 @@ struct Truth {
         for claim in due { try claim.evaluate(self) }
     }
 
-    /// Whether everything that was claimed has been evaluated.
+    /// Whether every claim has been evaluated.
     var isSettled: Bool { self.claims.isEmpty }
 
     /// How many changes after `low` and before `high` lead to one of the states.

@@ -1,13 +1,13 @@
 import Foundation
 import TestSupport
 
-/// Clients that do at random what clients do, and the truth that they are held against.
+/// Clients that do at random what clients do, compared with the truth.
 ///
-/// One thread drives them all, so a walk is the same for the same seed but for what the daemon's own
-/// timing adds.
+/// One thread drives them all, so the same seed gives the same walk except for the daemon's own
+/// timing.
 struct Walk {
     static let ring = 64
-    /// Enough for every kind to be there at once.
+    /// Enough for every kind of client at once.
     private static let most = 12
 
     let daemon: DaemonProcess
@@ -18,7 +18,7 @@ struct Walk {
     private let witness: LineSocket
     private var made: Set<Int> = []
     private var lastNumber = 0
-    /// The last steps, for whoever has to find out why a walk failed.
+    /// The last steps, for finding out why a walk failed.
     private(set) var steps: [String] = []
 
     init(_ daemon: DaemonProcess, epoch: String, seed: UInt64) throws {
@@ -125,7 +125,7 @@ struct Walk {
         try client.send(self.number(), .question, #""op":"\#(isGet ? "get" : "ping")""#)
     }
 
-    /// Where some reader left off, or somewhere near the end.
+    /// Where some reader left off, or near the end.
     private mutating func cursor() -> Int {
         let lasts = self.clients.flatMap(\.watches).map(\.last)
         if let last = lasts.randomElement(using: &self.generator), self.random(0..<2) == 0 {
@@ -168,7 +168,7 @@ struct Walk {
         try client.send(id, .unwatch(watch), #""op":"unwatch""#)
     }
 
-    /// A reader returns, and reads all that there is for it.
+    /// Has a client read again, up to the present.
     private mutating func resume(_ client: WalkClient) throws {
         self.note("go on \(client.name)")
         client.resume()
@@ -212,7 +212,8 @@ struct Walk {
         }
     }
 
-    /// Lets everybody read to the end: what is wanted is sent, and what was asked is answered.
+    /// Lets every client read to the end, where everything wanted has arrived and every request is
+    /// answered.
     mutating func finish() throws {
         for client in self.clients where !client.isReading { try self.resume(client) }
         let control = try self.daemon.connect(\.control)

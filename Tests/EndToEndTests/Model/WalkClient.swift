@@ -1,8 +1,8 @@
 import TestSupport
 
-/// One client of a walk: what it has asked for, and what it may therefore be told.
+/// One client of a walk: what it has asked for, and so what it may be sent.
 final class WalkClient {
-    /// A request that is not answered yet.
+    /// A request that has no answer yet.
     enum Request {
         /// `get` or `ping`.
         case question
@@ -19,9 +19,9 @@ final class WalkClient {
     var isReading = true
     private(set) var hasEndedInput = false
     private(set) var hasEnded = false
-    /// What it was told last, for whoever has to find out why a walk failed.
+    /// The last lines it was sent, for finding out why a walk failed.
     private(set) var tail: [String] = []
-    /// The sets that were answered without having changed anything.
+    /// The sets whose answers said that nothing changed.
     private(set) var unmade: Set<Int> = []
 
     init(_ socket: LineSocket, name: String, isWatching: Bool, ring: Int) {
@@ -42,7 +42,7 @@ final class WalkClient {
 
     var unanswered: Int { self.requests.count }
 
-    /// Watches that were begun and whose end was not asked for.
+    /// The watches that have begun and that it has not asked to end.
     var running: [WalkWatch] {
         let ending = self.requests.compactMap { request -> WalkWatch? in
             if case .unwatch(let watch) = request.request { watch } else { nil }
@@ -56,16 +56,16 @@ final class WalkClient {
         try self.socket.send(#"{"id":\#(id),\#(keys)}"#)
     }
 
-    /// Says that no more comes: what was asked for is still answered, the implicit watch ends.
+    /// Ends the input: pending requests are still answered, the implicit watch ends.
     func endInput() {
         self.socket.endInput()
         self.hasEndedInput = true
     }
 
-    /// Reads again; it will be told what it has missed.
+    /// Reads again; the daemon will tell it what it has missed.
     func resume() { self.isReading = true }
 
-    /// Whether nothing more is to come for it.
+    /// Whether nothing more will arrive for it.
     func isDone(_ truth: Truth) -> Bool {
         guard !self.hasEnded else { return true }
         guard self.requests.isEmpty else { return false }
@@ -77,7 +77,7 @@ final class WalkClient {
         }
     }
 
-    /// Reads what is there, if it reads at all.
+    /// Reads what has arrived, unless reading is suspended.
     func read(_ truth: inout Truth) throws {
         guard self.isReading, !self.hasEnded else { return }
         guard let lines = try self.socket.linesSoFar() else {
@@ -135,7 +135,7 @@ final class WalkClient {
             self.watches.removeAll { $0 === watch }
         }
         guard let seq = line.seq else { return }
-        // Guarantee 4. A watch whose beginning is still to come is behind the reply.
+        // Guarantee 4. A watch that has not begun yet comes after the reply.
         for watch in self.watches where !watch.isPaced {
             if case .awaited = watch.phase { continue }
             try watch.expectNothing(until: seq + 1, line, &truth)

@@ -1,9 +1,9 @@
 import TestSupport
 
-/// One watch as its client sees it, and what may be said to it next.
+/// One watch as its client sees it, and which lines may come next.
 final class WalkWatch {
     enum Phase {
-        /// Nothing has come.
+        /// Nothing has arrived.
         case awaited
         case replaying
         case live
@@ -14,7 +14,7 @@ final class WalkWatch {
     let isLatest: Bool
     let isPaced: Bool
     private let ring: Int
-    /// The seq that it resumes from; nil if it begins anew.
+    /// The seq from which it resumes; nil if it begins anew.
     private let since: Int?
 
     private(set) var phase = Phase.awaited
@@ -34,7 +34,7 @@ final class WalkWatch {
 
     var wanted: Set<Int> { self.only ?? Set(WalkState.fragments.indices) }
 
-    /// Guarantees 1, 2 and 9: what comes next is the next change, or the line says what is missing.
+    /// Guarantees 1, 2 and 9: the next line is the next change, or says what is missing.
     func heard(_ type: String, _ line: JSONLine, _ seq: Int, _ truth: inout Truth) throws {
         switch (type, self.phase) {
         case ("state", .awaited):
@@ -47,7 +47,7 @@ final class WalkWatch {
             guard !self.isPlain || seq - self.last > self.ring else {
                 throw TestFailure("lost without need: \(line)")
             }
-            // More than one is right: a client whose turn to read comes late is behind again.
+            // More than one is fine: a client that reads late falls behind again.
             self.phase = .live
         case ("change", .awaited) where self.since != nil, ("change", .replaying):
             guard line.bool("replay") == true else { throw TestFailure("not replayed: \(line)") }
@@ -72,7 +72,7 @@ final class WalkWatch {
             guard !line.has("resync") else { throw TestFailure("nothing was missed: \(line)") }
             return
         }
-        // What was kept when it was asked for may be gone when it is this watch's turn.
+        // What was kept at the time of the request may be gone at this watch's turn.
         guard ["evicted", "lagged"].contains(line.string("resync")),
             line.int("missed") == seq - since, seq - since > self.ring
         else { throw TestFailure("not evicted: \(line)") }
@@ -94,7 +94,7 @@ final class WalkWatch {
         }
     }
 
-    /// Nothing that the watch wants has happened since its last line.
+    /// Checks that nothing that the watch wants has happened since its last line.
     func expectNothing(until end: Int, _ line: JSONLine, _ truth: inout Truth) throws {
         let (last, wanted, text) = (self.last, self.wanted, "\(line)")
         try truth.claim(upTo: end - 1) { truth in

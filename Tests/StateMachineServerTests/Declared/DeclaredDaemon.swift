@@ -9,7 +9,7 @@ import StateMachineProtocol
 import StateMachineServer
 import TestSupport
 
-/// One run of a declared machine's daemon inside the test, under clocks that the test lets go on.
+/// One run of a declared machine's daemon inside the test, with clocks that the test advances.
 struct DeclaredDaemon {
     let runtime: String
     let clock: ManualStayClock
@@ -20,9 +20,10 @@ struct DeclaredDaemon {
 
     func ask(_ line: String) async throws -> JSONLine { try await self.connect().ask(line) }
 
-    /// Returns when the daemon has heard of what the clock has done so far.
+    /// Returns when the daemon has handled what the clock has done so far.
     func heardTheClock() async throws {
-        // What a clock rings may come to the loop after a line that is sent later, but not after its answer.
+        // A timer may reach the loop after a line that is sent later, but not after that line's
+        // answer.
         _ = try await self.ask("get")
     }
 
@@ -83,11 +84,11 @@ struct DeclaredDaemon {
 }
 
 extension DeclaredDaemon {
-    /// Waits until the last run has let go of its history; what ends it has other ends on other threads.
+    /// Waits until the last run has released its history; parts of it end on other threads.
     private static func awaitRelease(of state: String) async throws {
         try await blocking {
             let lock = open("\(state)/statemachine.lock", O_RDWR | O_CLOEXEC)
-            // There was no run.
+            // There was no earlier run.
             guard lock >= 0 else { return }
             flock(lock, LOCK_EX)
             close(lock)
@@ -96,6 +97,6 @@ extension DeclaredDaemon {
 }
 
 extension JSONLine {
-    /// How long until what is due, as the answer to `get` has it.
+    /// How long until the deadline, from the answer to `get`.
     var leftMs: Int? { self.item("due")?.int("leftMs") }
 }

@@ -2,13 +2,14 @@ import StateMachineCore
 import StateMachineProtocol
 import TestSupport
 
-/// One walk: requests, time, ends and new starts, each held against the model.
+/// One walk: requests, time, ends and restarts, each checked against the model.
 ///
-/// `@unchecked Sendable`: one task has it.
+/// `@unchecked Sendable`: used by one task.
 final class DeclaredWalk: @unchecked Sendable {
     private(set) var machine: ModelledMachine
     private(set) var count = 0
-    /// How often each refusal was given, and each change made by the machine itself, by its cause.
+    /// How often each refusal was given, and each of the machine's own changes was made, by its
+    /// cause.
     private(set) var seen: [String: Int] = [:]
     private let text: String
     private let seed: UInt64
@@ -16,7 +17,7 @@ final class DeclaredWalk: @unchecked Sendable {
     private var random: SeededGenerator
     private var clock = ManualStayClock()
     private var boot = 1
-    /// Whether the machine was started anew since the daemon ran.
+    /// Whether the computer has been restarted since the daemon ran.
     private var isBooting = false
     private var steps: [String] = []
 
@@ -37,14 +38,14 @@ final class DeclaredWalk: @unchecked Sendable {
         (self.clock.moment.uptime, self.clock.moment.wall.microseconds)
     }
 
-    /// What is declared of the present state.
+    /// The declaration of the present state.
     private var declared: MachineModel.State? {
         self.machine.model.states[self.machine.state]
     }
 
     // MARK: - Lives
 
-    /// One run of the daemon, of some steps.
+    /// One run of the daemon, for some steps.
     func life(of most: Int) async throws {
         let end = min(most, self.count + Int.random(in: 1...200, using: &self.random))
         try await DeclaredDaemon.run(
@@ -69,7 +70,7 @@ final class DeclaredWalk: @unchecked Sendable {
         self.end()
     }
 
-    /// What happens while nothing runs: time passes, and sometimes the machine is started anew.
+    /// What happens while nothing runs: time passes, and sometimes the computer is restarted.
     private func end() {
         let pause = Duration.seconds(Int.random(in: 0...400, using: &self.random))
         if Int.random(in: 0..<3, using: &self.random) > 0 {
@@ -77,7 +78,7 @@ final class DeclaredWalk: @unchecked Sendable {
             self.steps.append("a restart after \(pause)")
             return
         }
-        // By the wall's clock, which may have lost some of the time meanwhile.
+        // By the wall clock, which may lose some of the time meanwhile.
         let wall =
             self.now.wall + pause.wholeMicroseconds
             - Int64.random(in: 0...100_000_000, using: &self.random)
@@ -88,7 +89,8 @@ final class DeclaredWalk: @unchecked Sendable {
     }
 
     private func begin(_ client: LineSocket, _ watch: LineSocket) async throws {
-        // What a boot, or a deadline that is past, brings comes before the first request or a little after.
+        // The move of a boot, or of a past deadline, comes before the first request or shortly
+        // after it.
         self.machine.daemonBegan()
         if exchange(&self.isBooting, with: false) { _ = self.machine.booted(at: self.now) }
         _ = self.machine.timePassed(to: self.now)
@@ -109,7 +111,7 @@ final class DeclaredWalk: @unchecked Sendable {
         case 8..<12: try await self.endRun(client)
         default: try await self.passTime(client)
         }
-        // What was withheld until then comes after what was asked for.
+        // A withheld move comes after the request that releases it.
         _ = self.machine.timePassed(to: self.now)
         while seq < self.machine.seq {
             seq += 1
@@ -123,7 +125,7 @@ final class DeclaredWalk: @unchecked Sendable {
                 throw TestFailure("not \(seq) for \(cause ?? "somebody"): \(change)")
             }
         }
-        // By its answer the daemon waits for what is due now.
+        // When this is answered, the daemon has begun to wait for what is due now.
         try await self.ask("get", client)
     }
 
@@ -180,18 +182,18 @@ final class DeclaredWalk: @unchecked Sendable {
         case 2: stay = nil
         default: break
         }
-        // A stay has a number that is none less than nothing.
+        // A stay's number is never negative.
         if let given = stay, given < 0 { stay = nil }
         let answer = self.machine.runEnded(end.means, ifStay: stay, at: self.now)
         let condition = stay.map { #","ifStay":\#($0)"# } ?? ""
         let line = #"{"op":"send","event":"run.ended","data":\#(end.json)\#(condition)}"#
         try await self.ask(line, client, answer)
         guard answer == .changed, Bool.random(using: &self.random) else { return }
-        // Told twice it is done once.
+        // Sent twice, it counts once.
         try await self.ask(line, client, .refused("conflict"))
     }
 
-    /// How a command ends, as it is written; nil: in no way.
+    /// The end of a command, as it is written; nil if what is written is not one.
     private func someEnd() -> (json: String, means: MachineModel.End?) {
         switch Int.random(in: 0..<20, using: &self.random) {
         case 0: return (#"{}"#, nil)
@@ -213,20 +215,20 @@ final class DeclaredWalk: @unchecked Sendable {
         if let left = self.machine.leftMs(at: self.now.uptime), left > 1,
             Bool.random(using: &self.random)
         {
-            // Just before, or just then.
+            // Just before the deadline, or exactly at it.
             time = .milliseconds(left - Int.random(in: 0...1, using: &self.random))
         }
         self.clock.pass(time)
         self.steps.append("\(time) pass")
         _ = self.machine.timePassed(to: self.now)
-        // What rings may wait until the requests that have come are answered, and no longer: the next answer is
-        // given after it.
+        // A timer may come after the pending requests are answered, but no later: the next answer
+        // is given after it.
         _ = try await client.ask("ping")
     }
 
     // MARK: - What is asked
 
-    /// One of the names, more often one that something comes of.
+    /// One of the names, more often one that has an effect.
     private func name(_ names: some Sequence<String>, _ useful: some Sequence<String>) -> String {
         let number = Int.random(in: 0..<20, using: &self.random)
         if number == 0 { return "nosuch" }
@@ -243,7 +245,7 @@ final class DeclaredWalk: @unchecked Sendable {
         }
     }
 
-    /// Values for some of the fields, most of them such as fit.
+    /// Values for some of the fields, most of which fit.
     private func values(
         _ fields: [String: MachineModel.Field]
     ) -> [String: ModelledMachine.Value] {
@@ -293,7 +295,7 @@ final class DeclaredWalk: @unchecked Sendable {
         case .refused(let code):
             self.seen[code, default: 0] += 1
             guard reply.error == code else { throw TestFailure("to be \(code): \(reply)") }
-            // A request that makes no sense is answered before anybody looks at the machine.
+            // An invalid request is answered without looking at the machine.
             guard reply.has("seq") else { return }
         case nil: break
         }
@@ -305,7 +307,7 @@ final class DeclaredWalk: @unchecked Sendable {
         }
     }
 
-    /// Whether a line says where the model is.
+    /// Checks that a line agrees with the model.
     private func compare(_ line: JSONLine, _ what: String) throws {
         let machine = self.machine
         var isRight = line.seq == machine.seq && line.state == machine.state

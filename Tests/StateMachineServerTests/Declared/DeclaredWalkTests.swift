@@ -3,10 +3,10 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// Random walks over the socket of machines that files declare, under clocks that go on when the walk says so,
-/// held against a model that is made from the same file by other means.
+/// Random walks of declared machines over the socket, with clocks that the walk advances, checked
+/// against a model that is made from the same file by other means.
 ///
-/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make one longer walk of each.
+/// `STATEMACHINE_WALK_SEED` and `STATEMACHINE_WALK_STEPS` make it one longer walk of each.
 @Suite(.timeLimit(.minutes(60)))
 struct DeclaredWalkTests {
     private static let environment = ProcessInfo.processInfo.environment
@@ -19,7 +19,7 @@ struct DeclaredWalkTests {
         Self.environment["STATEMACHINE_WALK_STEPS"].flatMap(Int.init) ?? 600
     }
 
-    /// What the three machines do not have.
+    /// Features that the three machines do not use.
     private static let oddities = """
         machine: oddities
         start: rest
@@ -57,7 +57,7 @@ struct DeclaredWalkTests {
             after: {2h: rest count=4}
         """
 
-    /// What only their walk is sure to meet.
+    /// What only this machine's walk is sure to meet.
     private static let rare = ["suspended", "exit 3", "exit 21", "interrupted"]
 
     private static let texts: [String: String] = {
@@ -77,7 +77,7 @@ struct DeclaredWalkTests {
         try await withTemporaryDirectory { directory in
             let walk = try DeclaredWalk(text, seed: seed, state: "\(directory)/state")
             while walk.count < steps { try await walk.life(of: steps) }
-            // A walk in which little happened would not have tried much.
+            // A walk in which little happened has not tested much.
             #expect(walk.machine.seq > steps / 10, "\(walk.machine.seq)")
             for seen in ["done", "failed", "conflict"] + (machine == "oddities" ? Self.rare : []) {
                 #expect(walk.seen[seen] != nil, "\(seen) of \(walk.seen)")

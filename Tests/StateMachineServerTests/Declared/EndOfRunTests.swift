@@ -2,7 +2,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// How a declared machine is told that the command of a stay has ended.
+/// How a declared machine hears that the command of a stay has ended.
 @Suite(.bounded)
 struct EndOfRunTests {
     private static let update = """
@@ -82,7 +82,7 @@ struct EndOfRunTests {
     func whereNothingIsSaidOfAnEndTheStayGoesOn() async throws {
         try await self.run { daemon in
             let client = try daemon.connect()
-            // Nothing runs, and then nothing is said of its end.
+            // Nothing runs; then there is a run, but no transition is declared for its end.
             for stay in [0, 1] {
                 let answer = try await client.ask(Self.end(#"{"exit":0}"#, stay: stay))
                 #expect(answer.ok == true && answer.bool("changed") == false)
@@ -120,7 +120,7 @@ struct EndOfRunTests {
             _ = try await client.ask(#"{"op":"set","state":"installing","reenter":true}"#)
             let late = try await client.ask(Self.end(#"{"exit":0}"#, stay: 1))
             #expect(late.error == "conflict" && late.seq == 2)
-            // Nor does one of a stay that is to come.
+            // Nor does the end of a future stay.
             let early = try await client.ask(Self.end(#"{"exit":0}"#, stay: 3))
             #expect(early.error == "conflict" && early.seq == 2)
         }
@@ -141,7 +141,8 @@ struct EndOfRunTests {
                         #"{"op":"set","state":"installing","reenter":true}"#
                     )
                     let stay = try #require(begun.seq)
-                    // Each sends it twice, and reads then; it leads to the same state, which would do it again.
+                    // Each client sends it twice before reading; it leads to the same state, where
+                    // it would apply again.
                     for client in clients + clients {
                         try client.send(Self.end(#"{"exit":21}"#, stay: stay))
                     }
@@ -181,7 +182,7 @@ struct EndOfRunTests {
                 let again = try await client.ask(Self.end(#"{"exit":21}"#, stay: stay))
                 #expect(again.bool("changed") == true && again.seq == stay + 1)
             }
-            // However often it is sent, and none that would do nothing is told so.
+            // However often it is sent; an end that would do nothing is not refused that way.
             for _ in 1...3 {
                 let withheld = try await client.ask(Self.end(#"{"exit":21}"#, stay: 4))
                 #expect(withheld.error == "suspended" && !withheld.has("seq"))

@@ -1,10 +1,10 @@
 import TestSupport
 import Yams
 
-/// What a file declares, read a second time and as plainly as can be, with nothing of what the daemon reads it
-/// with: for tests that hold the daemon against it.
+/// What a file declares, read a second time as plainly as possible and without any of the daemon's
+/// code, for tests that check the daemon against it.
 ///
-/// It knows what the machines of these tests use, and is not asked about anything else.
+/// It knows only what the machines of these tests use.
 struct MachineModel {
     /// A value of a field.
     enum Value: Hashable {
@@ -62,12 +62,12 @@ struct MachineModel {
 
     struct State {
         let fields: [String: Field]
-        /// Names that may be set next.
+        /// The names that may be set next.
         let next: Set<String>
         let reactions: [String: Reaction]
         let after: (micros: Int64, text: String, target: Target)?
         let boot: Reaction?
-        /// Where ends of its command lead; nil if it runs none.
+        /// Where the ends of its command lead; nil if it runs none.
         let run: Run?
     }
 
@@ -102,7 +102,7 @@ struct MachineModel {
     let start: Target
     let states: [String: State]
     let events: [String: [String: Field]]
-    /// So many moves of its own it may make in so many microseconds, while nobody asks for anything.
+    /// How many moves of its own it may make in how many microseconds while nobody sends a request.
     let breaker: (most: Int, micros: Int64)
 
     init(_ text: String) throws {
@@ -185,7 +185,7 @@ struct MachineModel {
         }
     }
 
-    /// The greatest unit first.
+    /// The largest unit first.
     private static func text(_ micros: Int64) -> String {
         var (text, rest) = ("", micros / 1000)
         for (name, milliseconds) in Self.units.sorted(by: { $0.value > $1.value }) {
@@ -199,7 +199,7 @@ struct MachineModel {
         "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000,
     ]
 
-    /// One number and one unit.
+    /// Parses one number with one unit.
     private static func micros(_ text: String) -> Int64 {
         let number = Int64(text.prefix { $0.isNumber }) ?? 0
         return number * (Self.units[String(text.drop { $0.isNumber })] ?? 0) * 1000

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A machine as ``MachineModel`` has it: where it is, and what each request has to be answered.
+/// A machine as ``MachineModel`` describes it: where it is, and how each request must be answered.
 struct ModelledMachine {
     typealias Value = MachineModel.Value
 
@@ -9,19 +9,19 @@ struct ModelledMachine {
     private(set) var data: [String: Value]
     private(set) var seq = 0
     private(set) var stay = 0
-    /// When the deadline began, in microseconds of the machine's uptime and of the wall's clock.
+    /// When the deadline began, in microseconds of uptime and of the wall clock.
     private var began: (uptime: Int64, wall: Int64)
-    /// What each change has to say of why, from the first; nil of what somebody has asked for.
+    /// The cause that each change must have, from the first; nil for one that somebody asked for.
     private(set) var causes: [String?] = []
     private var breaker = Breaker()
 
-    /// Whether it may move by itself.
+    /// Decides whether it may move by itself.
     private struct Breaker {
         var moves: [Int64] = []
         var isOpen = false
     }
 
-    /// What an answer has to say.
+    /// What an answer must say.
     enum Answer: Hashable {
         case changed
         case unchanged(isHandled: Bool?)
@@ -43,7 +43,7 @@ struct ModelledMachine {
         return state
     }
 
-    /// What `due` says: where to, and when by the wall's clock; nil if nothing is.
+    /// What `due` says: the target, and the time by the wall clock; nil if nothing is due.
     var due: (state: String, wall: Int64)? {
         self.declared.after.map { ($0.target.state, self.began.wall + $0.micros) }
     }
@@ -129,7 +129,7 @@ struct ModelledMachine {
 
     // MARK: - By itself
 
-    /// The command of a stay has ended; nil: in a way that there is none.
+    /// The command of a stay has ended; nil: in an invalid way.
     mutating func runEnded(
         _ end: MachineModel.End?,
         ifStay: Int?,
@@ -146,7 +146,7 @@ struct ModelledMachine {
         return .changed
     }
 
-    /// A new run of the daemon knows nothing of the moves of the one before it.
+    /// A new run of the daemon does not know the previous one's moves.
     mutating func daemonBegan() { self.breaker = Breaker() }
 
     private mutating func mayMove(at uptime: Int64) -> Bool {
@@ -155,7 +155,7 @@ struct ModelledMachine {
         return !self.breaker.isOpen
     }
 
-    /// Whether time moves it; it does that now, and once.
+    /// Moves the machine if a deadline has passed, once; returns whether it did.
     mutating func timePassed(to now: (uptime: Int64, wall: Int64)) -> Bool {
         guard let after = self.declared.after, self.began.uptime + after.micros <= now.uptime,
             self.mayMove(at: now.uptime)
@@ -164,13 +164,13 @@ struct ModelledMachine {
         return true
     }
 
-    /// The machine was started anew; between the two the wall's clock counts.
+    /// The computer was restarted; the wall clock counts for the time in between.
     ///
     /// - Returns: whether that moves it.
     mutating func booted(at now: (uptime: Int64, wall: Int64)) -> Bool {
         let elapsed = max(0, now.wall - self.began.wall)
         self.began = (now.uptime - elapsed, now.wall - elapsed)
-        // Nothing that was kept has happened.
+        // Before the first change nothing was kept.
         guard let boot = self.declared.boot, self.seq > 0 else { return false }
         switch boot {
         case .again:
@@ -217,7 +217,7 @@ struct ModelledMachine {
         given.allSatisfy { fields[$0.key]?.takes($0.value) ?? false }
     }
 
-    /// With defaults; nil if one that is needed is not there.
+    /// Adds defaults; nil if a required value is missing.
     private static func complete(
         _ given: [String: Value],
         _ fields: [String: MachineModel.Field]
@@ -233,8 +233,8 @@ struct ModelledMachine {
         return values
     }
 
-    /// The target's data: what it says, else the event's, else what the state had, else the default; nil if
-    /// something does not fit.
+    /// The target's data: its own values, else the event's, else the state's, else the defaults;
+    /// nil if something does not fit.
     private func filled(
         _ target: MachineModel.Target,
         _ event: [String: Value]

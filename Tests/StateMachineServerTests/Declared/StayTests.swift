@@ -2,7 +2,7 @@ import StateMachineCore
 import TestSupport
 import Testing
 
-/// Stays and deadlines of declared machines, under clocks that go on when the test says so.
+/// Stays and deadlines of declared machines, with clocks that the test advances.
 @Suite(.bounded)
 struct StayTests {
     private static let oven = """
@@ -78,7 +78,7 @@ struct StayTests {
                 try await daemon.heardTheClock()
                 #expect(try await client.ask("get").leftMs == 3_600_000)
             }
-            // Set while there was no daemon.
+            // The wall clock is set while there is no daemon.
             clock.pass(.seconds(60))
             clock.setWall(by: .seconds(5 * 86_400))
             try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
@@ -137,7 +137,8 @@ struct StayTests {
                 let got = try await $0.ask("get")
                 #expect(got.leftMs == 1_740_000)
             }
-            // A clock that has lost the time: nothing has passed, and is not asked for a second time.
+            // The clock has lost the time: nothing seems to have passed, and another start in the
+            // same boot does not ask it again.
             let lost = ManualStayClock(uptime: .seconds(9), wall: WallTime(microseconds: 0))
             try await DeclaredDaemon.run(Self.oven, state: back, boot: "2", clock: lost) { daemon in
                 let got = try await daemon.ask("get")
@@ -147,13 +148,13 @@ struct StayTests {
             }
             try await DeclaredDaemon.run(Self.oven, state: back, boot: "2", clock: lost) { daemon in
                 #expect(try await daemon.ask("get").leftMs == 3_540_000)
-                // It is set right: ten minutes more have passed than it had seemed.
+                // The clock is corrected: ten minutes more have passed than it had seemed.
                 lost.setWall(by: .microseconds(wall) + .seconds(600))
                 try await daemon.heardTheClock()
                 let got = try await daemon.ask("get")
                 #expect(got.leftMs == 3_600_000 - 660_000)
                 #expect(got.item("due")?.string("at") == "2026-11-20T13:00:00.000000Z")
-                // And wrong once more, which is not believed.
+                // It goes wrong once more, and is not believed.
                 lost.setWall(by: .seconds(-500))
                 try await daemon.heardTheClock()
                 #expect(try await daemon.ask("get").leftMs == 3_600_000 - 660_000)
@@ -221,7 +222,7 @@ struct StayTests {
                     #expect(basted.item("due")?.string("at") == "2026-11-20T13:10:00.000000Z")
                 }
                 clock.pass(.seconds(1))
-                // A commit that comes later: what was to be noted before it is.
+                // A later commit also writes what had to be noted before it.
                 _ = try await client.ask("update degrees=150")
                 let crashed = try leftovers(of: state)
                 clock.pass(.seconds(9))
@@ -233,7 +234,7 @@ struct StayTests {
                 let ended = try await client.ask("send baste")
                 #expect(ended.seq == 2)
             }
-            // A stop waits for no second.
+            // A stop does not wait for the rest of a second.
             try await DeclaredDaemon.run(Self.oven, state: state, clock: clock) { daemon in
                 let got = try await daemon.ask("get")
                 #expect(got.leftMs == 3_600_000)
@@ -266,7 +267,7 @@ struct StayTests {
                 let watch = try daemon.connect()
                 _ = try await watch.ask("watch")
                 let client = try daemon.connect()
-                // In one burst, so that all of it is committed together.
+                // In one burst, so that everything is committed together.
                 try client.send(
                     """
                     send bake

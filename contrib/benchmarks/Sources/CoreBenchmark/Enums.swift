@@ -1,8 +1,9 @@
 import Dispatch
 import StateMachineCore
 
-// What an enum of a program's own costs beside the stock states: one with all written out, and one as the README has it.
-// The code is generic over them but for where the type is written out, as in a program.
+// What a program's own enum costs compared with the stock states: one with everything written out,
+// one as in the README. The code is generic over them except where the type is written out, as in a
+// program.
 
 enum Written: EnumState {
     case ready(Bool)
@@ -36,7 +37,7 @@ enum Plain: EnumState {
 
 /// The same load with each of the three.
 struct Load {
-    /// What is done so often, a nanosecond each that it takes whoever sets.
+    /// Runs the load; returns the nanoseconds each operation takes the setter.
     typealias Run = () -> Double
 
     let name: String
@@ -46,7 +47,7 @@ struct Load {
 }
 
 final class StateCounter<State: MachineState>: StateDelegate, @unchecked Sendable {
-    // Touched by its own context only.
+    // Used only by its own context.
     private(set) var count = 0
     func stateChanged(_ transition: Transition<State>) { self.count &+= 1 }
 }
@@ -69,7 +70,7 @@ func flush<State>(_ machine: StateMachine<State>) {
     isTold.wait()
 }
 
-/// Three machines, alike but for their states, and what listens to them.
+/// Three machines that differ only in their states, and what listens to them.
 struct Machines {
     let stock = StateMachine<AppState>()
     let written = StateMachine<Written>()
@@ -84,7 +85,7 @@ struct Machines {
         }
     }
 
-    /// That many observers, told of all or of one state.
+    /// With that many observers, of all states or of one.
     init(observers: Int, ofOne: Bool) {
         for _ in 0..<observers {
             _ = self.stock.addObserver(of: ofOne ? [.ready] : nil) { _ in }
@@ -149,7 +150,7 @@ struct Machines {
     }
 }
 
-/// Prints what each load costs with each enum; returns the bars, and whether they hold.
+/// Prints what each load costs with each enum; returns the limits, and whether they hold.
 func compareEnums() -> [(String, Bool)] {
     let loads = [
         Machines().setting("state ="),
@@ -162,7 +163,7 @@ func compareEnums() -> [(String, Bool)] {
     var bars: [(String, Bool)] = []
     var stock: [Double] = []
     for load in loads {
-        // In turns, so that whatever else the machine does hits all.
+        // In turns, so that other load on the computer affects all of them.
         var best = (stock: Double.infinity, written: Double.infinity, plain: Double.infinity)
         for _ in 0..<11 {
             best.stock = min(best.stock, load.stock())

@@ -3,14 +3,14 @@ import Dispatch
 import Observation
 import StateMachineCore
 
-// What Swift's own means cost to tell as many.
+// What it costs to notify as many with Swift's own means.
 
 @Observable
 final class Model: @unchecked Sendable {
     var state = AppState.ready(false)
 }
 
-/// Observers that look again at every change, at once.
+/// Observers that track again at each change, at once.
 func observation(_ count: Int) -> Double {
     let model = Model()
     let counter = Counter()
@@ -27,7 +27,7 @@ func observation(_ count: Int) -> Double {
     }
 }
 
-/// A channel for each reader; whoever sends waits for it.
+/// A channel for each reader; the sender waits for it.
 func channels(_ count: Int) -> Double {
     let channels = (0..<count).map { _ in AsyncChannel<AppState>() }
     let readers = channels.map { channel in Task { for await _ in channel {} } }
@@ -49,7 +49,7 @@ func taskGroups(_ count: Int) -> Double {
     }
 }
 
-/// As `measure`, of what suspends: the best of three, since each is long.
+/// As `measure`, for code that suspends: the best of three, since each run is long.
 private func measured(_ name: String, body: @escaping @Sendable (Int) async -> Void) -> Double {
     let isDone = DispatchSemaphore(value: 0)
     nonisolated(unsafe) var best = Double.infinity

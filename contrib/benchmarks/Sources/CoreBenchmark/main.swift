@@ -4,13 +4,13 @@ import Foundation
 import OpenCombine
 import StateMachineCore
 
-// What one commit costs the thread that sets the state, beside what else would tell as many.
-// Delivery goes on in the background as it does in a program; every line is the best of seven runs.
+// What one commit costs the setting thread, compared with other ways to notify as many. Delivery
+// goes on in the background as in a program; every line is the best of seven runs.
 
 let rounds = 20_000
 
 final class Counter: StateDelegate, @unchecked Sendable {
-    // Touched by its own context only.
+    // Used only by its own context.
     private(set) var count = 0
     func stateChanged(_ transition: Transition<AppState>) { self.count &+= 1 }
 }
@@ -49,7 +49,7 @@ func queueDelegates(_ count: Int, sharing: Bool) -> Double {
         body: { machine.state = states($0) }
     )
     flush(machine)
-    // A commit that told nobody would be the fastest.
+    // A commit that notified nobody would be the fastest.
     precondition(delegates.allSatisfy { $0.count == 7 * rounds }, "somebody was not told of all")
     withExtendedLifetime(delegates) {}
     return result
@@ -129,7 +129,7 @@ func asyncStreams(_ count: Int) -> Double {
     return result
 }
 
-/// What the setting thread allocates for one commit: exact, whatever else the machine is doing.
+/// What one commit allocates on the setting thread: exact, whatever else the computer is doing.
 func allocations(of machine: StateMachine<AppState>) -> Double {
     let count = 1000
     // The first commits fill caches.
@@ -139,7 +139,7 @@ func allocations(of machine: StateMachine<AppState>) -> Double {
     return Double(allocations_of_this_thread() - before) / Double(count)
 }
 
-/// On one queue that is busy all the while, so that no commit has to wake it.
+/// On one queue that is kept busy, so that no commit has to wake it.
 func allocationsBesideQueue(_ delegates: Int) -> Double {
     let machine = StateMachine<AppState>()
     let queue = DispatchQueue(label: "busy")

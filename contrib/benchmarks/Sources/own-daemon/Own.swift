@@ -1,6 +1,6 @@
 import StateMachineEmbedding
 
-/// The stock states as a program has them that declares its own, for the driver's `statemachine-own`.
+/// The stock states as a program would declare its own, for the driver's `statemachine-own`.
 @main
 enum Own: StateMachineProgram {
     case ready(value: Bool)
