@@ -43,7 +43,7 @@ public struct RuntimeDirectory: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The default for a daemon, never a world-writable place; nil if the environment names none.
-    package static func usual(
+    package static func byDefault(
         environment: (String) -> String?,
         isRoot: Bool
     ) -> RuntimeDirectory? {

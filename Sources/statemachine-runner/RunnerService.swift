@@ -92,15 +92,15 @@ struct RunnerService: Sendable {
     {
         if let path = command.runtimeDirectory { return RuntimeDirectory(path) }
         if let named = RuntimeDirectory.named(self.variable) { return named }
-        let usual = geteuid() == 0 ? .system : RuntimeDirectory.ofUser(self.variable)
-        guard let usual else {
+        let directory = geteuid() == 0 ? .system : RuntimeDirectory.ofUser(self.variable)
+        guard let directory else {
             throw RunnerError(
                 "nobody says where the daemon's sockets are; give --runtime-directory, or set "
                     + "STATEMACHINE_RUNTIME_DIRECTORY or XDG_RUNTIME_DIR"
             )
         }
-        guard let instance = command.instance else { return usual }
-        return RuntimeDirectory("\(usual.path)/\(instance)")
+        guard let instance = command.instance else { return directory }
+        return RuntimeDirectory("\(directory.path)/\(instance)")
     }
 
     private static func variable(_ name: String) -> String? {

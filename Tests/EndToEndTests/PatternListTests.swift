@@ -131,7 +131,7 @@ struct PatternListTests {
             #expect(
                 replies.first?.string("message")?.contains("exceptingPatternsPerUid is 128") == true
             )
-            // Waits that have ended do not count, and root has no such limit.
+            // Root has no such limit.
             let root = try daemon.connect(\.control)
             for _ in 1...5 { try root.send(wait) }
             #expect(try await root.ask("ping").seq == 0)

@@ -4,11 +4,12 @@ import Testing
 
 @testable import StateMachineCore
 
-/// Removing the oldest element moves no other.
+/// The newest elements are kept, however many there are.
 ///
-/// Each test takes a moment; if every element moved each time, it would exceed its time limit.
+/// What a removal costs is not asserted; if it moved every element, the large tests would take
+/// seconds instead of a moment.
 @Suite(.bounded) struct BoundedBufferTests {
-    /// So large that moving all elements once for each value would take minutes.
+    /// So large that moving all elements once for each value would be noticed.
     private static let capacity = 50_000
     private static let count = 250_000
 

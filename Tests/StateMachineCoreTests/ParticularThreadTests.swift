@@ -175,8 +175,8 @@ private final class CountedContext: ExecutionContext {
         await onThreads(1) { _ in machine.churn(2) }
         #expect(await heard.wait(for: 2) == ["1 appeared", "2 appeared"])
         #expect(needed != nil)
-        receptionist.cancel()
-        await machine.flush()
+        await receptionist.cancelAndWait()
+        #expect(needed == nil)
     }
 
     /// The entry is the filter, on the setting thread; the task runs on its context.

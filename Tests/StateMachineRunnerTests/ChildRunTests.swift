@@ -224,17 +224,20 @@ struct ChildRunTests {
         try await withRunningMachine(Self.stubborn) { machine in
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
+            var left: pid_t?
             for stay in [1, 3] {
                 #expect(try await machine.ask("send go").int("stay") == stay)
                 let child = try #require(pid_t(try await machine.witness.next()))
-                #expect(kill(child, 0) == 0)
+                #expect(Self.isAlive(child))
+                // The second run begins only when nothing of the first is left.
+                if let left { #expect(!Self.isAlive(left), "\(machine.said)") }
+                left = child
                 let watch = try await machine.watch()
                 #expect(try await machine.ask("send halt").seq == stay + 1)
                 // It ends with 0, which no longer leads anywhere.
                 #expect(try await machine.witness.next() == "told \(stay)")
                 #expect(try await watch.next().seq == stay + 1)
             }
-            // The second run began only when nothing of the first was left.
             #expect(try await machine.ask("get").state == "idle")
             try await machine.end(runner, daemon)
         }

@@ -48,6 +48,13 @@ struct HandOverRecordTests {
         #expect(try HandOverRecord(decoding: record.encoded()) == record)
     }
 
+    /// An earlier version began it, which had no least time.
+    @Test func aWatchWithAShorterBeatThanIsTakenNowGoesOn() throws {
+        let line = Array(#"{"op":"watch","id":7,"beatMs":50}"#.utf8)
+        let request = try #require(Request(again: line))
+        #expect(request.call == .watch(WatchCall(beatMs: 50)))
+    }
+
     @Test func isRefusedWithNumbersThatCannotBe() throws {
         let forged = [
             try self.record { $1.unsentReplies = -1 },

@@ -58,7 +58,7 @@ struct UnitManagerTests {
         defer { self.fake.stop() }
         self.fake.set("a.service", .init(active: "active", sub: "running"))
         await #expect(throws: BusError.self) { try await self.manager.start("a.service", []) }
-        // The connection still works; a long enough pause would close it.
+        // What is asked next is answered.
         #expect(try await self.manager.units(matching: "*").map(\.name) == ["a.service"])
     }
 

@@ -14,7 +14,8 @@ public struct TransitionError<State: MachineState>: Error, Equatable {
         self.current = current
     }
 
-    /// The states that may follow the current one.
+    /// The states that may follow the current one, whatever the reason; it explains
+    /// ``Refusal/illegal``.
     public var allowed: Set<State.Name> { self.current.state.successors }
 }
 

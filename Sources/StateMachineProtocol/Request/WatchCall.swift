@@ -24,15 +24,20 @@ package struct WatchCall: Hashable, Sendable {
         self.beatMs = beatMs
     }
 
+    /// The refusal of beats that are too frequent.
+    package static let beatTooShort = WireError(
+        .badRequest,
+        "beatMs must be at least \(RequestLimits.leastBeatMs); leave it out for no beats"
+    )
+
+    /// Reads a subscription.
+    ///
+    /// A server refuses a shorter time than ``RequestLimits/leastBeatMs``, but not of a watch that
+    /// an earlier version has begun and handed over.
     init(_ keys: RequestKeys) throws(WireError) {
         let mode = try keys.choice(.mode, of: WatchMode.self)
         let beatMs = try keys.count(.beatMs)
-        guard beatMs ?? .max >= RequestLimits.leastBeatMs else {
-            throw WireError(
-                .badRequest,
-                "beatMs must be at least \(RequestLimits.leastBeatMs); leave it out for no beats"
-            )
-        }
+        guard beatMs != 0 else { throw Self.beatTooShort }
         self.init(
             since: try keys.string(.since),
             only: try keys.patterns(.only),

@@ -8,7 +8,9 @@ struct ChangeRequest: Sendable {
         /// That state; without a call nothing but the state.
         case state(EncodedState, SetCall?)
         /// What comes of an event, or of an update.
-        case event(EventCall)
+        ///
+        /// Indirect, so that a set is small.
+        indirect case event(EventCall)
     }
 
     let wanted: Wanted

@@ -77,7 +77,8 @@ protocol ServedMachine: AnyObject, Sendable {
     /// Decides at once, if nobody has to be waited for.
     ///
     /// - Parameter request: made of a state of ``state(_:data:)``, or by ``request(for:id:by:)``.
-    /// - Returns: what became of it; nil if that would be to wait, and nothing has happened.
+    /// - Returns: what became of it; nil for an event or an update, or if it has to wait. Then nothing
+    ///   is decided, and it is to be proposed.
     func decide(_ request: ChangeRequest) -> SetOutcome?
 
     /// Proposes what is asked for, which is answered once, on the event loop.

@@ -2,6 +2,8 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// What a `set` requires of the machine: its seq, its state, its stay.
+///
+/// A seq alone is compared by the core, where the machine is.
 extension Move.Condition where State: Hashable {
     /// All of the request's conditions; a seq alone costs no closure.
     init(_ call: SetCall?, by coding: StateCoding<State>) {

@@ -24,8 +24,15 @@ struct ChangeWriter {
     let peer: Peer
     let outbox: Outbox
     let turn: ConnectionTurn
+    private let scratch: ScratchBuffers
 
-    private var scratch: ScratchBuffers { self.server.scratch }
+    init(server: StateServer, peer: Peer, outbox: Outbox, turn: ConnectionTurn) {
+        self.server = server
+        self.peer = peer
+        self.outbox = outbox
+        self.turn = turn
+        self.scratch = server.scratch
+    }
 
     // MARK: - From the ring
 

@@ -11,6 +11,7 @@ import StateMachineProtocol
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class Outbox {
     private let server: StateServer
+    private let scratch: ScratchBuffers
     private let user: User
     private let channel: any Channel
     private let turn: ConnectionTurn
@@ -38,6 +39,7 @@ final class Outbox {
         turn: ConnectionTurn
     ) {
         self.server = server
+        self.scratch = server.scratch
         self.user = user
         self.channel = channel
         self.turn = turn
@@ -52,8 +54,8 @@ final class Outbox {
     /// Replies with the line that the server has put together; changes up to `seq` go before it.
     func replyWithLine(after seq: UInt64) {
         guard !self.isClosed else { return }
-        if self.queue.isEmpty { self.queue.begin(in: self.server.scratch.takeReplies()) }
-        self.server.scratch.line.withBytes {
+        if self.queue.isEmpty { self.queue.begin(in: self.scratch.takeReplies()) }
+        self.scratch.line.withBytes {
             self.queue.reply($0, after: seq)
             self.bytes += $0.count
         }
@@ -97,7 +99,7 @@ final class Outbox {
         if case .history(let run) = segment.mark { self.run = run }
         self.bytes -= segment.bytes.count
         guard self.write(segment.bytes[...], replies: segment.replies) else { return false }
-        self.server.scratch.giveBack(&segment.bytes)
+        self.scratch.giveBack(&segment.bytes)
         return true
     }
 
@@ -172,7 +174,7 @@ final class Outbox {
     func offer(_ bytes: ArraySlice<UInt8>) -> Int? { self.count(self.writer.write(bytes)) }
 
     /// Writes the vectors that the server has put together, as ``offer(_:)`` does bytes.
-    func offerVectors() -> Int? { self.count(self.writer.write(&self.server.scratch.vectors)) }
+    func offerVectors() -> Int? { self.count(self.writer.write(&self.scratch.vectors)) }
 
     private func count(_ outcome: SocketWriter.Outcome) -> Int? {
         switch outcome {

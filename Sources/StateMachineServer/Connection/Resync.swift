@@ -11,6 +11,21 @@ struct Resync {
 
     private init(reason: ServerLine.Resync) { self.reason = reason }
 
+    /// Decides whether a watch has missed the changes that it is to be sent next.
+    ///
+    /// - Parameters:
+    ///   - watch: the watch.
+    ///   - source: where these changes are.
+    /// - Returns: what the client is told; nil if it misses nothing.
+    static func due(for watch: Watch, at source: ChangeSource) -> Resync? {
+        switch source {
+        case .ring: nil
+        // The history is for replays; a slow reader of what happens now is told about the loss.
+        case .history: watch.isReplaying ? nil : .lagged
+        case .none: .lagged
+        }
+    }
+
     /// Has the watch go on at the newest change.
     ///
     /// - Returns: the line that says so.

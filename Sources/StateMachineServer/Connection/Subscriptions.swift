@@ -31,6 +31,7 @@ final class Subscriptions {
     // MARK: - Requests
 
     func begin(_ call: WatchCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        guard call.beatMs ?? .max >= RequestLimits.leastBeatMs else { throw WatchCall.beatTooShort }
         let watches = self.watches.filter { !$0.isEnding }
         guard !watches.contains(where: { $0.id == id }) else {
             throw WireError(

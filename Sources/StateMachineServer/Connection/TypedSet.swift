@@ -22,7 +22,7 @@ final class TypedSet<State: MachineState & Hashable>: PendingSet, @unchecked Sen
 
     /// What it comes to where the machine stands at its turn.
     enum Making: Sendable {
-        /// That state, which is the default one and has to cost nothing; it is made anew only if another file is in force
+        /// That state, which is by far the most common case and has to cost nothing; it is made anew only if another file is in force
         /// by then.
         case set(TypedState<State>)
         case made(@Sendable (Snapshot<State>) throws(WireError) -> Found)

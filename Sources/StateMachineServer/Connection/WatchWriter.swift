@@ -85,12 +85,11 @@ struct WatchWriter {
     /// take them all.
     private mutating func writeChanges(of watch: Watch, through end: UInt64) -> Bool {
         while watch.cursor < end {
-            switch self.server.source(after: watch.cursor) {
-            case .ring: break
-            case .none: return self.write(.lagged, to: watch)
-            // The history is for replays: a slow reader of what happens now is told of the loss.
-            case .history where !watch.isReplaying: return self.write(.lagged, to: watch)
-            case .history(let past):
+            let source = self.server.source(after: watch.cursor)
+            if let resync = Resync.due(for: watch, at: source) {
+                return self.write(resync, to: watch)
+            }
+            if case .history(let past) = source {
                 switch self.writePast(past, of: watch, through: end) {
                 case .wrote: continue
                 case .waiting: return true

@@ -2,7 +2,7 @@
 public struct DaemonConfiguration: Sendable {
     /// The directory for the sockets; nil for the default one.
     ///
-    /// The usual one is `$RUNTIME_DIRECTORY` where systemd sets it, else `/run/statemachine` for root,
+    /// The default is `$RUNTIME_DIRECTORY` where systemd sets it, else `/run/statemachine` for root,
     /// else `$XDG_RUNTIME_DIR/statemachine`.
     public var runtimeDirectory: String?
 

@@ -259,8 +259,11 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
             }
             defer { group.cancelAll() }
             for await signal in heard {
-                guard signal == .sighup else { return .restart }
-                if await reload() { return .succession }
+                switch DaemonSignal(signal) {
+                case .reload: if await reload() { return .succession }
+                case .restart: return .restart
+                case nil: break
+                }
             }
             return .stop
         }

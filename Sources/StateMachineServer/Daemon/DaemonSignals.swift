@@ -2,9 +2,23 @@ import ServiceLifecycle
 import StateMachineCore
 import UnixSignals
 
-/// Runs the daemon and traps SIGHUP and SIGUSR2 for it.
-///
-/// SIGHUP does not end it; SIGUSR2 does, for a restart (``DaemonRun``).
+/// What a signal asks of a daemon that runs; SIGTERM and SIGINT end it as they end any service.
+enum DaemonSignal {
+    /// SIGHUP: read the settings and the machine's file again.
+    case reload
+    /// SIGUSR2: make room for another process, which takes over the connections.
+    case restart
+
+    init?(_ signal: UnixSignal) {
+        switch signal {
+        case .sighup: self = .reload
+        case .sigusr2: self = .restart
+        default: return nil
+        }
+    }
+}
+
+/// Runs the daemon and traps its signals (``DaemonSignal``); ``DaemonRun`` does what they ask for.
 struct DaemonSignals<State: MachineState & Hashable>: Service, CustomStringConvertible {
     let daemon: StateMachineDaemon<State>
 

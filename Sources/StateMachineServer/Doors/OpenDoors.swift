@@ -54,7 +54,7 @@ extension RuntimeDirectory {
         environment: (String) -> String?,
         isRoot: Bool
     ) throws(DaemonError) -> RuntimeDirectory {
-        if let usual = self.usual(environment: environment, isRoot: isRoot) { return usual }
+        if let path = self.byDefault(environment: environment, isRoot: isRoot) { return path }
         throw DaemonError(
             "there is no runtime directory: neither --runtime-directory nor $\(self.variable) was given, "
                 + "and neither $RUNTIME_DIRECTORY (set by systemd) nor $XDG_RUNTIME_DIR is set"
