@@ -62,7 +62,8 @@ extension StateMachine {
         let move = Move(to: new)
         do {
             _ = try self.assignThroughLog(move)
-        } catch  where error.reason == .wouldWait {
+        } catch {
+            guard error.reason == .wouldWait else { return self.trapOrReport(new, error) }
             self.enqueue(
                 PendingProposal(
                     move,
@@ -72,8 +73,6 @@ extension StateMachine {
                     }
                 )
             )
-        } catch {
-            self.trapOrReport(new, error)
         }
     }
 

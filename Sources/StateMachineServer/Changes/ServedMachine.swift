@@ -65,7 +65,7 @@ protocol ServedMachine: AnyObject, Sendable {
     ///   - call: the event or the update.
     ///   - id: the request's.
     ///   - setter: who asks.
-    /// - Returns: the request, for ``decide(_:)`` and ``propose(_:of:)``.
+    /// - Returns: the request, for ``propose(_:of:)``.
     /// - Throws: `unknown-event` or `bad-data`, as far as that can be told before its turn; for the
     ///   end of a run also why it cannot be taken now.
     func request(
@@ -74,17 +74,26 @@ protocol ServedMachine: AnyObject, Sendable {
         by setter: CompactPeer
     ) throws(WireError) -> ChangeRequest
 
-    /// Decides at once, if nobody has to be waited for.
+    /// Decides on a state at once, if nobody has to be waited for.
     ///
-    /// - Parameter request: made of a state of ``state(_:data:)``, or by ``request(for:id:by:)``.
-    /// - Returns: what became of it; nil for an event or an update, or if it has to wait. Then nothing
-    ///   is decided, and it is to be proposed.
-    func decide(_ request: ChangeRequest) -> SetOutcome?
+    /// - Parameters:
+    ///   - state: made by ``state(_:data:)``.
+    ///   - call: what else is asked for; nil: nothing.
+    ///   - cause: why.
+    ///   - setter: who asks.
+    /// - Returns: what became of it; nil if it has to wait. Then nothing is decided, and it is to be
+    ///   proposed.
+    func decide(
+        _ state: EncodedState,
+        _ call: SetCall?,
+        cause: String?,
+        by setter: CompactPeer
+    ) -> SetOutcome?
 
     /// Proposes what is asked for, which is answered once, on the event loop.
     ///
     /// - Parameters:
-    ///   - request: as for ``decide(_:)``.
+    ///   - request: made of a state of ``state(_:data:)``, or by ``request(for:id:by:)``.
     ///   - sets: where it is listed, before it can be answered.
     func propose(_ request: ChangeRequest, of sets: Sets)
 

@@ -158,10 +158,13 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         return ChangeRequest(.event(call), cause: call.cause, id: id, by: setter)
     }
 
-    func decide(_ request: ChangeRequest) -> SetOutcome? {
-        guard !self.hasLog, case .state(let state, let call) = request.wanted,
-            let setter = request.setter
-        else { return nil }
+    func decide(
+        _ state: EncodedState,
+        _ call: SetCall?,
+        cause: String?,
+        by setter: CompactPeer
+    ) -> SetOutcome? {
+        guard !self.hasLog else { return nil }
         self.stays?.moves.lift()
         let typed = self.typed(state)
         // What is most often the case, without a value whose layout depends on the state's type: the runtime would be
@@ -171,27 +174,28 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
                 typed.state,
                 ifSeq: call?.ifSeq,
                 reenter: call?.reenter ?? false,
-                cause: request.cause,
+                cause: cause,
                 by: setter
             )
             if let mark { return .committed(self.noted(self.encoded(mark, typed))) }
         }
-        return self.outcome(of: typed, call, request)
+        return self.outcome(of: typed, call, cause, setter)
     }
 
-    /// Apart from ``decide(_:)``: the layouts that a function may need are looked up where it begins.
+    /// Apart from ``decide(_:_:cause:by:)``: the layouts that a function may need are looked up where it begins.
     @inline(never)
     private func outcome(
         of typed: TypedState<State>,
         _ call: SetCall?,
-        _ request: ChangeRequest
+        _ cause: String?,
+        _ setter: CompactPeer
     ) -> SetOutcome? {
         let move = Move(
             to: typed.state,
             if: Move.Condition(call, by: self.coding),
             reenter: call?.reenter ?? false,
-            cause: request.cause,
-            by: request.setter
+            cause: cause,
+            by: setter
         )
         switch self.machine.decideAtOnce(move) {
         case nil: return nil
@@ -254,7 +258,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         if self.stays != nil { self.pass(transition) }
     }
 
-    /// These are apart from ``handOver(_:)`` as ``outcome(of:_:_:)`` is from what calls it.
+    /// These are apart from ``handOver(_:)`` as ``outcome(of:_:_:_:)`` is from what calls it.
     @inline(never)
     private func put(_ transition: Transition<State>) -> EncodedSnapshot {
         self.encoded(transition)

@@ -149,7 +149,7 @@ struct Requests {
             let state = self.server.decodedStates[set]
         else { return false }
         self.server.counters.requests.add()
-        self.sets.set(state, cause: set.cause, id: set.id)
+        self.sets.set(state, nil, cause: set.cause, id: set.id)
         return true
     }
 
