@@ -58,8 +58,8 @@ public struct Client: Sendable {
     /// Sends one request and returns its reply.
     ///
     /// - Parameters:
-    ///   - request: one that has one reply. All but `set` and those about holds and guards are also
-    ///     open to users who may only open the events door.
+    ///   - request: one that has one reply. `set`, `send`, `update` and those about holds and guards
+    ///     need the control door; all others also work for users who may only open the events door.
     ///   - limit: after how long to give up on a silent daemon; nil means never.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, or `CancellationError`.

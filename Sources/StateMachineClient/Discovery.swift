@@ -28,8 +28,8 @@ extension RuntimeDirectory {
         throw .notFound(tried: candidates.map { $0.socketPath(of: .events) })
     }
 
-    /// Whether a door can be seen; a directory that may not be read counts as having one, so that
-    /// the answer is "not permitted" and not "not there".
+    /// Whether a door can be seen; a directory that may not be searched counts as having one, so
+    /// that the answer is "not permitted" and not "not there".
     var hasSocket: Bool {
         Door.allCases.contains { door in
             var status = stat()

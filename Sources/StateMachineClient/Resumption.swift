@@ -2,7 +2,7 @@ import StateMachineProtocol
 
 /// Decides what a watch does when its connection ends, and where it goes on; it has no effects.
 struct Resumption: Sendable {
-    /// How many refusals in a row to open the door it takes to believe them.
+    /// The number of refusals in a row to open the door after which they are believed.
     ///
     /// 5: a daemon that starts has its socket before the socket has its mode; that passes within
     /// the first pause.

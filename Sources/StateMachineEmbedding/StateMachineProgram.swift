@@ -17,8 +17,9 @@
 /// The program takes the flags, the environment and the configuration file that `statemachine`
 /// takes, except for those that say which file declares a machine; it answers `--help`, `--version`
 /// and `--check-config`, and it ends with the same statuses: 64 for a wrong command line, 78 if
-/// somebody has to change its configuration, 1 for what may go better at the next start. What keeps
-/// it from starting is reported in one line.
+/// somebody has to change something first (the configuration, or a state that this version does not
+/// know), 1 for what may go better at the next start. What keeps it from starting is reported in one
+/// line.
 ///
 /// A program that has arguments or a loop of its own makes a `StateMachineDaemon` instead.
 public protocol StateMachineProgram: EnumState {

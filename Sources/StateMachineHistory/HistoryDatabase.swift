@@ -5,7 +5,8 @@ import Synchronization
 
 /// The database: one writer, whose calls come one after the other, and one reader beside it.
 ///
-/// It is opened by the first call that can: a full disk must not prevent questions about its state.
+/// It is opened by the first call that can: a full disk must not keep the daemon from starting, so
+/// that clients can ask for the machine's state.
 ///
 /// `@unchecked Sendable`: `isSettled`, `isSynchronous` and `beginning` are touched by the writing
 /// calls only, all of which are made on one queue; `opened` is guarded by its lock, and `found` is

@@ -107,8 +107,8 @@ struct HistoryOpening<State: MachineState & Hashable> {
         }
         self.newest = newest
         self.carriedOver = isNew ? newest : nil
-        // The effect of the boot on the stay comes first: till then the stay belongs to the last
-        // boot.
+        // The effect of the boot on the stay comes first: till then the stay is one of the boot
+        // before.
         let isLeft = stay.isFirstInBoot && coding.behaviour?.boot(of: self.state) != nil
         do {
             try database.begin(

@@ -104,8 +104,8 @@ final class StateDirectory: Sendable {
         PrivateFile.create(self.database)
     }
 
-    /// Whether the database file is empty but its log is not: SQLite would discard the log on
-    /// opening.
+    /// Whether the database file is empty or missing but its log is not: SQLite would discard the
+    /// log on opening.
     var hasDatabaseLostItsBeginning: Bool {
         Self.size(of: self.database) == 0 && Self.size(of: "\(self.database)-wal") > 0
     }

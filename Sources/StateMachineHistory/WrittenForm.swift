@@ -21,7 +21,7 @@ struct WrittenForm<State: MachineState & Hashable> {
 
     /// The newest transition in the database; the next row leaves its state.
     var newest: (seq: UInt64, state: WrittenState)
-    /// Whether the recorded stay is from the last boot, so that the next one is recorded in any
+    /// Whether the recorded stay is from before this boot, so that the next one is recorded in any
     /// case.
     var isStayDue: Bool
     private let coding: StateCoding<State>

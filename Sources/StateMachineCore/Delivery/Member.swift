@@ -164,7 +164,8 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     /// Whether it can never hear anything again, so that it may be removed.
     ///
-    /// Asked under no lock: loading a weak reference may make it the last one to be released.
+    /// Asked under no lock: loading a weak reference holds the object for a moment, and that may be
+    /// the last hold on it, so that releasing it here runs the object's deinit.
     @usableFromInline var isGone: Bool { false }
 
     /// Whether it counts among those who would hear of a state.

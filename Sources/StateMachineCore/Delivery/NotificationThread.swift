@@ -67,7 +67,7 @@ public final class NotificationThread: ExecutionContext, RefusingContext, Serial
         precondition(error == 0, "a thread named \(name) could not be made: error \(error)")
     }
 
-    /// Makes this a context for the calling thread.
+    /// Adopts the calling thread: makes a context for it, or returns the one that it has.
     ///
     /// Adopting it again gives the same context, for as long as that one lives and has not been
     /// stopped. The context does not outlive its last owner: the thread itself does not keep it.

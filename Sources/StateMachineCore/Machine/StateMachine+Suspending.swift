@@ -95,8 +95,11 @@ extension StateMachine {
         }
     }
 
-    /// Waits for what becomes of the proposal that `begin` makes, and returns if it is not decided
-    /// yet.
+    /// Waits for what becomes of what `begin` proposes.
+    ///
+    /// - Parameter begin: returns its proposal, so that it can be withdrawn; nil if it is decided.
+    /// - Returns: what became of it.
+    /// - Throws: ``TransitionError``.
     private func outcome(
         of begin: (_ completion: @escaping @Sendable (Gate<State>.Answer) -> Void)
             -> PendingProposal<State>?

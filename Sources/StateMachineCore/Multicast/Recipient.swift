@@ -33,7 +33,8 @@ final class Recipient: Sendable {
     }
 
     var context: ObjectIdentifier { self.lane.identity }
-    /// Asked under no lock: loading the weak reference may make it the object's last.
+    /// Asked under no lock: loading the weak reference holds the object for a moment, and that may
+    /// be the last hold on it.
     var isGone: Bool { self.weak == nil }
     var isCancelled: Bool { self.callGuard.isCancelled }
 

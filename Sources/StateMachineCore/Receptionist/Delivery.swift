@@ -2,8 +2,8 @@
 ///
 /// The same for a receptionist's task, for delegates, and for iterators.
 ///
-/// Whatever is left out is counted; the newest value never is. Keys are computed on the target
-/// context; a key function returns the same key for the same value every time.
+/// Whatever is left out is counted; the newest value is never left out. Keys are computed on the
+/// target context; a key function returns the same key for the same value every time.
 public struct Delivery<Value: Sendable>: Sendable {
     /// What is kept of the values until they are delivered.
     enum Keeping: Sendable {
@@ -47,7 +47,9 @@ public struct Delivery<Value: Sendable>: Sendable {
     }
 
     /// All, or the newest of each key, in one batch per interval, which begins with the first
-    /// value; sooner if `count` have come; a batch never exceeds the limit.
+    /// value; sooner once `count` are kept.
+    ///
+    /// A batch never exceeds the delivery's limit.
     public static func batch(
         every interval: Duration,
         atMost count: Int,

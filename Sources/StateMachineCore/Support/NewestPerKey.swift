@@ -1,8 +1,8 @@
 /// The newest value of each key, in order of arrival, up to a capacity; beyond that the oldest
 /// goes.
 ///
-/// A value that is replaced leaves a gap, and the gaps are closed when they are as many as the
-/// values: so putting a value costs the same however many keys there are.
+/// A value that is replaced leaves a gap, and the gaps are closed when they outnumber the values:
+/// so putting a value costs the same however many keys there are.
 struct NewestPerKey<Value> {
     enum Put {
         case added

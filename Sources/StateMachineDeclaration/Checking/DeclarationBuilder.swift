@@ -23,7 +23,7 @@ struct DeclarationBuilder {
     func declaration(of text: String) -> Declaration? {
         self.tables.check(self.problems)
         if case .target(let boot)? = self.file.boot {
-            // Checked even if every state has a boot of its own, so that no state uses this one.
+            // Checked even if no state uses it because each has a boot of its own.
             _ = self.tables.state(boot.state, self.problems)
         }
         let always = self.tables.states(self.file.always, self.problems)

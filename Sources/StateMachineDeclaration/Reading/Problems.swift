@@ -20,7 +20,7 @@ final class Problems {
     private var known: Set<DeclarationProblem> = []
     private var errors = 0
 
-    /// Fields of states or events that could not be read; errors that follow are not reported.
+    /// Fields of states or events that could not be read; resulting errors are not reported.
     private var doubtful: Set<Spelling> = []
 
     /// Whether a part of the file was left out for its size, so that names in it are not known.

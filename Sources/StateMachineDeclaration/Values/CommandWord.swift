@@ -47,7 +47,7 @@ package struct CommandWord: Hashable, Sendable {
 
     /// The word with the values of a state's fields in it; it stays one word whatever they are.
     ///
-    /// A program's arguments end at the byte 0, so that this character becomes U+FFFD.
+    /// A program's argument would end at a byte 0, so U+0000 becomes U+FFFD.
     package func text(in state: DeclaredState) -> String {
         self.pieces.map { piece in
             switch piece {

@@ -14,7 +14,10 @@ extension Setting {
         var limit: WritableKeyPath<ServerLimits, Int>?
     }
 
-    /// The table of settings: the one place for a default, a bound and a description.
+    /// The table of settings: where each default, bound and description is found.
+    ///
+    /// The defaults of limits are the values of `ServerLimits`, those of a history of
+    /// `HistoryOptions`.
     var row: Row {
         switch self {
         case .machine:

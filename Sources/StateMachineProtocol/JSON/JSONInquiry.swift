@@ -14,7 +14,7 @@ final class JSONInquiry {
     private var asked: [String] = []
     private var insides: [JSONInquiry] = []
 
-    /// Notes that the object is read, and by what its members are known.
+    /// Notes that the object is read by a key type; `knows` tells which members that one has.
     func note(
         _ members: [JSONMember],
         at path: [any CodingKey],

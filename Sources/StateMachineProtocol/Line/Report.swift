@@ -2,7 +2,7 @@ package import StateMachineCore
 
 // What lines say about a state.
 extension ServerLine {
-    /// A state, its place in the order, and its time.
+    /// A state, its place in the order, and since when it holds.
     package struct Report: Sendable {
         package let seq: UInt64
         /// The state as ``StateCoding/fragment(of:)`` encodes it.

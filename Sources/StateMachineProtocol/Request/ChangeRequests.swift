@@ -8,7 +8,7 @@ extension Request {
     ///   - words: further values as people type them, in strings; the field's type says what each
     ///     means.
     ///   - ifSeq: only if the machine is at this seq.
-    ///   - ifState: only if one of these patterns matches the current state; if empty, any state.
+    ///   - ifState: only if these patterns together select the current state; if empty, any state.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - reenter: whether even the identical state makes a transition.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
@@ -44,7 +44,7 @@ extension Request {
     ///   - words: further fields as people type them, in strings; the field's type says what each
     ///     means.
     ///   - ifSeq: only if the machine is at this seq.
-    ///   - ifState: only if one of these patterns matches the current state; if empty, any state.
+    ///   - ifState: only if these patterns together select the current state; if empty, any state.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.

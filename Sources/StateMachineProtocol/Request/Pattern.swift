@@ -47,7 +47,7 @@ public struct Pattern: Hashable, Sendable {
         self = isException ? !pattern : pattern
     }
 
-    /// All states but those that the pattern matches; applied to such a pattern, these.
+    /// All states but those that `pattern` matches; for a pattern with a `!`, the one without it.
     public static prefix func ! (pattern: Pattern) -> Pattern {
         switch pattern.written {
         case .string(let text):

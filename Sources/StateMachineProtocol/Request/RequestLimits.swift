@@ -47,7 +47,7 @@ package enum RequestLimits {
     /// cost the daemon some percent of its time.
     package static let leastBeatMs: UInt64 = 100
 
-    /// The milliseconds of a hold or a guard that does not say.
+    /// Milliseconds that a hold delays and a guard may take if the request does not say.
     package static let defaultVoteMs: UInt64 = 1000
 
     /// Changes in one answer to `history`.

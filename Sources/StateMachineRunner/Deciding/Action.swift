@@ -43,7 +43,7 @@ package enum Answer: Hashable, Sendable {
 /// What the log and the counters are told.
 package enum Notice: Hashable, Sendable {
     case begun(CommandName, attempt: Int)
-    /// `isFailure`: it did not exit with 0, and was not stopped because it was not wanted any more.
+    /// `isFailure`: it was neither an exit with 0, nor a stop, nor an exit that the file declares.
     case ended(CommandName, CommandEnd, attempt: Int, isFailure: Bool)
     case triedAgain(CommandName, after: Duration)
     /// It was stopped by somebody else, or by a stop of the machine.

@@ -37,7 +37,7 @@ package struct HookWork: Hashable, Sendable {
     package internal(set) var interruptions = 0
     /// When the current or last attempt began.
     package internal(set) var since: WallTime?
-    /// Whether the host still has the end of an attempt of the next one, which has been dealt with.
+    /// Whether the host still has an end, already dealt with, of an attempt of the next hook.
     private var isKept = false
     /// Whether starting it failed in a way that leaves open whether it runs.
     private var isUncertain = false

@@ -33,7 +33,7 @@ struct Effects {
     private var recordTimer: (any StayTimer)?
     private var rereadTimer: (any StayTimer)?
     private var alarm: (any StayTimer)?
-    /// Ends when the command begun last exists, or is known not to.
+    /// Ends when the command begun last exists, or could not be started.
     private var begun: AsyncStream<Void>?
     private var hasReported = false
     /// Whether nothing is begun because the file is not what the daemon has.

@@ -27,7 +27,7 @@ extension CommandName {
             }
         }
         guard value(of: "STATEMACHINE_MACHINE") == label.description,
-            // Units that do not say where their daemon is are from before they did.
+            // Units of older runners do not say where their daemon is; they count as this one's.
             value(of: "STATEMACHINE_RUNTIME_DIRECTORY") ?? label.directory == label.directory,
             let state = value(of: "STATEMACHINE_STATE"),
             let key = value(of: "STATEMACHINE_KEY").flatMap(Key.init),

@@ -26,7 +26,7 @@ extension CommandOrder {
         )
         return [
             UnitSetting("Description", .text(self.title)),
-            // Has a program that cannot be executed fail at once.
+            // Makes the start of a program that cannot be executed fail at once.
             UnitSetting("Type", .text("exec")),
             UnitSetting("ExecStart", .commands([program])),
             // Keeps its end readable until it is forgotten.

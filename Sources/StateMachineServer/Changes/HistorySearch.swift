@@ -15,7 +15,7 @@ struct HistorySearch: Sendable {
 
     /// Patterns that one search may check against each change, unless a single wait has more.
     ///
-    /// 64: as many as a request may have, so that a user's turn delays the others no more than the
+    /// 32: as many as one list may have, so that a user's turn delays the others no more than the
     /// longest request does.
     static let patterns = RequestLimits.patterns
 

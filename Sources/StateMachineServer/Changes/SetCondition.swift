@@ -3,7 +3,7 @@ import StateMachineProtocol
 
 /// What a `set` requires of the machine: its seq, its state, its stay.
 ///
-/// A seq alone is compared by the core, where the machine is.
+/// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
 extension Move.Condition where State: Hashable {
     /// All of the request's conditions; a seq alone costs no closure.
     init(_ call: SetCall?, by coding: StateCoding<State>) {

@@ -235,8 +235,8 @@ final class HoldsAndGuards {
         voter.end(denying: isClosing ? "the daemon is going down" : why)
     }
 
-    /// Ends them all: the client has ended its side, has vanished, no longer reads, or is told
-    /// goodbye.
+    /// Ends them all: the client has ended its side (``Connection/clientEnded()``), has vanished or
+    /// no longer reads (``WritingOrder/drop()``), or is told goodbye (``Farewell``).
     func end() {
         for voter in self.list.all {
             self.server.voters.remove(voter.number)

@@ -49,7 +49,7 @@ struct SocketWriter {
     func duplicate() -> (inode: UInt64, descriptor: CInt)? {
         var status = stat()
         guard fstat(self.descriptor, &status) == 0 else { return nil }
-        // Above the numbers that the program replacing this one expects to be free.
+        // 3 or above: never the number of a standard descriptor.
         let copy = fcntl(self.descriptor, F_DUPFD_CLOEXEC, 3)
         return copy >= 0 ? (UInt64(status.st_ino), copy) : nil
     }

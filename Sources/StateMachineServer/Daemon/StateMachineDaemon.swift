@@ -49,7 +49,8 @@ public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
     ///
     /// `redeclare` is called on SIGHUP, before the limits are read: it reads the machine's
     /// declaration, which is put in force if it has changed. An error is logged, line by line if it
-    /// is a ``ReloadRefusal``, and everything stays as it was. Runs on no particular thread.
+    /// is a ``ReloadRefusal``, and everything stays as it was; only ``SuccessionNeeded`` ends the
+    /// daemon, if another process can take over. Runs on no particular thread.
     package init(
         machine: StateMachine<State>,
         coding: StateCoding<State>,

@@ -91,7 +91,7 @@ struct HandOverRecord: Codable, Equatable {
     /// No number up to this is given to a hold, a guard or a question again.
     var lastNumber: UInt64
     var connections: [Connection]
-    /// The required guards, if no history keeps them; nil from a process that knew no such thing.
+    /// The required guards, of use if no history keeps them; nil from a version without them.
     var required: [Requirement]?
 
     /// As bytes.

@@ -2,7 +2,7 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// The required guards: while none of a name is connected, the states that it guards are denied.
+/// The required guards: while none of a name is connected, the states guarded under it are denied.
 ///
 /// Several of one user may be connected under one name, and all of them are asked; when the last of
 /// them has gone, the states that the newest was to be asked about are denied.

@@ -74,7 +74,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
 
     /// Makes the boot move, if there is one, before anybody is there.
     ///
-    /// - Parameter done: called when it was made, or could not be, and then is tried again.
+    /// - Parameter done: called when it was made or could not be; a failed one is tried again later.
     func boot(_ done: @escaping () -> Void) {
         guard let stay = self.interrupted, let start = self.starts.newest(of: stay) else {
             return done()
@@ -264,7 +264,8 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     }
 }
 
-/// Why a machine makes no moves of its own: it made so many while nobody asked for anything.
+/// Why a machine makes no moves of its own: it made so many in so much time, while nobody asked for
+/// anything.
 struct Suspension: Hashable, Sendable, CustomStringConvertible {
     let moves: Int
     let time: Duration

@@ -1,5 +1,5 @@
-/// The hosts and origins that a request may name: one from somebody else's page, whose name was
-/// made to lead here, is refused ("DNS rebinding").
+/// The hosts and origins that a request may name: a request from somebody else's page, whose name
+/// was made to lead here, is refused ("DNS rebinding").
 package struct HostRule: Sendable {
     /// Names besides `localhost` that a proxy or a hosts file uses for this page.
     private let names: Set<String>

@@ -54,8 +54,8 @@ struct WordCheck {
             + (nearest.map { "; did you mean \($0)?" } ?? "; statectl --help lists them")
     }
 
-    /// What is wrong if a command line, given as all its words, lacks the command to run; nil if
-    /// nothing is.
+    /// What is wrong with a command line, given as all its words, that ends with `--exec` and no
+    /// command; nil if nothing is.
     static func objectionToExec(_ words: [String]) -> String? {
         guard words.last == "--exec" else { return nil }
         return "--exec takes the command to run for each line: statectl watch --exec COMMAND …"

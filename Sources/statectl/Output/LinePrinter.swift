@@ -56,7 +56,7 @@ struct LinePrinter: Sendable {
         }
     }
 
-    /// Shows the end of a history, with a text for people kept out of what a program reads.
+    /// Shows the end of a history; `text`, for people, goes where no program reads it.
     func end(_ reply: Line, as text: String?) throws(OutputError) {
         if self.options.json {
             try self.write(json: reply)

@@ -76,8 +76,8 @@ struct LineText {
         return "— declared by \(name.printable) from #\(line.seq.map(String.init) ?? "?") on"
     }
 
-    /// The peer in an object with `uid` and `pid`, and what ran there if that is known: `root (812,
-    /// deploy, deploy.service)`.
+    /// The peer in an object with `uid` and `pid`, and what ran there if that is known:
+    /// `root (812, deploy, deploy.service)`.
     func peer(_ row: JSONValue) -> String {
         self.peer(
             row,

@@ -10,8 +10,8 @@ enum Programs {
     ///
     /// - Parameters:
     ///   - pid: of a process whose connection exists, so that the number is still its own.
-    ///   - uid: the process's user; a process of another user is on another machine, or in a
-    ///     container.
+    ///   - uid: the process's user; if the number is another user's here, the process is on another
+    ///     machine, or in a container.
     /// - Returns: the words; empty if nothing can be seen.
     static func names(pid: Int32, uid: UInt32) -> [String] {
         var status = stat()

@@ -2,10 +2,10 @@ import StateMachineCore
 
 /// A line on a terminal that shows the progress of something that takes longer than a second.
 ///
-/// It is written to standard error, which no program reads there, and removed when the work is
-/// done. Belongs to one task.
+/// It is written to standard error, which is for people there, and removed when the work is done.
+/// Belongs to one task.
 final class Progress {
-    /// How long to wait with the first line, and then between two updates.
+    /// How long to wait before the line is first shown, and then between two updates.
     private static let pause = (first: Duration.seconds(1), next: Duration.milliseconds(100))
     /// Changes between two looks at the clock, which costs more than many changes.
     private static let look: UInt64 = 256

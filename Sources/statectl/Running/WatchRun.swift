@@ -7,7 +7,7 @@ struct WatchRun: Sendable {
     let printer: LinePrinter
     /// The number of lines after which it ends.
     var count: Int?
-    /// Runs a command for the lines, which are shown otherwise.
+    /// Runs a command for the lines; nil to show them.
     var queue: CommandQueue?
     /// Whether a command is also run when the daemon goes or comes back.
     var tellsOfDaemon = false
