@@ -243,6 +243,7 @@ private actor Counter {
         self.machine.churn(1)
         #expect(await counter.heard.wait(for: 1) == [1])
         self.machine.churn(6)
+        await self.machine.flush()
         await self.clock.sleepers(1)
         self.clock.advance(by: .seconds(1))
         #expect(await counter.heard.wait(for: 2) == [1, self.machine.snapshot.seq])
@@ -260,6 +261,8 @@ private actor Counter {
         machine?.state = .authentication(.active)
         machine?.state = .ready(true)
         machine?.state = .authentication(.success)
+        // An iterator hears on a queue; the alarm of an earlier change would be another one.
+        await machine?.flush()
         await self.clock.sleepers(1)
         self.clock.advance(by: .seconds(1))
         var left = iterator
