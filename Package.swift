@@ -412,7 +412,7 @@ let package = Package(
                 .daemon("GRDB", of: "GRDB.swift"),
                 .daemon("Subprocess", of: "swift-subprocess"),
             ],
-            exclude: ["Golden"],
+            exclude: ["Golden", "Fence"],
             swiftSettings: strict
         ),
     ]
