@@ -36,7 +36,7 @@ public enum Door: String, CaseIterable, Codable, Sendable {
             case .get: "get                        the state"
             case .set: "set STATE [key=value …]    change it"
             case .send: "send EVENT [key=value …]   tell the machine of an event"
-            case .update: "update key=value …         change fields of the state and stay in it"
+            case .update: "update key=value key+=1 …  change fields of the state and stay in it"
             case .watch: "watch [PATTERN …]          the state now, and every change"
             case .unwatch: "unwatch                    end the watch"
             case .wait: "wait PATTERN …             answer when a state matches"
@@ -58,7 +58,8 @@ public enum Door: String, CaseIterable, Codable, Sendable {
 
             \(lines.joined(separator: "\n"))
 
-            As objects they take more: set ifSeq ifState ifStay reenter cause; watch since only mode everyMs
+            As objects they take more: set ifSeq ifState ifStay reenter cause; \(
+                hasEvents ? "update add; " : "")watch since only mode everyMs
             beatMs; wait fail since timeoutMs; history since limit only
             order after before by cause. The states: describe.
             """

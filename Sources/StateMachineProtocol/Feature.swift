@@ -14,4 +14,6 @@ package enum Feature: String, CaseIterable, Sendable {
     case programs
     /// `outline` of `history`.
     case historyOutline
+    /// `add`, `ifSeq` and `ifState` of `update`.
+    case add
 }

@@ -76,7 +76,11 @@ struct CompletionTests {
             offered: ["job", "disk-low", "drain"]
         ),
         Case(argument: "positional@1", words: ["send", "job", ""], offered: ["id=", "image="]),
-        Case(argument: "positional@0", words: ["update", ""], offered: ["id=", "image="]),
+        Case(
+            argument: "positional@0",
+            words: ["update", ""],
+            offered: ["id=", "image=", "tries=", "tries+="]
+        ),
         Case(
             argument: "positional@1",
             words: ["set", "reporting", ""],
@@ -87,7 +91,7 @@ struct CompletionTests {
         Case(
             argument: "positional@0",
             words: ["is", "working", ":", ""],
-            offered: ["id=", "image="]
+            offered: ["id=", "image=", "tries="]
         ),
     ]
 
@@ -100,7 +104,7 @@ struct CompletionTests {
             groups: {working: {states: [fetching]}}
             states:
               offline: {}
-              fetching: {fields: {id: string, image: string}}
+              fetching: {fields: {id: string, image: string, tries: {type: integer, default: 0}}}
               reporting: {fields: {id: string, verdict: {values: [green, red]}}}
             """.write(toFile: file, atomically: true, encoding: .utf8)
             try await DaemonProcess.run("--machine", file) { daemon in

@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["update", "note=x", "--if-seq", "3"], ["send", "a", "--reenter", "3"],
+        ["update", "note=x", "--reenter"], ["send", "a", "--reenter", "3"],
         ["set", "a", "--stay=2", "x"],
     ])
     func anOptionThatACommandDoesNotHaveIsNoValue(arguments: [String]) async {

@@ -30,6 +30,16 @@ import Testing
             .update([], words: [JSONMember("b", "2")], ifStay: 3),
             #"{"op":"update","data":{},"words":{"b":"2"},"ifStay":3}"#
         ),
+        (
+            .update(
+                [],
+                adding: [JSONMember("n", 1)],
+                ifSeq: 4,
+                ifState: ["a"],
+                cause: "c"
+            ),
+            #"{"op":"update","add":{"n":1},"ifSeq":4,"ifState":"a","cause":"c"}"#
+        ),
         (.watch(), #"{"op":"watch"}"#),
         (
             .watch(since: "7f3a9c:40", only: ["ready", ["state": "authentication"]]),

@@ -80,10 +80,12 @@ extension Declaration {
         }
     }
 
-    /// The state with some fields changed: a given value replaces, null removes an optional field.
+    /// The state with some fields changed: a given value replaces, null removes an optional field,
+    /// an amount is added.
     package func updated(
         _ present: DeclaredState,
-        with data: [JSONMember]
+        with data: [JSONMember],
+        adding amounts: [JSONMember] = []
     ) throws(DeclaredRefusal) -> DeclaredState {
         let state = present.declared
         var values = present.values
@@ -100,6 +102,13 @@ extension Declaration {
                     known: []
                 )
             }
+        }
+        for member in amounts {
+            let index = try state.fields.index(of: member.key, owner: state.name)
+            let field = state.fields[index]
+            values[index] = try field.evaluated(
+                field.sum(of: present.values[index], and: member.value)
+            )
         }
         return DeclaredState(self, present.number, values)
     }

@@ -28,10 +28,11 @@ package struct DeclaredBehaviour: StateBehaviour {
 
     package func updated(
         _ state: DeclaredState,
-        with data: [JSONMember]
+        with data: [JSONMember],
+        adding amounts: [JSONMember]
     ) throws(WireError) -> DeclaredState {
         do {
-            return try state.declaration.updated(state, with: data)
+            return try state.declaration.updated(state, with: data, adding: amounts)
         } catch {
             throw WireError(error)
         }

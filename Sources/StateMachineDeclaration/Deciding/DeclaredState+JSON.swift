@@ -137,4 +137,26 @@ extension DeclaredField {
         }
         return self.kept(value)
     }
+
+    /// A number added to the field's value: exact for integers, else rounded as a `Double` is.
+    func sum(of present: JSONValue?, and amount: JSONValue) throws(DeclaredRefusal) -> JSONValue {
+        let addition = "\(self.name)+=\(amount.plainText.excerpt())"
+        guard self.type == .integer || self.type == .number else {
+            throw .badData("\(addition): \(self.name) is \(self.typeName), no number", known: [])
+        }
+        guard let present else {
+            throw .badData("\(addition): \(self.name) has no value; set it first", known: [])
+        }
+        if let left = present.integer, let right = amount.integer {
+            let (sum, isTooLarge) = left.addingReportingOverflow(right)
+            if !isTooLarge { return .number("\(sum)") }
+        } else if self.type == .integer {
+            throw .badData("\(addition): add a whole number", known: [])
+        }
+        guard self.type == .number, case .number(let left) = present,
+            case .number(let right) = amount, let left = Double(left), let right = Double(right),
+            (left + right).isFinite
+        else { throw .badData("\(addition): \(present.plainText) is as far as it goes", known: []) }
+        return .number("\(left + right)")
+    }
 }

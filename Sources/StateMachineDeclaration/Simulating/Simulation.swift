@@ -73,10 +73,13 @@ package struct Simulation {
     }
 
     /// Changes fields of the present state, as a client does.
-    package mutating func update(_ data: [JSONMember]) throws(SimulationError) {
+    package mutating func update(
+        _ data: [JSONMember],
+        adding amounts: [JSONMember] = []
+    ) throws(SimulationError) {
         self.clientAsks()
         self.state = try self.refusable { () throws(DeclaredRefusal) -> DeclaredState in
-            try self.declaration.updated(self.state, with: data)
+            try self.declaration.updated(self.state, with: data, adding: amounts)
         }
         try self.pass(.zero)
     }

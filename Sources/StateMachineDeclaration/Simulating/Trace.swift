@@ -83,9 +83,17 @@ package struct Trace: Sendable {
         case .update(let words):
             let name = simulation.state.declared.name
             let data = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
-                try declaration.data(ofWords: words.pairs, forState: name)
+                try declaration.data(
+                    ofWords: words.filter { !$0.isAmount }.pairs,
+                    forState: name
+                )
             }
-            try simulation.update(data)
+            let amounts = try Self.data { () throws(DeclaredRefusal) -> [JSONMember] in
+                try words.filter(\.isAmount).map { (word) throws(DeclaredRefusal) in
+                    try word.amount
+                }
+            }
+            try simulation.update(data, adding: amounts)
         }
     }
 

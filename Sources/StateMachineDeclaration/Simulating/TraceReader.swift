@@ -2,7 +2,7 @@ import StateMachineProtocol
 
 /// Reads traces: what happens to a machine, line by line, and where that leads.
 ///
-/// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3`, `wait 24h -> idle`,
+/// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1`, `wait 24h -> idle`,
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
 /// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes.
 enum TraceReader {

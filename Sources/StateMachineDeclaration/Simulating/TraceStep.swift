@@ -1,3 +1,5 @@
+import StateMachineProtocol
+
 /// A line of a trace.
 package struct TraceStep: Hashable, Sendable {
     /// What happens.
@@ -36,6 +38,19 @@ package struct TraceStep: Hashable, Sendable {
 package struct TraceWord: Hashable, Sendable {
     package let key: String
     package let value: String
+
+    /// Whether it is `key+=number`, which an update takes; no field's name ends so.
+    var isAmount: Bool { self.key.utf8.last == UInt8(ascii: "+") }
+
+    /// What `key+=number` adds to which field.
+    var amount: JSONMember {
+        get throws(DeclaredRefusal) {
+            guard let amount = JSONValue(parsing: self.value), case .number = amount else {
+                throw .badData("\(self.key)=\(self.value): write a number", known: [])
+            }
+            return JSONMember(String(self.key.dropLast()), amount)
+        }
+    }
 }
 
 /// What is wrong with a line of a trace, or what happened otherwise than it says.

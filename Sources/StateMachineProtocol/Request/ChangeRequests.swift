@@ -75,16 +75,30 @@ extension Request {
     ///   - data: the new values; null removes a field that may be absent.
     ///   - words: further values as people type them, in strings; the field's type says what each
     ///     means.
+    ///   - amounts: numbers to be added to the values that further fields have at the request's turn.
+    ///   - ifSeq: only if the machine is at this seq.
+    ///   - ifState: only if these patterns together select the current state; if empty, any state.
     ///   - ifStay: only in the stay that began with this seq.
     ///   - cause: why, for people; at most 256 bytes of UTF-8.
     /// - Returns: the request.
     public static func update(
         _ data: [JSONMember],
         words: [JSONMember] = [],
+        adding amounts: [JSONMember] = [],
+        ifSeq: UInt64? = nil,
+        ifState: [Pattern] = [],
         ifStay: UInt64? = nil,
         cause: String? = nil
     ) -> Request {
-        let call = UpdateCall(data: .object(data), words: words, ifStay: ifStay, cause: cause)
+        let call = UpdateCall(
+            data: data.isEmpty && !amounts.isEmpty ? nil : .object(data),
+            words: words,
+            add: amounts,
+            ifSeq: ifSeq,
+            ifState: ifState.isEmpty ? nil : PatternList(ifState),
+            ifStay: ifStay,
+            cause: cause
+        )
         return Request(.update(call))
     }
 }

@@ -1,21 +1,34 @@
 /// Fields as people type them: `key=value`, interpreted by the field's type, `key:=JSON`, which is
-/// explicitly JSON, and a single value without a key, which is for the one field that has none yet.
+/// explicitly JSON, a single value without a key, which is for the one field that has none yet, and
+/// in an update `key+=number`.
 package struct FieldWords: Hashable, Sendable {
     /// Values to be taken as they are.
     package private(set) var values: [JSONMember]
     /// Words, in strings; the one without a key has the empty name.
     package private(set) var words: [JSONMember]
+    /// What an update adds to present values: numbers.
+    package private(set) var amounts: [JSONMember]
 
-    package init(values: [JSONMember] = [], words: [JSONMember] = []) {
+    package init(
+        values: [JSONMember] = [],
+        words: [JSONMember] = [],
+        amounts: [JSONMember] = []
+    ) {
         self.values = values
         self.words = words
+        self.amounts = amounts
     }
 
     /// - Parameters:
     ///   - texts: `key=value` or `key:=JSON`, and at most one value without a name.
     ///   - place: where they are, for error messages.
+    ///   - isUpdate: whether `key+=number` is possible.
     /// - Throws: `bad-request` or `limit`.
-    package init(_ texts: [String], in place: String) throws(WireError) {
+    package init(
+        _ texts: [String],
+        in place: String,
+        isUpdate: Bool = false
+    ) throws(WireError) {
         guard texts.count <= RequestLimits.fields else {
             throw WireError(
                 .limit,
@@ -26,7 +39,7 @@ package struct FieldWords: Hashable, Sendable {
         var keys: Set<Spelling> = []
         for text in texts {
             let alone = self.words.first { $0.key.isEmpty }?.value.string ?? ""
-            let key = try self.add(text, in: place)
+            let key = try self.add(text, in: place, isUpdate)
             guard keys.insert(Spelling(key)).inserted else {
                 throw WireError(
                     .badRequest,
@@ -40,7 +53,11 @@ package struct FieldWords: Hashable, Sendable {
     }
 
     /// Returns the key.
-    private mutating func add(_ text: String, in place: String) throws(WireError) -> String {
+    private mutating func add(
+        _ text: String,
+        in place: String,
+        _ isUpdate: Bool
+    ) throws(WireError) -> String {
         let parts = text.split(at: "=", maxSplits: 1)
         if parts.count == 1, !text.isEmpty {
             self.words.append(JSONMember("", .string(text)))
@@ -48,6 +65,17 @@ package struct FieldWords: Hashable, Sendable {
         }
         guard parts.count == 2, !parts[0].isEmpty else {
             throw WireError(.badRequest, "\(text.quoted) in \(place) should be key=value")
+        }
+        if isUpdate, parts[0].utf8.last == UInt8(ascii: "+"), parts[0].utf8.count > 1 {
+            let key = String(Substring(parts[0].utf8.dropLast()))
+            guard let amount = JSONValue(parsing: parts[1]), amount.kind == "number" else {
+                throw WireError(
+                    .badRequest,
+                    "\(text.quoted) in \(place) has no number after \"+=\", like 1 or -0.5"
+                )
+            }
+            self.amounts.append(JSONMember(key, amount))
+            return key
         }
         guard parts[0].utf8.last == UInt8(ascii: ":"), parts[0].utf8.count > 1 else {
             self.words.append(JSONMember(parts[0], .string(parts[1])))
@@ -68,11 +96,14 @@ package struct FieldWords: Hashable, Sendable {
     func renamed(_ name: (String) -> String) -> FieldWords {
         FieldWords(
             values: self.values.map { JSONMember(name($0.key), $0.value) },
-            words: self.words.map { JSONMember(name($0.key), $0.value) }
+            words: self.words.map { JSONMember(name($0.key), $0.value) },
+            amounts: self.amounts
         )
     }
 
-    package var isEmpty: Bool { self.values.isEmpty && self.words.isEmpty }
+    package var isEmpty: Bool {
+        self.values.isEmpty && self.words.isEmpty && self.amounts.isEmpty
+    }
 
     /// All members, with words interpreted by the types of the fields.
     ///
@@ -125,7 +156,7 @@ package struct FieldWords: Hashable, Sendable {
         of owner: String,
         isUpdate: Bool
     ) throws(WireError) -> StateField {
-        let given = Set((self.values + self.words).map { Spelling($0.key) })
+        let given = Set((self.values + self.words + self.amounts).map { Spelling($0.key) })
         let open = fields.filter { !given.contains(Spelling($0.name)) }
         let needed = isUpdate ? [] : open.filter(\.isNeeded)
         if let field = needed.count == 1 ? needed.first : open.count == 1 ? open.first : nil {

@@ -23,7 +23,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         case .get, .unwatch, .describe, .stats, .ping, .help: []
         case .set: [.state, .data, .words, .ifSeq, .ifState, .ifStay, .reenter, .cause]
         case .send: [.event, .data, .words, .ifSeq, .ifState, .ifStay, .cause]
-        case .update: [.data, .words, .ifStay, .cause]
+        case .update: [.data, .words, .add, .ifSeq, .ifState, .ifStay, .cause]
         case .watch: [.since, .only, .mode, .everyMs, .beatMs]
         case .wait: [.until, .fail, .since, .timeoutMs]
         case .hold: [.before, .mode, .maxMs, .why]
@@ -59,7 +59,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
 /// The keys of requests, shared by the code that reads requests and the code that writes them.
 package enum RequestKey: String, Sendable {
     case op, id
-    case state, event, data, words, ifSeq, ifState, ifStay, reenter, cause
+    case state, event, data, words, add, ifSeq, ifState, ifStay, reenter, cause
     case since, only, mode, everyMs, beatMs
     case until, fail, timeoutMs
     case before, maxMs, onTimeout, why

@@ -144,6 +144,22 @@ struct RequestKeys {
         return words
     }
 
+    /// What an update adds: numbers, for fields that are neither in `data` nor in `words`.
+    func amounts(besides words: [JSONMember]) throws(WireError) -> [JSONMember] {
+        guard let value = self[.add] else { return [] }
+        guard let amounts = value.members, amounts.allSatisfy({ $0.value.kind == "number" }) else {
+            throw self.mismatch(.add, "an object of numbers", value)
+        }
+        let given = Set(((self.data?.members ?? []) + words).map { Spelling($0.key) })
+        if let doubled = amounts.first(where: { given.contains(Spelling($0.key)) }) {
+            throw WireError(
+                .badRequest,
+                "\(doubled.key.quoted) is to be set and to be added to; give it once"
+            )
+        }
+        return amounts
+    }
+
     /// A uid, or the name of a command or a unit.
     func actor(_ key: RequestKey) throws(WireError) -> HistoryCall.Actor? {
         switch self[key] {

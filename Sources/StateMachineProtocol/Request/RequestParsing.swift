@@ -159,8 +159,10 @@ extension Request.Call {
             guard !rest.isEmpty else {
                 throw WireError(.badRequest, "update needs a field: update key=value …")
             }
-            let fields = try FieldWords(rest, in: operation.rawValue)
-            self = .update(UpdateCall(data: fields.data, words: fields.words))
+            let fields = try FieldWords(rest, in: operation.rawValue, isUpdate: true)
+            self = .update(
+                UpdateCall(data: fields.data, words: fields.words, add: fields.amounts)
+            )
             return
         case .watch:
             let patterns = try PatternList(words: rest)

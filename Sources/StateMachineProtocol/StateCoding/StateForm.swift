@@ -106,8 +106,17 @@ package protocol StateBehaviour<State>: Sendable {
 
     /// The state with other values.
     ///
+    /// - Parameters:
+    ///   - state: the present one.
+    ///   - data: values that replace the present ones.
+    ///   - amounts: numbers that are added to the present values of other fields.
+    /// - Returns: the state to be in.
     /// - Throws: `bad-data`.
-    func updated(_ state: State, with data: [JSONMember]) throws(WireError) -> State
+    func updated(
+        _ state: State,
+        with data: [JSONMember],
+        adding amounts: [JSONMember]
+    ) throws(WireError) -> State
 
     /// Whether there is such an event.
     func isDeclared(_ event: String) -> Bool

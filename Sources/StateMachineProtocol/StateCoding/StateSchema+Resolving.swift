@@ -59,6 +59,9 @@ extension StateSchema {
             call.data = try self.data(call.data, words: call.words, ofEvent: call.event)
             call.words = []
             return .send(call)
+        case .update(var call):
+            call.ifState = try call.ifState?.mapped(read)
+            return .update(call)
         case .watch(var call):
             call.only = try call.only?.mapped(read)
             return .watch(call)
@@ -75,7 +78,7 @@ extension StateSchema {
         case .history(var call):
             call.only = try call.only?.mapped(read)
             return .history(call)
-        case .get, .update, .unwatch, .release, .vote, .describe, .stats, .ping, .help:
+        case .get, .unwatch, .release, .vote, .describe, .stats, .ping, .help:
             return call
         }
     }

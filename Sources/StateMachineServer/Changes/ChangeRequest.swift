@@ -51,7 +51,7 @@ struct ChangeRequest: Sendable {
         switch self.wanted {
         case .state(_, let call): (call?.ifSeq, call?.ifStay, call?.ifState)
         case .event(.send(let call)): (call.ifSeq, call.ifStay, call.ifState)
-        case .event(.update(let call)): (nil, call.ifStay, nil)
+        case .event(.update(let call)): (call.ifSeq, call.ifStay, call.ifState)
         }
     }
 

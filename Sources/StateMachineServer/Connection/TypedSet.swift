@@ -132,13 +132,19 @@ extension StateCoding {
             case .unhandled: return .unhandled
             }
         case .update(let call):
-            let given = FieldWords(values: call.data?.members ?? [], words: call.words)
+            let given = FieldWords(
+                values: call.data?.members ?? [],
+                words: call.words,
+                amounts: call.add
+            )
             let data = try given.members(
                 typedBy: behaviour.fields(of: state),
                 of: state.name.rawValue,
                 isUpdate: true
             )
-            return .state(try self.checked(behaviour.updated(state, with: data)))
+            return .state(
+                try self.checked(behaviour.updated(state, with: data, adding: call.add))
+            )
         }
     }
 

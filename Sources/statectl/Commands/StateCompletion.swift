@@ -67,17 +67,28 @@ enum StateCompletion {
     static func valuesOfPresent(_ words: [String], at index: Int) async -> [String] {
         let present = await self.answer(to: .get, for: words)?.state?.name
         let state = await self.states(for: words).first { $0["state"]?.string == present }
-        return self.values(of: state?["fields"], in: PieceOfWord(words, at: index))
+        return self.values(
+            of: state?["fields"],
+            in: PieceOfWord(words, at: index),
+            isUpdate: true
+        )
     }
 
     // MARK: - Candidates
 
-    /// `key=value` for the fields that take only some values, `key=` for the others.
-    private static func values(of fields: JSONValue?, in word: PieceOfWord) -> [String] {
+    /// `key=value` for the fields that take only some values, `key=` for the others, and in an
+    /// update `key+=` for numbers.
+    private static func values(
+        of fields: JSONValue?,
+        in word: PieceOfWord,
+        isUpdate: Bool = false
+    ) -> [String] {
         (fields?.members ?? []).flatMap { field in
             let values = self.texts(of: field.value)
             let label = "\(field.key)="
-            return values.isEmpty ? [label] : values.map { label + $0 }
+            let isNumber = ["integer", "number"].contains(field.value["type"]?.string)
+            return (values.isEmpty ? [label] : values.map { label + $0 })
+                + (isUpdate && isNumber ? ["\(field.key)+="] : [])
         }
         .filter(self.isHarmless)
         .compactMap { word.rest(of: $0) }
@@ -99,7 +110,8 @@ enum StateCompletion {
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                     UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."),
-                    UInt8(ascii: ":"), UInt8(ascii: "="), UInt8(ascii: "-"):
+                    UInt8(ascii: ":"), UInt8(ascii: "="), UInt8(ascii: "-"),
+                    UInt8(ascii: "+"):
                     true
                 default: false
                 }

@@ -15,7 +15,7 @@ struct TryCommand: ParsableCommand {
               run times out
               run is interrupted
               set maintenance who=me
-              update volume=3
+              update volume=3 tries+=1
               wait 24h -> idle
               reboot -> idle
               set playing title=a -> refused

@@ -13,12 +13,14 @@ struct TypedValues: ParsableArguments {
 
     /// The fields as typed: words keep their text, as the daemon knows the fields' types.
     ///
-    /// - Parameter words: `key=value`, `key:=JSON`, or a value alone.
+    /// - Parameters:
+    ///   - words: `key=value`, `key:=JSON`, or a value alone.
+    ///   - isUpdate: whether `key+=number` is possible.
     /// - Returns: nil if nothing is given.
     /// - Throws: `ValidationError`, or why standard input cannot be read.
-    func fields(_ words: [String]) throws -> FieldWords? {
+    func fields(_ words: [String], isUpdate: Bool = false) throws -> FieldWords? {
         guard let text = self.data else {
-            return words.isEmpty ? nil : try Self.fields(words)
+            return words.isEmpty ? nil : try Self.fields(words, isUpdate)
         }
         let object = text == "-" ? try StandardInput.text(upTo: RequestLimits.lineBytes) : text
         guard let members = JSONValue(parsing: object)?.members else {
@@ -28,19 +30,19 @@ struct TypedValues: ParsableArguments {
     }
 
     /// Reports what can be told to be wrong before anything is read.
-    func check(_ words: [String]) throws {
-        _ = try Self.fields(words)
+    func check(_ words: [String], isUpdate: Bool = false) throws {
+        _ = try Self.fields(words, isUpdate)
         guard self.data == nil || words.isEmpty else {
             throw ValidationError("give the values as key=value or with --data, not both")
         }
     }
 
-    private static func fields(_ words: [String]) throws -> FieldWords {
+    private static func fields(_ words: [String], _ isUpdate: Bool) throws -> FieldWords {
         guard !words.contains("") else {
             throw ValidationError("a word is empty; write key= for an empty text")
         }
         do {
-            return try FieldWords(words, in: "the command line")
+            return try FieldWords(words, in: "the command line", isUpdate: isUpdate)
         } catch {
             throw ValidationError(error.message)
         }

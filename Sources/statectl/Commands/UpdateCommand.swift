@@ -5,26 +5,30 @@ struct UpdateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update",
         abstract: "Change fields of the present state, and stay in it.",
-        usage: "statectl update key=value … | --data JSON [--if-stay N] [--cause TEXT]",
+        usage: """
+            statectl update key=value key+=NUMBER … | --data JSON [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] \
+            [--if-stay N] [--cause TEXT]
+            """,
         discussion: """
-            Deadlines and commands go on. key:=null removes a field that may be absent.
+            Deadlines and commands continue. key:=null removes a field that may be absent. key+=1 adds to the value that the field has \
+            when the update's turn comes (key+=-1 subtracts), so that several who count lose nothing.
             """
     )
 
     @OptionGroup var options: SharedOptions
 
     @Argument(
-        help: ArgumentHelp("The new values: key=value.", valueName: "key=value"),
+        help: ArgumentHelp(
+            "The new values: key=value, or key+=NUMBER to add to the present one.",
+            valueName: "key=value"
+        ),
         completion: .valuesOfPresent
     )
     var values: [String] = []
 
     @OptionGroup var typed: TypedValues
 
-    @Option(
-        help: ArgumentHelp("Only in the stay that began with this number.", valueName: "n")
-    )
-    var ifStay: UInt64?
+    @OptionGroup var conditions: Conditions
 
     @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
     var cause: String?
@@ -33,17 +37,19 @@ struct UpdateCommand: AsyncParsableCommand {
         guard !self.values.isEmpty || self.typed.data != nil else {
             throw ValidationError("name the fields: statectl update key=value …")
         }
-        try self.typed.check(self.values)
+        try self.typed.check(self.values, isUpdate: true)
         try OptionLimits.checkText("--cause", self.cause)
-        try OptionLimits.checkNumber("--if-stay", self.ifStay)
     }
 
     func run() async throws {
-        let fields = try self.typed.fields(self.values)
+        let fields = try self.typed.fields(self.values, isUpdate: true)
         let request = Request.update(
             fields?.values ?? [],
             words: fields?.words ?? [],
-            ifStay: self.ifStay,
+            adding: fields?.amounts ?? [],
+            ifSeq: self.conditions.ifSeq,
+            ifState: self.conditions.patterns,
+            ifStay: self.conditions.ifStay,
             cause: self.cause
         )
         try await self.options.change(by: request)
