@@ -10,6 +10,9 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// As in the package that a reader of docs/embed.md has.
+let example: [SwiftSetting] = [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
+
 extension Target.Dependency {
     /// What the core does without: whoever wants that alone asks for no traits, and resolves none of it.
     static func daemon(_ product: String, of package: String) -> Self {
@@ -264,6 +267,26 @@ let package = Package(
             name: "StateMachineTesting",
             dependencies: ["StateMachineCore"],
             swiftSettings: strict
+        ),
+        // The examples that embed the daemon, which contrib/examples/run tries; a package of one's
+        // own builds the kiosk with contrib/examples/kiosk/Package.swift.
+        .executableTarget(
+            name: "kiosk",
+            dependencies: ["StateMachineEmbedding"],
+            path: "contrib/examples/kiosk/Sources/kiosk",
+            swiftSettings: example
+        ),
+        .executableTarget(
+            name: "kiosk-next",
+            dependencies: ["StateMachineEmbedding"],
+            path: "contrib/examples/kiosk/Sources/kiosk-next",
+            swiftSettings: example
+        ),
+        .executableTarget(
+            name: "kiosk-by-hand",
+            dependencies: ["StateMachineCore", "StateMachineHistory", "StateMachineServer"],
+            path: "contrib/examples/kiosk/Sources/kiosk-by-hand",
+            swiftSettings: example
         ),
         .target(
             name: "TestSupport",

@@ -45,7 +45,7 @@ struct OwnershipTests {
                     try BuiltProduct.statemachine.path, "--runtime-directory",
                     "\(directory)/of/all/one",
                 ],
-                environment: ["NOTIFY_SOCKET": notify.path],
+                notify: notify,
                 output: "\(directory)/log"
             )
             try await notify.wait(for: "READY=1")

@@ -98,6 +98,26 @@ struct StartFailureTests {
         }
     }
 
+    /// A test that waits for READY=1 of a daemon that does not start.
+    @Test
+    func whoWaitsForADaemonThatEndsHearsWhatItSaid() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory)
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                arguments: ["--state-directory", "\(directory)/no/such/directory"]
+            )
+            let failure = await #expect(throws: TestFailure.self) {
+                try await notify.wait(for: "READY=1")
+            }
+            #expect(
+                failure?.description.contains("process \(daemon.pid) ended before READY=1") == true
+            )
+            #expect(failure?.description.contains("no/such/directory") == true)
+        }
+    }
+
     /// The manager may belong to a daemon that runs.
     @Test
     func whoOnlyChecksOrAsksTellsNobody() async throws {

@@ -34,6 +34,8 @@ final class RunningMachine: Sendable {
     func write(_ text: String) throws {
         try Data(text.replacing("WITNESS", with: self.witness.path).utf8)
             .write(to: URL(filePath: self.file), options: .atomic)
+        // Whatever the umask: others may not write to a file that names commands.
+        guard chmod(self.file, 0o644) == 0 else { throw TestFailure("chmod: errno \(errno)") }
     }
 
     /// Starts the daemon; returns when it is ready.
@@ -45,7 +47,7 @@ final class RunningMachine: Sendable {
                 BuiltProduct.statemachine.path, "--machine", self.file, "--runtime-directory",
                 self.run, "--log-level", "warning",
             ] + state,
-            environment: ["NOTIFY_SOCKET": notify.path],
+            notify: notify,
             output: "\(self.directory)/daemon.log"
         )
         try await notify.wait(for: "READY=1")
@@ -75,7 +77,7 @@ final class RunningMachine: Sendable {
                 BuiltProduct.runner.path, "--machine", self.file, "--runtime-directory", self.run,
                 "--children", "--log-level", "debug",
             ] + remembering,
-            environment: notify.map { ["NOTIFY_SOCKET": $0.path] } ?? [:],
+            notify: notify,
             output: self.log
         )
     }
@@ -135,7 +137,7 @@ func withRunningMachine(
 ) async throws {
     try await withTemporaryDirectory { directory in
         let place = try "\(BuiltProduct.directory)/runner-\(UInt32.random(in: 0...UInt32.max))"
-        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+        try makeDirectory(place)
         defer {
             // Failing to remove it is no reason to fail a test.
             try? FileManager.default.removeItem(atPath: place)

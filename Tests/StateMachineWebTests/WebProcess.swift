@@ -11,13 +11,14 @@ struct WebProcess {
     /// Starts it for the machine of a daemon, and waits until it listens.
     init(in directory: String, _ runtime: String, _ others: String...) async throws {
         let own = "\(directory)/\(UInt32.random(in: 0...UInt32.max))"
-        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
+        try makeDirectory(own)
         let notify = try NotifySocket(in: own)
         self.path = "\(own)/web"
         let words = ["--listen", "unix:\(self.path)", "--runtime-directory", runtime] + others
         self.process = try SpawnedProcess(
             [try BuiltProduct.web.path] + words,
-            environment: ["NOTIFY_SOCKET": notify.path, "SWIFTNIO_STRICT": "1"],
+            environment: ["SWIFTNIO_STRICT": "1"],
+            notify: notify,
             output: "\(own)/log"
         )
         try await notify.wait(for: "READY=1")

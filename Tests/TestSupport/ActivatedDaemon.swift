@@ -85,6 +85,7 @@ package final class ActivatedDaemon: @unchecked Sendable {
             throw TestFailure("cannot start the daemon: errno \(result)")
         }
         self.pid = pid
+        notify.follow(pid) { [weak self] in self?.said ?? "" }
     }
 
     deinit {
@@ -136,11 +137,22 @@ package final class ActivatedDaemon: @unchecked Sendable {
     /// Reads more of its stderr; false at the end.
     private func readErrors() throws -> Bool {
         try UnixSocket.wait(for: POLLIN, on: self.errors, "what the daemon says")
+        return self.takeErrors(0)
+    }
+
+    /// Takes what there is of its stderr; false if there is nothing.
+    private func takeErrors(_ flags: CInt) -> Bool {
         var chunk = [UInt8](repeating: 0, count: 65_536)
-        let count = read(self.errors, &chunk, chunk.count)
+        let count = recv(self.errors, &chunk, chunk.count, flags)
         guard count > 0 else { return false }
         self.written.withLock { $0 += chunk[..<count] }
         return true
+    }
+
+    /// What it has written so far.
+    private var said: String {
+        while self.takeErrors(CInt(MSG_DONTWAIT)) {}
+        return String(decoding: self.written.withLock { $0 }, as: UTF8.self)
     }
 
     package func connect(_ path: KeyPath<ActivatedDaemon, String>) throws -> LineSocket {

@@ -48,6 +48,7 @@ package struct DaemonProcess: Sendable {
         ]
         let daemon = try BuiltProduct.statemachine.path
         let arguments = ["--runtime-directory", runtime] + arguments
+        let errors = "\(directory)/stderr"
         let result = try await Subprocess.run(
             wrapper.first.map { .name($0) } ?? .path(FilePath(daemon)),
             arguments: Arguments(
@@ -56,7 +57,15 @@ package struct DaemonProcess: Sendable {
             environment: .inherit.updating(own.merging(environment) { $1 }),
             input: .none,
             output: .discarded,
-            error: .discarded
+            error: .fileDescriptor(
+                try FileDescriptor.open(
+                    FilePath(errors),
+                    .writeOnly,
+                    options: [.create, .append, .closeOnExec],
+                    permissions: .ownerReadWrite
+                ),
+                closeAfterSpawningProcess: true
+            )
         ) { execution in
             let daemon = DaemonProcess(
                 directory: runtime,
@@ -67,6 +76,7 @@ package struct DaemonProcess: Sendable {
             // Fails only if the body has ended the daemon itself. Without it a test that fails
             // would wait for the daemon for ever.
             defer { try? execution.send(signal: .terminate) }
+            notify.follow(daemon.pid) { text(of: errors) }
             try await notify.wait(for: "READY=1")
             try await body(daemon)
         }

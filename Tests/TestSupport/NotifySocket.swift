@@ -1,18 +1,31 @@
 import Dispatch
-import Glibc
+package import Glibc
 import Synchronization
 
 /// The service manager's end of sd_notify(3), held by a test, with a descriptor store.
 ///
 /// It takes every message at once, as the manager does: a daemon would wait for one that does not.
 ///
-/// `@unchecked Sendable`: `stored` is guarded by its lock, nothing else changes after `init`, and a
-/// dispatch source may be cancelled from anywhere.
+/// Who waits for a message of a process that ends instead notices that at once.
+///
+/// `@unchecked Sendable`: `stored` and `followed` are guarded by their locks, nothing else changes
+/// after `init`, and a dispatch source may be cancelled from anywhere.
 package final class NotifySocket: @unchecked Sendable {
+    private enum Event {
+        case message(String)
+        case end(of: pid_t)
+    }
+
     package let path: String
-    private let messages: AsyncStream<String>
+    private let descriptor: CInt
+    private let queue = DispatchQueue(label: "notify")
+    private let events: AsyncStream<Event>
+    private let continuation: AsyncStream<Event>.Continuation
     private let source: any DispatchSourceRead
+    private let storeLimit: Int
     private let stored = Mutex<[Descriptor]>([])
+    /// The process whose messages are waited for, and the lines that it has written.
+    private let followed = Mutex<(pid: pid_t, said: @Sendable () -> String)?>(nil)
 
     /// Under another name it plays another part, such as the journal's; `storeLimit` is the unit's
     /// `FileDescriptorStoreMax=`.
@@ -24,17 +37,16 @@ package final class NotifySocket: @unchecked Sendable {
         guard UnixSocket.withAddress(self.path, { bind(descriptor, $0, $1) }) == 0 else {
             throw TestFailure("cannot bind \(self.path): errno \(errno)")
         }
-        let (messages, continuation) = AsyncStream.makeStream(of: String.self)
-        self.messages = messages
+        self.descriptor = descriptor
+        self.storeLimit = storeLimit
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        self.events = events
+        self.continuation = continuation
         self.source = DispatchSource.makeReadSource(
             fileDescriptor: descriptor,
-            queue: DispatchQueue(label: "notify")
+            queue: self.queue
         )
-        self.source.setEventHandler { [weak self] in
-            guard let (message, descriptors) = receive(from: descriptor) else { return }
-            self?.keep(descriptors, as: message, limit: storeLimit)
-            continuation.yield(message)
-        }
+        self.source.setEventHandler { [weak self] in _ = self?.take() }
         self.source.setCancelHandler {
             continuation.finish()
             close(descriptor)
@@ -44,28 +56,73 @@ package final class NotifySocket: @unchecked Sendable {
 
     deinit { self.source.cancel() }
 
+    /// Has whoever waits notice the end of this child of ours; it replaces one that was followed
+    /// before.
+    ///
+    /// - Parameter said: what it has written, shown then.
+    package func follow(_ pid: pid_t, said: @escaping @Sendable () -> String) {
+        self.followed.withLock { $0 = (pid, said) }
+        let ended = { @Sendable [weak self] in
+            guard let self else { return }
+            // What it sent before comes first.
+            self.queue.async {
+                while self.take() {}
+                self.continuation.yield(.end(of: pid))
+            }
+        }
+        DispatchQueue(label: "end").async {
+            var information = siginfo_t()
+            // Leaves it to be waited for; fails if somebody has done that already.
+            while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+            ended()
+        }
+    }
+
+    /// Takes one message; false if there is none.
+    private func take() -> Bool {
+        guard let (message, descriptors) = receive(from: self.descriptor) else { return false }
+        self.keep(descriptors, as: message)
+        self.continuation.yield(.message(message))
+        return true
+    }
+
+    /// Returns all messages up to and including the first that matches.
+    private func all(
+        until what: String,
+        _ matches: (String) -> Bool
+    ) async throws -> [String] {
+        var all: [String] = []
+        for await event in self.events {
+            switch event {
+            case .message(let message):
+                all.append(message)
+                if matches(message) { return all }
+            case .end(let pid):
+                guard let (followed, said) = self.followed.withLock({ $0 }), followed == pid else {
+                    continue
+                }
+                let lines = said().split(separator: "\n").suffix(10).joined(separator: "\n")
+                throw TestFailure("process \(pid) ended before \(what) came:\n\(lines)")
+            }
+        }
+        throw TestFailure("no \(what) came")
+    }
+
     /// Waits for a message that begins like this, skipping others.
     @discardableResult
     package func wait(for prefix: String) async throws -> String {
-        for await message in self.messages where message.hasPrefix(prefix) { return message }
-        throw TestFailure("no \(prefix) came")
+        try await self.all(until: prefix) { $0.hasPrefix(prefix) }.last ?? ""
     }
 
     /// Waits for a message that contains this, skipping others.
     @discardableResult
     package func wait(containing text: String) async throws -> String {
-        for await message in self.messages where message.contains(text) { return message }
-        throw TestFailure("nothing with \(text) came")
+        try await self.all(until: text).last ?? ""
     }
 
     /// Waits for a message that contains this; returns all messages up to and including it.
     package func all(until text: String) async throws -> [String] {
-        var all: [String] = []
-        for await message in self.messages {
-            all.append(message)
-            if message.contains(text) { return all }
-        }
-        throw TestFailure("nothing with \(text) came")
+        try await self.all(until: text) { $0.contains(text) }
     }
 
     /// The stored descriptors, as the manager hands them out at the next start; the store keeps
@@ -75,12 +132,12 @@ package final class NotifySocket: @unchecked Sendable {
     /// Puts something into the store that did not come from a daemon.
     package func store(_ descriptor: Descriptor) { self.stored.withLock { $0.append(descriptor) } }
 
-    private func keep(_ descriptors: [Descriptor], as message: String, limit: Int) {
+    private func keep(_ descriptors: [Descriptor], as message: String) {
         let lines = message.split(separator: "\n")
         let name = lines.first { $0.hasPrefix("FDNAME=") }.map { String($0.dropFirst(7)) }
         self.stored.withLock { stored in
             if lines.contains("FDSTORE=1") {
-                for descriptor in descriptors where stored.count < limit {
+                for descriptor in descriptors where stored.count < self.storeLimit {
                     descriptor.name = name ?? "stored"
                     stored.append(descriptor)
                 }

@@ -9,8 +9,14 @@ package final class SpawnedProcess: Sendable {
     private let output: String
     private let status = Mutex<CInt?>(nil)
 
-    /// Starts it; both its outputs are appended to the file.
-    package init(_ words: [String], environment: [String: String], output: String) throws {
+    /// Starts it; both its outputs are appended to the file. `notify` is for what it tells the
+    /// service manager.
+    package init(
+        _ words: [String],
+        environment: [String: String] = [:],
+        notify: NotifySocket? = nil,
+        output: String
+    ) throws {
         self.output = output
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -24,6 +30,8 @@ package final class SpawnedProcess: Sendable {
         let inherited = names.compactMap { name in
             getenv(name).map { "\(name)=\(String(cString: $0))" }
         }
+        var environment = environment
+        if let notify { environment["NOTIFY_SOCKET"] = notify.path }
         let variables = inherited + environment.map { "\($0)=\($1)" }
         let line: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         let block: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
@@ -32,6 +40,7 @@ package final class SpawnedProcess: Sendable {
         let result = posix_spawn(&pid, words[0], &actions, nil, line, block)
         guard result == 0 else { throw TestFailure("cannot start \(words[0]): errno \(result)") }
         self.pid = pid
+        notify?.follow(pid) { text(of: output) }
     }
 
     deinit {
@@ -60,15 +69,18 @@ package final class SpawnedProcess: Sendable {
     }
 
     /// What it has written so far.
-    package var said: String {
-        guard let file = fopen(self.output, "re") else { return "" }
-        defer { fclose(file) }
-        var text: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = fread(&buffer, 1, buffer.count, file)
-            guard count > 0 else { return String(decoding: text, as: UTF8.self) }
-            text += buffer[..<count]
-        }
+    package var said: String { text(of: self.output) }
+}
+
+/// What is in a file; nothing if there is none.
+func text(of path: String) -> String {
+    guard let file = fopen(path, "re") else { return "" }
+    defer { fclose(file) }
+    var text: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+        let count = fread(&buffer, 1, buffer.count, file)
+        guard count > 0 else { return String(decoding: text, as: UTF8.self) }
+        text += buffer[..<count]
     }
 }
