@@ -11,10 +11,7 @@ struct ActivationTests {
         _ body: @escaping @Sendable (String, NotifySocket) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
-            try FileManager.default.createDirectory(
-                atPath: "\(directory)/run",
-                withIntermediateDirectories: false
-            )
+            try makeDirectory("\(directory)/run")
             try await body(directory, NotifySocket(in: directory))
         }
     }

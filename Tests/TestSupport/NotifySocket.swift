@@ -56,10 +56,9 @@ package final class NotifySocket: @unchecked Sendable {
 
     deinit { self.source.cancel() }
 
-    /// Has whoever waits notice the end of this child of ours; it replaces one that was followed
-    /// before.
+    /// Has whoever waits notice the end of this child of ours, and what it has written.
     ///
-    /// - Parameter said: what it has written, shown then.
+    /// It replaces one that was followed before.
     package func follow(_ pid: pid_t, said: @escaping @Sendable () -> String) {
         self.followed.withLock { $0 = (pid, said) }
         let ended = { @Sendable [weak self] in
@@ -125,9 +124,13 @@ package final class NotifySocket: @unchecked Sendable {
         try await self.all(until: text) { $0.contains(text) }
     }
 
-    /// The stored descriptors, as the manager hands them out at the next start; the store keeps
-    /// them.
-    package var store: [Descriptor] { self.stored.withLock { $0 } }
+    /// The stored descriptors, as the manager hands them out at the next start.
+    ///
+    /// The store keeps them. Whatever was sent before has been taken.
+    package var store: [Descriptor] {
+        self.queue.sync { while self.take() {} }
+        return self.stored.withLock { $0 }
+    }
 
     /// Puts something into the store that did not come from a daemon.
     package func store(_ descriptor: Descriptor) { self.stored.withLock { $0.append(descriptor) } }

@@ -9,8 +9,9 @@ package final class SpawnedProcess: Sendable {
     private let output: String
     private let status = Mutex<CInt?>(nil)
 
-    /// Starts it; both its outputs are appended to the file. `notify` is for what it tells the
-    /// service manager.
+    /// Starts it; both its outputs are appended to the file.
+    ///
+    /// `notify` is for what it tells the service manager.
     package init(
         _ words: [String],
         environment: [String: String] = [:],
