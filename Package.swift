@@ -58,10 +58,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         // Of the page alone, and without traits: settings and files are read by our own code.
         .package(
             url: "https://github.com/hummingbird-project/hummingbird",
@@ -80,6 +78,26 @@ let package = Package(
             dependencies: ["CSystemd"],
             swiftSettings: strict
         ),
+        .systemLibrary(
+            name: "CLibSQLite",
+            pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"])]
+        ),
+        .target(
+            name: "StateMachineSQLite",
+            dependencies: ["CLibSQLite"],
+            swiftSettings: strict
+        ),
+        .systemLibrary(
+            name: "CLibYAML",
+            pkgConfig: "yaml-0.1",
+            providers: [.apt(["libyaml-dev"])]
+        ),
+        .target(
+            name: "StateMachineYAML",
+            dependencies: ["CLibYAML"],
+            swiftSettings: strict
+        ),
         .systemLibrary(name: "CPlatform"),
         .target(
             name: "StateMachineCore",
@@ -96,8 +114,8 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineProtocol",
+                "StateMachineYAML",
                 .daemon("SystemPackage", of: "swift-system"),
-                .daemon("Yams", of: "Yams"),
             ],
             swiftSettings: strict
         ),
@@ -132,8 +150,7 @@ let package = Package(
             dependencies: [
                 "StateMachineCore",
                 "StateMachineProtocol",
-                .daemon("GRDB", of: "GRDB.swift"),
-                .daemon("GRDBSQLite", of: "GRDB.swift"),
+                "StateMachineSQLite",
             ],
             swiftSettings: strict
         ),
@@ -185,10 +202,10 @@ let package = Package(
                 "StateMachineHistory",
                 "StateMachineProtocol",
                 "StateMachineServer",
+                "StateMachineYAML",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
                 .daemon("Logging", of: "swift-log"),
                 .daemon("SystemPackage", of: "swift-system"),
-                .daemon("Yams", of: "Yams"),
             ],
             swiftSettings: strict
         ),
@@ -211,9 +228,8 @@ let package = Package(
                 "StateMachineClient",
                 "StateMachineCore",
                 "StateMachineDeclaration",
+                "StateMachineSQLite",
                 .daemon("ArgumentParser", of: "swift-argument-parser"),
-                // SQLite itself, of the system: GRDB would be a third of the tool.
-                .daemon("GRDBSQLite", of: "GRDB.swift"),
                 .daemon("NIOCore", of: "swift-nio"),
                 .daemon("Subprocess", of: "swift-subprocess"),
                 .daemon("SystemPackage", of: "swift-system"),
@@ -345,13 +361,13 @@ let package = Package(
                 "StateMachineHistory",
                 "StateMachineProtocol",
                 "StateMachineServer",
+                "StateMachineYAML",
                 "Systemd",
                 "TestSupport",
                 .daemon("Logging", of: "swift-log"),
                 .daemon("NIOCore", of: "swift-nio"),
                 .daemon("NIOPosix", of: "swift-nio"),
                 .daemon("ServiceLifecycle", of: "swift-service-lifecycle"),
-                .daemon("Yams", of: "Yams"),
             ],
             swiftSettings: strict
         ),
@@ -362,8 +378,8 @@ let package = Package(
                 "StateMachineDeclaration",
                 "StateMachineHistory",
                 "StateMachineProtocol",
+                "StateMachineSQLite",
                 "TestSupport",
-                .daemon("GRDB", of: "GRDB.swift"),
             ],
             swiftSettings: strict
         ),
@@ -429,10 +445,10 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
+                "StateMachineSQLite",
                 "TestSupport",
                 "statectl",
                 "statemachine",
-                .daemon("GRDB", of: "GRDB.swift"),
                 .daemon("Subprocess", of: "swift-subprocess"),
             ],
             exclude: ["Golden", "Fence"],

@@ -1,4 +1,3 @@
-import GRDB
 import StateMachineCore
 import StateMachineProtocol
 import Synchronization

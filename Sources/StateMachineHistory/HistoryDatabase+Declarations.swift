@@ -1,6 +1,6 @@
-import GRDB
 import StateMachineCore
 import StateMachineProtocol
+import StateMachineSQLite
 
 /// The declarations of the machine's states, and the transitions from which on they hold.
 extension HistoryDatabase {
@@ -14,10 +14,10 @@ extension HistoryDatabase {
     }
 
     func lastDeclaration(_ db: Database) throws -> LastDeclaration? {
-        guard try db.tableExists("declaration") else { return nil }
+        guard try db.hasTable("declaration") else { return nil }
         let sql = "SELECT hash, machine FROM declaration ORDER BY id DESC LIMIT 1"
-        return try Row.fetchOne(db, sql: sql).map { row in
-            LastDeclaration(hash: row["hash"], machine: row["machine"])
+        return try db.first(sql) { row in
+            LastDeclaration(hash: try row.presentText(0), machine: row.text(1))
         }
     }
 
@@ -25,26 +25,28 @@ extension HistoryDatabase {
     func insert(_ new: NewDeclaration, _ db: Database) throws {
         let (declaration, seq) = new
         guard try self.lastDeclaration(db)?.hash != declaration.hash else { return }
-        try db.execute(
-            sql: """
-                INSERT INTO declaration (seq, at, hash, machine, version, text)
-                    VALUES (?, ?, ?, ?, ?, ?)
-                """,
-            arguments: [
-                seq, WallTime.now.microseconds, declaration.hash, declaration.machine,
-                declaration.version, declaration.text,
-            ]
+        try db.run(
+            """
+            INSERT INTO declaration (seq, at, hash, machine, version, text)
+                VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            seq,
+            WallTime.now.microseconds,
+            declaration.hash,
+            declaration.machine,
+            declaration.version,
+            declaration.text
         )
     }
 
     /// Removes declarations of transitions that are no longer kept; within a transaction.
     func pruneDeclarations(before seq: UInt64, _ db: Database) throws {
-        try db.cachedStatement(
-            sql: """
-                DELETE FROM declaration
-                    WHERE id < (SELECT max(id) FROM declaration WHERE seq <= ?)
-                """
+        try db.run(
+            """
+            DELETE FROM declaration
+                WHERE id < (SELECT max(id) FROM declaration WHERE seq <= ?)
+            """,
+            seq
         )
-        .execute(arguments: [seq])
     }
 }

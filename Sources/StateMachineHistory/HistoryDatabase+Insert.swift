@@ -1,10 +1,8 @@
-import GRDB
-import GRDBSQLite
 import StateMachineCore
 import StateMachineProtocol
+import StateMachineSQLite
 
-/// Writes transitions, with SQLite's own calls: a set adds no more than a row to a group, and the
-/// values and checks in between would cost more than the row.
+/// Writes transitions: a set adds no more than a row to a group, so a row is bound in place.
 extension HistoryDatabase {
     /// A transition to be written; its owner keeps the states alive.
     struct NewRow {
@@ -89,113 +87,82 @@ extension HistoryDatabase {
         _ db: Database
     ) throws {
         guard !rows.isEmpty else { return }
-        let statement = try db.cachedStatement(sql: sql).sqliteStatement
+        let statement = try db.statement(sql)
         // Bound texts live as long as the rows, not as long as the statement.
-        defer { sqlite3_clear_bindings(statement) }
+        defer { statement.reset() }
         for start in stride(from: rows.startIndex, to: rows.endIndex, by: count) {
             let (first, last) = (Int64(rows[start].seq), Int64(rows[start + count - 1].seq))
             // SQLite numbers rows that follow the last one itself, and then need not check whether
             // such a row exists: that saves a tenth of a row's cost.
-            let follows =
-                sqlite3_last_insert_rowid(db.sqliteConnection) + 1 == first
-                && last - first + 1 == count
+            let follows = db.lastRow + 1 == first && last - first + 1 == count
             for index in 0..<count {
                 let column = CInt(index * (self.hasStays ? 13 : 11))
                 if follows {
-                    sqlite3_bind_null(statement, column + 1)
+                    statement.bindNull(column + 1)
                 } else {
-                    sqlite3_bind_int64(statement, column + 1, Int64(rows[start + index].seq))
+                    statement.bind(Int64(rows[start + index].seq), column + 1)
                 }
-                Self.bind(rows[start + index], statement, column)
-                if self.hasStays {
-                    Self.bindStay(of: rows[start + index], statement, column + 11)
-                }
+                rows[start + index].bind(to: statement, column)
+                if self.hasStays { rows[start + index].bindStay(to: statement, column + 11) }
             }
-            let result = sqlite3_step(statement)
-            guard result == SQLITE_DONE else {
-                // Read before the reset, while it still describes the step.
-                let message = db.lastErrorMessage
-                sqlite3_reset(statement)
-                throw DatabaseError(resultCode: ResultCode(rawValue: result), message: message)
-            }
-            sqlite3_reset(statement)
-            guard sqlite3_last_insert_rowid(db.sqliteConnection) == last else {
-                throw DatabaseError(
-                    resultCode: .SQLITE_CORRUPT,
-                    message: "change \(first - 1) is not the last one any more; "
+            while try statement.step() {}
+            statement.restart()
+            guard db.lastRow == last else {
+                throw SQLiteError.corrupt(
+                    "change \(first - 1) is not the last one any more; "
                         + "another program has written to the database"
                 )
             }
         }
     }
+}
 
+extension HistoryDatabase.NewRow {
     /// Binds the row to the columns after `column`, except for the first.
-    private static func bind(_ row: NewRow, _ statement: OpaquePointer, _ column: CInt) {
-        sqlite3_bind_int64(statement, column + 2, row.at.microseconds)
-        row.new.bind(to: statement, column + 3)
-        if let old = row.old {
-            old.bind(to: statement, column + 5)
+    fileprivate func bind(to statement: Statement, _ column: CInt) {
+        statement.bind(self.at.microseconds, column + 2)
+        statement.bind(self.new, column + 3)
+        if let old = self.old {
+            statement.bind(old, column + 5)
         } else {
-            sqlite3_bind_null(statement, column + 5)
-            sqlite3_bind_null(statement, column + 6)
+            statement.bindNull(column + 5)
+            statement.bindNull(column + 6)
         }
-        if let peer = row.by {
-            sqlite3_bind_int64(statement, column + 7, Int64(peer.uid))
-            sqlite3_bind_int64(statement, column + 8, Int64(peer.pid))
+        if let peer = self.by {
+            statement.bind(Int64(peer.uid), column + 7)
+            statement.bind(Int64(peer.pid), column + 8)
         } else {
-            sqlite3_bind_null(statement, column + 7)
-            sqlite3_bind_null(statement, column + 8)
+            statement.bindNull(column + 7)
+            statement.bindNull(column + 8)
         }
-        Self.bind(row.cause, statement, column + 9)
-        Self.bind(row.by?.program?.commText, statement, column + 10)
-        Self.bind(row.by?.program?.unitText, statement, column + 11)
+        statement.bind(copying: self.cause, column + 9)
+        statement.bind(staying: self.by?.program?.commText, column + 10)
+        statement.bind(staying: self.by?.program?.unitText, column + 11)
     }
 
     /// Binds the columns that only a machine with stays has, after `column`.
-    private static func bindStay(
-        of row: NewRow,
-        _ statement: OpaquePointer,
-        _ column: CInt
-    ) {
-        if let stay = row.stay {
-            sqlite3_bind_int64(statement, column + 1, Int64(stay))
+    fileprivate func bindStay(to statement: Statement, _ column: CInt) {
+        if let stay = self.stay {
+            statement.bind(Int64(stay), column + 1)
         } else {
-            sqlite3_bind_null(statement, column + 1)
+            statement.bindNull(column + 1)
         }
-        Self.bind(row.due, statement, column + 2)
+        statement.bind(copying: self.due, column + 2)
+    }
+}
+
+extension Statement {
+    /// Binds the name to that column and the data to the next, both where they are.
+    fileprivate func bind(_ state: WrittenState.Text, _ column: CInt) {
+        self.bind(staying: state.name, column)
+        self.bind(staying: state.data, column + 1)
     }
 
-    /// The text stays in place as long as the row lives: nothing is copied.
-    private static func bind(
-        _ text: UnsafeBufferPointer<CChar>?,
-        _ statement: OpaquePointer,
-        _ column: CInt
-    ) {
-        if let text {
-            sqlite3_bind_text(statement, column, text.baseAddress, CInt(text.count), nil)
-        } else {
-            sqlite3_bind_null(statement, column)
-        }
+    fileprivate func bind(staying text: UnsafeBufferPointer<CChar>?, _ column: CInt) {
+        if let text { self.bind(staying: text, column) } else { self.bindNull(column) }
     }
 
-    /// SQLite takes a copy.
-    private static func bind(_ text: String?, _ statement: OpaquePointer, _ column: CInt) {
-        guard var text else {
-            sqlite3_bind_null(statement, column)
-            return
-        }
-        // SQLITE_TRANSIENT, a macro that is not imported.
-        let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-        text.withUTF8 { bytes in
-            _ = bytes.withMemoryRebound(to: CChar.self) { characters in
-                sqlite3_bind_text(
-                    statement,
-                    column,
-                    characters.baseAddress,
-                    CInt(bytes.count),
-                    copied
-                )
-            }
-        }
+    fileprivate func bind(copying text: String?, _ column: CInt) {
+        if let text { self.bind(text, column) } else { self.bindNull(column) }
     }
 }

@@ -1,6 +1,6 @@
-import GRDB
 import StateMachineCore
 import StateMachineProtocol
+import StateMachineSQLite
 
 /// Reads transitions from rows.
 extension HistoryDatabase {
@@ -22,38 +22,32 @@ extension HistoryDatabase {
     }
 
     func newest(_ db: Database) throws -> RecordedTransition? {
-        // Not `fetchOne`, whose copy of the row ends a text at U+0000.
-        try Row.fetchCursor(
-            db,
-            sql: "SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1"
-        )
-        .map { row in
+        try db.first("SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1") { row in
             var program: Program?
             return try RecordedTransition(row, hasStays: self.hasStays, &program)
-        }.next()
+        }
     }
 
     /// The next few transitions after `seq`.
     func read(after seq: UInt64) throws -> [RecordedTransition] {
-        try self.pool.read { db in
-            let statement = try db.cachedStatement(
-                sql: "SELECT \(self.columns) FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
-            )
-            return try self.transitions(
-                from: Row.fetchCursor(statement, arguments: [seq, Self.chunk.rows])
-            ).rows
+        try self.read { db in
+            let sql = "SELECT \(self.columns) FROM change WHERE seq > ? ORDER BY seq LIMIT ?"
+            return try self.transitions(from: db.statement(sql), [seq, Self.chunk.rows]).rows
         }
     }
 
     /// As many as are read at a time, and whether there may be more.
     func transitions(
-        from rows: RowCursor
+        from rows: Statement,
+        _ values: [(any StoredValue)?]
     ) throws -> (rows: [RecordedTransition], isCut: Bool) {
+        defer { rows.reset() }
+        rows.bind(values)
         var transitions: [RecordedTransition] = []
         var bytes = 0
         var program: Program?
-        while bytes < Self.chunk.bytes, let row = try rows.next() {
-            let transition = try RecordedTransition(row, hasStays: self.hasStays, &program)
+        while bytes < Self.chunk.bytes, try rows.step() {
+            let transition = try RecordedTransition(rows, hasStays: self.hasStays, &program)
             bytes += transition.weight
             transitions.append(transition)
         }
@@ -65,10 +59,10 @@ extension RecordedTransition {
     /// The transition of a row; `last` is the program of the one before, which is often the same.
     ///
     /// - Throws: `HistoryError` if the row, written by something else, has what no transition has.
-    fileprivate init(_ row: Row, hasStays: Bool, _ last: inout Program?) throws {
-        let old = try row.text(4)
+    fileprivate init(_ row: Statement, hasStays: Bool, _ last: inout Program?) throws {
+        let old = row.text(4)
         let (uid, pid): (UInt32?, Int32?) = (try row.value(6), try row.value(7))
-        let (comm, unit) = (try row.text(9), try row.text(10))
+        let (comm, unit) = (row.text(9), row.text(10))
         if comm != last?.comm || unit != last?.unit {
             last = comm == nil && unit == nil ? nil : Program(comm: comm, unit: unit)
         }
@@ -79,10 +73,10 @@ extension RecordedTransition {
             old: try old.map { State(name: $0, data: try row.presentText(5)) },
             new: State(name: try row.presentText(2), data: try row.presentText(3)),
             at: WallTime(microseconds: try row.present(1)),
-            cause: try row.text(8),
+            cause: row.text(8),
             by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0, program: program) } },
             stay: hasStays ? try row.value(11) ?? seq : nil,
-            due: hasStays ? try row.text(12) : nil
+            due: hasStays ? row.text(12) : nil
         )
     }
 
@@ -94,39 +88,36 @@ extension RecordedTransition {
     }
 }
 
-extension Row {
-    func value<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value? {
-        let stored: DatabaseValue = self[column]
-        guard !stored.isNull else { return nil }
-        guard let value = Value.fromDatabaseValue(stored) else {
-            let name = Array(self.columnNames)[column]
-            let first = Array(self.columnNames)[0]
-            let key: DatabaseValue = self[0]
-            let row = first == "seq" ? "the row of change \(key)" : "the row of \(first) \(key)"
-            throw HistoryError("\(row) has \(stored) in column \(name)")
+extension Statement {
+    /// The number in a column; nil if there is none.
+    ///
+    /// - Throws: `HistoryError` if there is something else.
+    func value<Value: FixedWidthInteger>(_ column: CInt) throws(HistoryError) -> Value? {
+        guard !self.isNull(column) else { return nil }
+        guard self.isInteger(column), let value = Value(exactly: self.integer(column)) else {
+            let stored = self.text(column) ?? ""
+            let key = self.text(0) ?? ""
+            let row = self.name(0) == "seq" ? "change \(key)" : "\(self.name(0)) \(key)"
+            throw HistoryError(
+                "the row of \(row) has \(stored.quoted) in column \(self.name(column))"
+            )
         }
         return value
     }
 
-    func present<Value: DatabaseValueConvertible>(_ column: Int) throws -> Value {
+    func present<Value: FixedWidthInteger>(_ column: CInt) throws(HistoryError) -> Value {
         try self.present(try self.value(column), column)
     }
 
-    /// The whole text: it may contain U+0000, where GRDB's strings end.
-    func text(_ column: Int) throws -> String? {
-        try self.withUnsafeData(atIndex: column) { bytes in
-            bytes.map { String(decoding: $0, as: UTF8.self) }
-        }
+    func presentText(_ column: CInt) throws(HistoryError) -> String {
+        try self.present(self.text(column), column)
     }
 
-    func presentText(_ column: Int) throws -> String {
-        try self.present(try self.text(column), column)
-    }
-
-    private func present<Value>(_ value: Value?, _ column: Int) throws -> Value {
+    private func present<Value>(_ value: Value?, _ column: CInt) throws(HistoryError) -> Value {
         guard let value else {
-            let name = Array(self.columnNames)[column]
-            throw HistoryError("a row of the history has nothing in column \(name)")
+            throw HistoryError(
+                "a row of the history has nothing in column \(self.name(column))"
+            )
         }
         return value
     }

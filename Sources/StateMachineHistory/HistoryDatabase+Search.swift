@@ -1,6 +1,6 @@
-import GRDB
 import StateMachineCore
 import StateMachineProtocol
+import StateMachineSQLite
 
 /// Searches transitions in SQLite: only wanted ones are read.
 extension HistoryDatabase {
@@ -24,7 +24,7 @@ extension HistoryDatabase {
         } else {
             high = high - low > span ? low + span : high
         }
-        return try self.pool.read { db in
+        return try self.read { db in
             let transitions = try self.transitions(of: query, between: low, and: high, db)
             let isCut = transitions.isCut
             // What was cut off is left to the next query.
@@ -47,17 +47,17 @@ extension HistoryDatabase {
         _ db: Database
     ) throws -> (rows: [RecordedTransition], isCut: Bool) {
         var conditions = ["seq > ?", "seq < ?"]
-        var arguments: StatementArguments = [low, high]
+        var values: [(any StoredValue)?] = [low, high]
         if let uid = query.uid {
             conditions.append("uid = ?")
-            arguments += [uid]
+            values += [uid]
         }
         if let program = query.program {
             if self.extent >= .all {
                 conditions.append(
                     "(comm = ? OR unit = ? OR substr(unit, instr(unit, '/') + 1) = ?)"
                 )
-                arguments += [program, program, program]
+                values += [program, program, program]
             } else {
                 // Rows of an older version have no program.
                 conditions.append("0")
@@ -65,28 +65,26 @@ extension HistoryDatabase {
         }
         if let cause = query.cause {
             conditions.append("instr(CAST(cause AS BLOB), CAST(? AS BLOB)) > 0")
-            arguments += [cause]
+            values += [cause]
         }
         if let names = query.names {
             let marks = Array(repeating: "?", count: names.count).joined(separator: ", ")
             conditions.append("state IN (\(marks))")
-            arguments += StatementArguments(names)
+            values += names
         }
-        let statement = try db.cachedStatement(
-            sql: """
-                SELECT \(self.columns) FROM change WHERE \(conditions.joined(separator: " AND ")) \
-                ORDER BY seq \(query.isNewestFirst ? "DESC" : "ASC") LIMIT ?
-                """
+        values += [Self.chunk.rows]
+        let statement = try db.statement(
+            """
+            SELECT \(self.columns) FROM change WHERE \(conditions.joined(separator: " AND ")) \
+            ORDER BY seq \(query.isNewestFirst ? "DESC" : "ASC") LIMIT ?
+            """
         )
-        arguments += [Self.chunk.rows]
-        return try self.transitions(from: Row.fetchCursor(statement, arguments: arguments))
+        return try self.transitions(from: statement, values)
     }
 
     private func count(between low: UInt64, and high: UInt64, _ db: Database) throws -> UInt64 {
-        let statement = try db.cachedStatement(
-            sql: "SELECT count(*) FROM change WHERE seq > ? AND seq < ?"
-        )
-        return try UInt64.fetchOne(statement, arguments: [low, high]) ?? 0
+        let sql = "SELECT count(*) FROM change WHERE seq > ? AND seq < ?"
+        return try db.first(sql, low, high) { UInt64(clamping: $0.integer(0)) } ?? 0
     }
 
     /// The first transition from `first` to `last` made at `time` or later; one past them if there
@@ -94,15 +92,14 @@ extension HistoryDatabase {
     ///
     /// A binary search: it examines some twenty rows out of a million.
     func locate(_ time: WallTime, from first: UInt64, to last: UInt64) throws -> UInt64 {
-        try self.pool.read { db in
-            let statement = try db.cachedStatement(
-                sql: "SELECT seq, at FROM change WHERE seq >= ? ORDER BY seq LIMIT 1"
-            )
+        try self.read { db in
+            let sql = "SELECT seq, at FROM change WHERE seq >= ? ORDER BY seq LIMIT 1"
             var (first, end) = (first, last + 1)
             while first < end {
                 let middle = first + (end - first) / 2
-                let row = try Row.fetchOne(statement, arguments: [middle])
-                let found: (seq: UInt64, at: Int64)? = row.map { ($0["seq"], $0["at"]) }
+                let found = try db.first(sql, middle) {
+                    (seq: UInt64(clamping: $0.integer(0)), at: $0.integer(1))
+                }
                 if let found, found.seq <= last, found.at < time.microseconds {
                     first = found.seq + 1
                 } else {

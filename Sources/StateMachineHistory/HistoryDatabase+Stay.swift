@@ -1,5 +1,5 @@
-import GRDB
 import StateMachineCore
+import StateMachineSQLite
 
 /// The recorded start of the newest stay: one row.
 struct NotedStay: Hashable {
@@ -10,21 +10,19 @@ struct NotedStay: Hashable {
     /// - Throws: SQLite's error.
     static func read(_ db: Database) throws -> NotedStay? {
         let sql = "SELECT seq, boot, uptime, wall, origin FROM stay WHERE id = 1"
-        guard let row = try Row.fetchOne(db, sql: sql),
-            let seq = UInt64.fromDatabaseValue(row["seq"])
-        else { return nil }
-        let origin: Int64? = row["origin"]
-        return NotedStay(
-            start: StayStart(
-                stay: seq,
-                moment: StayMoment(
-                    uptime: row["uptime"],
-                    wall: WallTime(microseconds: row["wall"])
+        return try db.first(sql) { row in
+            NotedStay(
+                start: StayStart(
+                    stay: UInt64(clamping: row.integer(0)),
+                    moment: StayMoment(
+                        uptime: row.integer(2),
+                        wall: WallTime(microseconds: row.integer(3))
+                    ),
+                    origin: try row.value(4).map { WallTime(microseconds: $0) }
                 ),
-                origin: origin.map { WallTime(microseconds: $0) }
-            ),
-            boot: row["boot"]
-        )
+                boot: row.text(1)
+            )
+        }
     }
 }
 
@@ -32,25 +30,30 @@ extension HistoryDatabase {
     /// Records the start of a stay that has just begun, or of a run's first stay; within a
     /// transaction.
     func note(_ start: StayStart, _ db: Database) throws {
-        try db.cachedStatement(sql: "INSERT OR REPLACE INTO stay VALUES (1, ?, ?, ?, ?, ?)")
-            .execute(arguments: self.columns(of: start))
+        try db.run(
+            "INSERT OR REPLACE INTO stay VALUES (1, ?, ?, ?, ?, ?)",
+            start.stay,
+            self.boot,
+            start.moment.uptime,
+            start.moment.wall.microseconds,
+            start.origin?.microseconds
+        )
     }
 
     /// Records the start of a stay, unless another has begun.
     func keep(_ start: StayStart) throws {
         try self.write { db in
-            let sql = """
-                UPDATE stay SET seq = ?, boot = ?, uptime = ?, wall = ?, origin = ? WHERE seq = ?
+            try db.run(
                 """
-            try db.cachedStatement(sql: sql)
-                .execute(arguments: self.columns(of: start) + [start.stay])
+                UPDATE stay SET seq = ?1, boot = ?2, uptime = ?3, wall = ?4, origin = ?5
+                    WHERE seq = ?1
+                """,
+                start.stay,
+                self.boot,
+                start.moment.uptime,
+                start.moment.wall.microseconds,
+                start.origin?.microseconds
+            )
         }
-    }
-
-    private func columns(of start: StayStart) -> StatementArguments {
-        [
-            start.stay, self.boot, start.moment.uptime, start.moment.wall.microseconds,
-            start.origin?.microseconds,
-        ]
     }
 }

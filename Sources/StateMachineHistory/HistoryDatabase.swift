@@ -1,6 +1,6 @@
-import GRDB
 import StateMachineCore
 import StateMachineProtocol
+import StateMachineSQLite
 import Synchronization
 
 /// The database: one writer, whose calls come one after the other, and one reader beside it.
@@ -8,22 +8,21 @@ import Synchronization
 /// It is opened by the first call that can: a full disk must not keep the daemon from starting, so
 /// that clients can ask for the machine's state.
 ///
-/// `@unchecked Sendable`: `isSettled`, `isSynchronous` and `beginning` are touched by the writing
-/// calls only, all of which are made on one queue; `opened` is guarded by its lock, and `found` is
-/// atomic.
+/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `beginning` and `logPages` are touched by
+/// the writing calls only, all of which are made on one thread; `opened` is guarded by its lock,
+/// and `found` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
     /// Whether the machine has stays.
     let hasStays: Bool
     private let durability: HistoryOptions.Durability
     let boot: String?
-    /// How many seconds to wait for another program that has locked the database.
-    let timeout: Double
-    private let opened = Lock<DatabasePool?>(nil)
+    /// How long to wait for another program that has locked the database.
+    let timeout: Duration
+    private let opened = Lock<Connections?>(nil)
     private let found = Atomic(Schema.Extent.changes.rawValue)
-    let logLength = LogLength()
-    /// SQLite's own size for a new database.
-    let pageBytes = 4096
+    /// The length of the write-ahead log after the last commit.
+    var logPages = 0
     private var isSettled = true
     private var isSynchronous: Bool?
     /// The state this run starts from, until it is written.
@@ -41,7 +40,7 @@ final class HistoryDatabase: @unchecked Sendable {
         hasStays: Bool,
         durability: HistoryOptions.Durability,
         boot: String?,
-        timeout: Double
+        timeout: Duration
     ) {
         self.directory = directory
         self.hasStays = hasStays
@@ -50,24 +49,50 @@ final class HistoryDatabase: @unchecked Sendable {
         self.timeout = timeout
     }
 
-    var pool: DatabasePool {
+    /// A connection that writes, and one that reads beside it.
+    private final class Connections: Sendable {
+        let writer: Database
+        let reader: Database
+
+        init(_ writer: Database, _ reader: Database) {
+            self.writer = writer
+            self.reader = reader
+        }
+
+        // The writer last, since only it can put the log away.
+        deinit { self.reader.close() }
+    }
+
+    /// How long a reader waits while another program puts a long log in order after a crash; nothing
+    /// else keeps it waiting.
+    private static let readerTimeout = Duration.seconds(10)
+
+    private var connections: Connections {
         get throws {
             try self.opened.withLock { opened in
                 if let opened { return opened }
                 try self.directory.closeFiles()
-                var configuration = Configuration()
-                configuration.maximumReaderCount = 1
-                configuration.busyMode = .timeout(self.timeout)
-                configuration.label = "statemachine.history"
-                let pool = try DatabasePool(path: self.path, configuration: configuration)
-                try pool.writeWithoutTransaction { db in
-                    try db.execute(sql: "PRAGMA journal_size_limit = \(Self.keptLog)")
-                    self.logLength.watch(db)
-                }
-                opened = pool
-                return pool
+                let writer = try Database(self.path, timeout: self.timeout)
+                try writer.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+                try writer.execute("PRAGMA journal_size_limit = \(Self.keptLog)")
+                // Read through once, it has its log, without which no reader can begin.
+                _ = try writer.hasTable("change")
+                self.watchLog(of: writer)
+                let reader = try Database(self.path, .readOnly, timeout: Self.readerTimeout)
+                let connections = Connections(writer, reader)
+                opened = connections
+                return connections
             }
         }
+    }
+
+    /// The connection of the writing calls.
+    var writer: Database { get throws { try self.connections.writer } }
+
+    /// Runs `body`, which sees one state of the database; on the reading calls' queue.
+    func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        let reader = try self.connections.reader
+        return try reader.transaction(.reading) { try body(reader) }
     }
 
     // MARK: - Beginning
@@ -77,21 +102,21 @@ final class HistoryDatabase: @unchecked Sendable {
     /// - Throws: ``HistoryError``, or SQLite's error.
     func past() throws -> Past {
         do {
-            return try self.pool.read { try self.past($0) }
-        } catch let error as DatabaseError where error.isOfTheDisk {
+            return try self.read { try self.past($0) }
+        } catch let error as SQLiteError where error.isOfTheDisk {
             return try self.readAlone { try self.past($0) }
         }
     }
 
     private func past(_ db: Database) throws -> Past {
-        guard try !Schema.migrator.hasBeenSuperseded(db) else {
+        guard try Schema.isKnown(to: db) else {
             throw HistoryError(
                 "\(self.path) was written by a newer version of this program; "
                     + "start that one, or move the file away to begin anew"
             )
         }
         self.found.store(try Schema.Extent.of(db).rawValue, ordering: .releasing)
-        guard try db.tableExists("change"), let newest = try self.newest(db) else {
+        guard try db.hasTable("change"), let newest = try self.newest(db) else {
             return Past(
                 epoch: nil,
                 isWhole: true,
@@ -103,7 +128,8 @@ final class HistoryDatabase: @unchecked Sendable {
                 requirements: try self.requirements(db)
             )
         }
-        let oldest = try UInt64.fetchOne(db, sql: "SELECT min(seq) FROM change WHERE seq > 0")
+        let oldest: UInt64? =
+            try db.first("SELECT min(seq) FROM change WHERE seq > 0") { try $0.value(0) } ?? nil
         let (epoch, isWhole, boot) = try self.numbering(db)
         return Past(
             epoch: epoch,
@@ -119,10 +145,10 @@ final class HistoryDatabase: @unchecked Sendable {
 
     /// Reads without the files that connections share, for which there may be no room.
     private func readAlone<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        var configuration = Configuration()
+        let database = try Database(self.path)
         // The write-ahead log's index is then kept in memory: sqlite.org/wal.html, 8.
-        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE") }
-        return try DatabaseQueue(path: self.path, configuration: configuration).read(body)
+        try database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        return try database.transaction(.reading) { try body(database) }
     }
 
     /// The numbering of the last run, whether its end cannot have been lost, and the boot.
@@ -130,13 +156,13 @@ final class HistoryDatabase: @unchecked Sendable {
         _ db: Database
     ) throws -> (epoch: String?, isWhole: Bool, boot: String?) {
         let sql = "SELECT epoch, boot, durability, settled FROM meta WHERE id = 1"
-        guard let meta = try Row.fetchOne(db, sql: sql) else { return (nil, true, nil) }
-        let boot: String? = meta["boot"]
-        let durability: String = meta["durability"]
-        let isWhole =
-            meta["settled"] || durability == HistoryOptions.Durability.disk.rawValue
-            || (boot != nil && boot == self.boot)
-        return (meta["epoch"], isWhole, boot)
+        return try db.first(sql) { meta in
+            let boot = meta.text(1)
+            let isWhole =
+                meta.integer(3) != 0 || meta.text(2) == HistoryOptions.Durability.disk.rawValue
+                || (boot != nil && boot == self.boot)
+            return (meta.text(0), isWhole, boot)
+        } ?? (nil, true, nil)
     }
 
     /// Brings the schema up to date and records what this run starts from: now or, if that fails,
@@ -153,20 +179,21 @@ final class HistoryDatabase: @unchecked Sendable {
     private func writeBeginning() throws {
         guard let beginning = self.beginning else { return }
         let (newest, epoch) = (beginning.newest, beginning.epoch)
-        let pool = try self.pool
-        try Schema.migrator.migrate(pool)
+        try Schema.migrate(self.writer)
         self.found.store(Schema.Extent.all.rawValue, ordering: .releasing)
-        try self.transaction(pool, isDurable: true) { db in
+        try self.transaction(isDurable: true) { db in
             if try self.newest(db) != newest {
-                try db.execute(sql: "DELETE FROM change WHERE seq = ?", arguments: [newest.seq])
+                try db.run("DELETE FROM change WHERE seq = ?", newest.seq)
                 try self.insert(newest, db)
             }
             if let declaration = beginning.declaration {
                 try self.insert((declaration, newest.seq), db)
             }
-            try db.execute(
-                sql: "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
-                arguments: [epoch, self.boot, self.durability.rawValue]
+            try db.run(
+                "INSERT OR REPLACE INTO meta VALUES (1, ?, ?, ?, 1)",
+                epoch,
+                self.boot,
+                self.durability.rawValue
             )
             if let stay = beginning.stay { try self.note(stay, db) }
         }
@@ -192,7 +219,7 @@ final class HistoryDatabase: @unchecked Sendable {
         // From here on a crash of the machine may lose changes, which the next start has to know.
         try self.writeDurably { db in
             try add(to: db)
-            try db.execute(sql: "UPDATE meta SET settled = 0")
+            try db.run("UPDATE meta SET settled = 0")
         }
         self.isSettled = false
     }
@@ -208,7 +235,7 @@ final class HistoryDatabase: @unchecked Sendable {
         // Before the beginning is written, no change can have been made.
         guard self.beginning == nil else { return }
         if !self.isSettled {
-            try self.writeDurably { db in try db.execute(sql: "UPDATE meta SET settled = 1") }
+            try self.writeDurably { db in try db.run("UPDATE meta SET settled = 1") }
             self.isSettled = true
         }
         self.directory.note(numbering)
@@ -218,8 +245,7 @@ final class HistoryDatabase: @unchecked Sendable {
     /// Removes what is older than `seq`.
     func prune(before seq: UInt64) throws {
         try self.write { db in
-            try db.cachedStatement(sql: "DELETE FROM change WHERE seq < ?")
-                .execute(arguments: [seq])
+            try db.run("DELETE FROM change WHERE seq < ?", seq)
             try self.pruneDeclarations(before: seq, db)
         }
     }
@@ -227,54 +253,45 @@ final class HistoryDatabase: @unchecked Sendable {
     /// The first of the next `count` transitions from `seq` on made at `time` or later, or one past
     /// them if there is none.
     func first(since time: WallTime, from seq: UInt64, count: Int) throws -> UInt64 {
-        try self.pool.unsafeRead { db in
-            let rows = try Row.fetchAll(
-                db,
-                sql: "SELECT seq, at FROM change WHERE seq >= ? ORDER BY seq LIMIT ?",
-                arguments: [seq, count]
-            )
-            for row in rows where row["at"] as Int64 >= time.microseconds { return row["seq"] }
-            return (rows.last?["seq"] as UInt64?).map { $0 + 1 } ?? seq
+        let rows = try self.writer.statement(
+            "SELECT seq, at FROM change WHERE seq >= ? ORDER BY seq LIMIT ?"
+        )
+        defer { rows.reset() }
+        rows.bind([seq, count])
+        var next = seq
+        while try rows.step() {
+            let found = UInt64(clamping: rows.integer(0))
+            if rows.integer(1) >= time.microseconds { return found }
+            next = found + 1
         }
+        return next
     }
 
     // MARK: - Transactions
 
     func write<Result>(_ body: (Database) throws -> Result) throws -> Result {
         try self.writeBeginning()
-        return try self.transaction(self.pool, isDurable: self.durability == .disk, body)
+        return try self.transaction(isDurable: self.durability == .disk, body)
     }
 
     /// A transaction which is on the disk when it ends, with all that was before it.
     func writeDurably<Result>(_ body: (Database) throws -> Result) throws -> Result {
         try self.writeBeginning()
-        return try self.transaction(self.pool, isDurable: true, body)
+        return try self.transaction(isDurable: true, body)
     }
 
     private func transaction<Result>(
-        _ pool: DatabasePool,
         isDurable: Bool,
         _ body: (Database) throws -> Result
     ) throws -> Result {
-        try pool.writeWithoutTransaction { db in
-            try self.setSynchronous(db, isDurable)
-            // Cached, unlike with `inTransaction`.
-            try db.cachedStatement(sql: "BEGIN IMMEDIATE").execute()
-            do {
-                let result = try body(db)
-                try db.cachedStatement(sql: "COMMIT").execute()
-                return result
-            } catch {
-                // The first error is the one that counts.
-                try? db.rollback()
-                throw error
-            }
-        }
+        let writer = try self.writer
+        try self.setSynchronous(writer, isDurable)
+        return try writer.transaction(.writing) { try body(writer) }
     }
 
     private func setSynchronous(_ db: Database, _ isSynchronous: Bool) throws {
         guard self.isSynchronous != isSynchronous else { return }
-        try db.execute(sql: "PRAGMA synchronous = \(isSynchronous ? "FULL" : "NORMAL")")
+        try db.execute("PRAGMA synchronous = \(isSynchronous ? "FULL" : "NORMAL")")
         self.isSynchronous = isSynchronous
     }
 }

@@ -1,6 +1,6 @@
-import GRDB
 import StateMachineCore
 import StateMachineProtocol
+import StateMachineSQLite
 
 /// A history that has been opened: where the last run ended, and what this one starts from.
 struct HistoryOpening<State: MachineState & Hashable> {
@@ -29,7 +29,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
         options: HistoryOptions,
         boot: String?,
         clock: any StayClock,
-        timeout: Double
+        timeout: Duration
     ) throws {
         let directory = try StateDirectory(path)
         func open(after loss: HistoryLoss?) throws -> Self {
@@ -49,9 +49,9 @@ struct HistoryOpening<State: MachineState & Hashable> {
         do {
             self =
                 try directory.hasDatabaseLostItsBeginning ? openAnew() : open(after: nil)
-        } catch let error as DatabaseError where error.isCorruption {
+        } catch let error as SQLiteError where error.kind == .isCorrupt {
             self = try openAnew()
-        } catch let error as DatabaseError {
+        } catch let error as SQLiteError {
             throw HistoryError("cannot use \(directory.database): \(error.sentence)")
         }
     }
@@ -120,7 +120,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
                 )
             )
             self.trouble = nil
-        } catch let error as DatabaseError where error.isOfTheDisk {
+        } catch let error as SQLiteError where error.isOfTheDisk {
             self.trouble = database.sentence(for: error)
         }
     }

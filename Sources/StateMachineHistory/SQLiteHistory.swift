@@ -1,5 +1,4 @@
 import Dispatch
-import GRDB
 public import StateMachineCore
 public import StateMachineProtocol
 
@@ -77,7 +76,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
 
     /// The same for the boot of that ID, with days of that many seconds.
     ///
-    /// `timeout`: how many seconds to wait for another program that has locked the database. 2:
+    /// `timeout`: how long to wait for another program that has locked the database. 2 s:
     /// longer than any interactive query, and a set is answered within it. Not tuned.
     ///
     /// `longLog`: how many bytes the write-ahead log may have before that is reported. 64 MiB:
@@ -89,7 +88,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         boot: String?,
         clock: any StayClock = KernelClock(),
         day: Double = 86_400,
-        timeout: Double = 2,
+        timeout: Duration = .seconds(2),
         longLog: Int = 64 << 20
     ) throws {
         if let problem = coding.problems.first { throw HistoryError(problem, isLasting: true) }

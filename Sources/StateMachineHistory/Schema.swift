@@ -1,4 +1,4 @@
-import GRDB
+import StateMachineSQLite
 
 /// The tables, as they are documented for other readers.
 enum Schema {
@@ -14,116 +14,141 @@ enum Schema {
         static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 
         static func of(_ db: Database) throws -> Self {
-            guard try db.tableExists("stay") else { return .changes }
-            let columns = try db.columns(in: "change")
-            return columns.contains { $0.name == "comm" } ? .all : .stays
+            guard try db.hasTable("stay") else { return .changes }
+            let sql = "SELECT 1 FROM pragma_table_info('change') WHERE name = 'comm'"
+            return try db.first(sql) { _ in true } == nil ? .stays : .all
         }
     }
 
-    static var migrator: DatabaseMigrator {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("1") { db in
-            try db.execute(
-                sql: """
-                    CREATE TABLE change (
-                        seq INTEGER PRIMARY KEY,
-                        at INTEGER NOT NULL,
-                        state TEXT NOT NULL,
-                        data TEXT NOT NULL,
-                        fromState TEXT,
-                        fromData TEXT,
-                        uid INTEGER,
-                        pid INTEGER,
-                        cause TEXT
-                    ) STRICT;
-                    CREATE TABLE meta (
-                        id INTEGER PRIMARY KEY CHECK (id = 1),
-                        epoch TEXT NOT NULL,
-                        boot TEXT,
-                        durability TEXT NOT NULL,
-                        settled INTEGER NOT NULL
-                    ) STRICT;
-                    CREATE VIEW history AS
-                        SELECT
-                            seq,
-                            strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
-                                || printf('.%06dZ', at % 1000000) AS time,
-                            state, data, fromState, fromData, uid, pid, cause
-                        FROM change ORDER BY seq;
-                    """
-            )
-        }
+    /// A step from one form of the tables to the next; those that were made are kept by name.
+    private struct Migration {
+        let name: String
+        let sql: String
+    }
+
+    private static let migrations = [
+        Migration(
+            name: "1",
+            sql: """
+                CREATE TABLE change (
+                    seq INTEGER PRIMARY KEY,
+                    at INTEGER NOT NULL,
+                    state TEXT NOT NULL,
+                    data TEXT NOT NULL,
+                    fromState TEXT,
+                    fromData TEXT,
+                    uid INTEGER,
+                    pid INTEGER,
+                    cause TEXT
+                ) STRICT;
+                CREATE TABLE meta (
+                    id INTEGER PRIMARY KEY CHECK (id = 1),
+                    epoch TEXT NOT NULL,
+                    boot TEXT,
+                    durability TEXT NOT NULL,
+                    settled INTEGER NOT NULL
+                ) STRICT;
+                CREATE VIEW history AS
+                    SELECT
+                        seq,
+                        strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                            || printf('.%06dZ', at % 1000000) AS time,
+                        state, data, fromState, fromData, uid, pid, cause
+                    FROM change ORDER BY seq;
+                """
+        ),
         // Stays: that of each row, and the start of the newest.
-        migrator.registerMigration("2") { db in
-            try db.execute(
-                sql: """
-                    ALTER TABLE change ADD COLUMN stay INTEGER;
-                    ALTER TABLE change ADD COLUMN due TEXT;
-                    CREATE TABLE stay (
-                        id INTEGER PRIMARY KEY CHECK (id = 1),
-                        seq INTEGER NOT NULL,
-                        boot TEXT,
-                        uptime INTEGER NOT NULL,
-                        wall INTEGER NOT NULL,
-                        origin INTEGER
-                    ) STRICT;
-                    DROP VIEW history;
-                    CREATE VIEW history AS
-                        SELECT
-                            seq,
-                            strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
-                                || printf('.%06dZ', at % 1000000) AS time,
-                            state, data, fromState, fromData, uid, pid, cause, stay, due
-                        FROM change ORDER BY seq;
-                    """
-            )
-        }
+        Migration(
+            name: "2",
+            sql: """
+                ALTER TABLE change ADD COLUMN stay INTEGER;
+                ALTER TABLE change ADD COLUMN due TEXT;
+                CREATE TABLE stay (
+                    id INTEGER PRIMARY KEY CHECK (id = 1),
+                    seq INTEGER NOT NULL,
+                    boot TEXT,
+                    uptime INTEGER NOT NULL,
+                    wall INTEGER NOT NULL,
+                    origin INTEGER
+                ) STRICT;
+                DROP VIEW history;
+                CREATE VIEW history AS
+                    SELECT
+                        seq,
+                        strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                            || printf('.%06dZ', at % 1000000) AS time,
+                        state, data, fromState, fromData, uid, pid, cause, stay, due
+                    FROM change ORDER BY seq;
+                """
+        ),
         // Declarations of the states, and from which change on; none for states built into a
         // program.
-        migrator.registerMigration("3") { db in
-            try db.execute(
-                sql: """
-                    CREATE TABLE declaration (
-                        id INTEGER PRIMARY KEY,
-                        seq INTEGER NOT NULL,
-                        at INTEGER NOT NULL,
-                        hash TEXT NOT NULL,
-                        machine TEXT,
-                        version TEXT,
-                        text TEXT NOT NULL
-                    ) STRICT;
-                    """
-            )
-        }
+        Migration(
+            name: "3",
+            sql: """
+                CREATE TABLE declaration (
+                    id INTEGER PRIMARY KEY,
+                    seq INTEGER NOT NULL,
+                    at INTEGER NOT NULL,
+                    hash TEXT NOT NULL,
+                    machine TEXT,
+                    version TEXT,
+                    text TEXT NOT NULL
+                ) STRICT;
+                """
+        ),
         // Required guards, by name; the request is the line that asked for one. And the program
         // that a change came from.
-        migrator.registerMigration("4") { db in
-            try db.execute(
-                sql: """
-                    CREATE TABLE required (
-                        name TEXT PRIMARY KEY,
-                        uid INTEGER NOT NULL,
-                        pid INTEGER NOT NULL,
-                        comm TEXT,
-                        unit TEXT,
-                        since INTEGER NOT NULL,
-                        missing INTEGER,
-                        request TEXT NOT NULL
-                    ) STRICT;
-                    ALTER TABLE change ADD COLUMN comm TEXT;
-                    ALTER TABLE change ADD COLUMN unit TEXT;
-                    DROP VIEW history;
-                    CREATE VIEW history AS
-                        SELECT
-                            seq,
-                            strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
-                                || printf('.%06dZ', at % 1000000) AS time,
-                            state, data, fromState, fromData, uid, pid, cause, stay, due,
-                            comm, unit
-                        FROM change ORDER BY seq;
-                    """
-            )
+        Migration(
+            name: "4",
+            sql: """
+                CREATE TABLE required (
+                    name TEXT PRIMARY KEY,
+                    uid INTEGER NOT NULL,
+                    pid INTEGER NOT NULL,
+                    comm TEXT,
+                    unit TEXT,
+                    since INTEGER NOT NULL,
+                    missing INTEGER,
+                    request TEXT NOT NULL
+                ) STRICT;
+                ALTER TABLE change ADD COLUMN comm TEXT;
+                ALTER TABLE change ADD COLUMN unit TEXT;
+                DROP VIEW history;
+                CREATE VIEW history AS
+                    SELECT
+                        seq,
+                        strftime('%Y-%m-%dT%H:%M:%S', at / 1000000, 'unixepoch')
+                            || printf('.%06dZ', at % 1000000) AS time,
+                        state, data, fromState, fromData, uid, pid, cause, stay, due,
+                        comm, unit
+                    FROM change ORDER BY seq;
+                """
+        ),
+    ]
+
+    /// Whether the database has been migrated by this version at most, and not by a newer one.
+    static func isKnown(to db: Database) throws -> Bool {
+        try self.made(db).isSubset(of: self.migrations.map(\.name))
+    }
+
+    /// Brings the tables up to date, each step in a transaction of its own.
+    static func migrate(_ db: Database) throws {
+        // Named after the library that made it in all databases there are.
+        try db.execute(
+            "CREATE TABLE IF NOT EXISTS grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)"
+        )
+        let made = try self.made(db)
+        for migration in self.migrations where !made.contains(migration.name) {
+            try db.transaction(.writing) {
+                try db.execute(migration.sql)
+                try db.run("INSERT INTO grdb_migrations VALUES (?)", migration.name)
+            }
         }
-        return migrator
+    }
+
+    private static func made(_ db: Database) throws -> Set<String> {
+        guard try db.hasTable("grdb_migrations") else { return [] }
+        return Set(try db.all("SELECT identifier FROM grdb_migrations") { $0.text(0) ?? "" })
     }
 }

@@ -1,4 +1,3 @@
-import GRDBSQLite
 import StateMachineCore
 import StateMachineProtocol
 
@@ -9,20 +8,6 @@ final class WrittenState {
     struct Text {
         let name: UnsafeBufferPointer<CChar>
         let data: UnsafeBufferPointer<CChar>
-
-        /// Binds the name to that column and the data to the next, until the statement is bound to
-        /// something else.
-        func bind(to statement: OpaquePointer, _ column: CInt) {
-            // No destructor is SQLITE_STATIC: nothing is copied, nothing freed.
-            sqlite3_bind_text(statement, column, self.name.baseAddress, CInt(self.name.count), nil)
-            sqlite3_bind_text(
-                statement,
-                column + 1,
-                self.data.baseAddress,
-                CInt(self.data.count),
-                nil
-            )
-        }
     }
 
     let text: Text

@@ -1,9 +1,7 @@
-import Foundation
+import StateMachineCore
 
 /// A clock whose time passes when a test says so.
-///
-/// `@unchecked Sendable`: `lock` guards the time, the sleepers, and those who wait for sleepers.
-public final class ManualClock: Clock, @unchecked Sendable {
+public final class ManualClock: Clock, Sendable {
     /// A moment: how long after the clock's beginning.
     public struct Instant: InstantProtocol {
         let sinceBeginning: Duration
@@ -29,28 +27,32 @@ public final class ManualClock: Clock, @unchecked Sendable {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
-    private let lock = NSLock()
-    private var time = Instant(sinceBeginning: .zero)
-    private var sleepers: [Int: Sleeper] = [:]
-    private var lastSleeper = 0
-    private var cancelled: Set<Int> = []
-    private var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    private struct Guarded {
+        var time = Instant(sinceBeginning: .zero)
+        var sleepers: [Int: Sleeper] = [:]
+        var lastSleeper = 0
+        var cancelled: Set<Int> = []
+        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let guarded = Lock(Guarded())
 
     /// A clock at its beginning.
     public init() {}
 
     /// The present moment.
-    public var now: Instant { self.lock.withLock { self.time } }
+    public var now: Instant { self.guarded.withLock { $0.time } }
 
     /// No duration is too short.
     public var minimumResolution: Duration { .zero }
 
     /// Lets time pass; sleepers whose time has come wake, the earliest first.
     public func advance(by duration: Duration) {
-        let woken = self.lock.withLock {
-            self.time = self.time.advanced(by: duration)
-            let due = self.sleepers.filter { $0.value.deadline <= self.time }
-            for id in due.keys { self.sleepers[id] = nil }
+        let woken = self.guarded.withLock { guarded in
+            let time = guarded.time.advanced(by: duration)
+            guarded.time = time
+            let due = guarded.sleepers.filter { $0.value.deadline <= time }
+            for id in due.keys { guarded.sleepers[id] = nil }
             return due.values.sorted { $0.deadline < $1.deadline }
         }
         for sleeper in woken { sleeper.continuation.resume() }
@@ -59,9 +61,9 @@ public final class ManualClock: Clock, @unchecked Sendable {
     /// Waits until that many sleep.
     public func sleepers(_ count: Int) async {
         await withCheckedContinuation { continuation in
-            let isReady = self.lock.withLock {
-                if self.sleepers.count >= count { return true }
-                self.waiters.append((count, continuation))
+            let isReady = self.guarded.withLock { guarded in
+                if guarded.sleepers.count >= count { return true }
+                guarded.waiters.append((count, continuation))
                 return false
             }
             if isReady { continuation.resume() }
@@ -70,18 +72,18 @@ public final class ManualClock: Clock, @unchecked Sendable {
 
     /// Sleeps until the test has let enough time pass, or the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        let id = self.lock.withLock {
-            self.lastSleeper += 1
-            return self.lastSleeper
+        let id = self.guarded.withLock { guarded in
+            guarded.lastSleeper += 1
+            return guarded.lastSleeper
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 self.begin(id, Sleeper(deadline: deadline, continuation: continuation))
             }
         } onCancel: {
-            let sleeper = self.lock.withLock {
-                self.cancelled.insert(id)
-                return self.sleepers.removeValue(forKey: id)
+            let sleeper = self.guarded.withLock { guarded in
+                guarded.cancelled.insert(id)
+                return guarded.sleepers.removeValue(forKey: id)
             }
             sleeper?.continuation.resume(throwing: CancellationError())
         }
@@ -93,13 +95,13 @@ public final class ManualClock: Clock, @unchecked Sendable {
             case isDue
             case isCancelled
         }
-        let beginning = self.lock.withLock { () -> Beginning in
-            if self.cancelled.remove(id) != nil { return .isCancelled }
-            if sleeper.deadline <= self.time { return .isDue }
-            self.sleepers[id] = sleeper
-            let count = self.sleepers.count
-            let ready = self.waiters.filter { $0.count <= count }
-            self.waiters.removeAll { $0.count <= count }
+        let beginning = self.guarded.withLock { guarded -> Beginning in
+            if guarded.cancelled.remove(id) != nil { return .isCancelled }
+            if sleeper.deadline <= guarded.time { return .isDue }
+            guarded.sleepers[id] = sleeper
+            let count = guarded.sleepers.count
+            let ready = guarded.waiters.filter { $0.count <= count }
+            guarded.waiters.removeAll { $0.count <= count }
             return .sleeps(ready.map(\.continuation))
         }
         switch beginning {

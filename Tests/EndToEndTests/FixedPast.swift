@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+import StateMachineSQLite
 import Subprocess
 import TestSupport
 import Testing
@@ -62,33 +62,37 @@ enum FixedPast {
             ]
             let first = try await DaemonProcess.run(in: directory, arguments: arguments) { _ in }
             #expect(first.status == .exited(0))
-            try await Self.write(to: "\(directory)/state/statemachine.sqlite")
+            try Self.write(to: "\(directory)/state/statemachine.sqlite")
             let second = try await DaemonProcess.run(in: directory, arguments: arguments, body)
             #expect(second.status == .exited(0))
         }
     }
 
-    private static func write(to path: String) async throws {
-        let database = try DatabaseQueue(path: path)
-        try await database.write { db in
+    private static func write(to path: String) throws {
+        let database = try Database(path)
+        try database.transaction(.writing) {
             var before = ("dark", "{}")
             for (index, change) in Self.changes.enumerated() {
-                try db.execute(
-                    sql: """
-                        INSERT INTO change
-                            (seq, at, state, data, fromState, fromData, uid, pid, cause, stay)
+                try database.run(
+                    """
+                    INSERT INTO change
+                        (seq, at, state, data, fromState, fromData, uid, pid, cause, stay)
                         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                        """,
-                    arguments: [
-                        index + 1, Self.start * 1_000_000 + Int64(change.after * 1_000_000),
-                        change.state, change.data, before.0, before.1, change.uid,
-                        change.uid.map { _ in 4711 }, change.cause, change.stay,
-                    ]
+                    """,
+                    index + 1,
+                    Self.start * 1_000_000 + Int64(change.after * 1_000_000),
+                    change.state,
+                    change.data,
+                    before.0,
+                    before.1,
+                    change.uid,
+                    change.uid.map { _ in 4711 },
+                    change.cause,
+                    change.stay
                 )
                 before = (change.state, change.data)
             }
         }
-        try database.close()
     }
 }
 

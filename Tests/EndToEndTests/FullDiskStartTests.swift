@@ -1,4 +1,4 @@
-import GRDB
+import StateMachineSQLite
 import Subprocess
 import TestSupport
 import Testing
@@ -23,7 +23,7 @@ struct FullDiskStartTests {
             }
             if !hasLog {
                 // SQLite's last connection removes the log when it closes.
-                try DatabaseQueue(path: "\(disk.path)/state/statemachine.sqlite").close()
+                _ = try Database("\(disk.path)/state/statemachine.sqlite").hasTable("change")
             }
             try await disk.fill()
             try await Self.daemon(on: disk) { daemon in

@@ -1,4 +1,4 @@
-import GRDB
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -204,7 +204,6 @@ struct HistoryFailureTests {
 
     /// Changes the daemon's database from another program.
     private static func database(in directory: String, _ sql: String) throws {
-        let queue = try DatabaseQueue(path: "\(directory)/statemachine.sqlite")
-        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try Database("\(directory)/statemachine.sqlite", timeout: .seconds(10)).execute(sql)
     }
 }

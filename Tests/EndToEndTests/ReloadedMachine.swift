@@ -1,6 +1,6 @@
 import Foundation
-import GRDB
 import Glibc
+import StateMachineSQLite
 import TestSupport
 
 /// A daemon whose machine is declared in a file, that file, and the manager that hears of reloads.
@@ -75,9 +75,8 @@ struct ReloadedMachine: Sendable {
 
     /// The first column of a query on the database, while no daemon runs.
     func column(_ sql: String) throws -> [String] {
-        try DatabaseQueue(path: "\(self.state)/statemachine.sqlite").read { db in
-            try String.fetchAll(db, sql: sql)
-        }
+        try Database("\(self.state)/statemachine.sqlite", timeout: .seconds(10))
+            .all(sql) { $0.text(0) ?? "" }
     }
 }
 

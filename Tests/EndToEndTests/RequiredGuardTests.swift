@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+import StateMachineSQLite
 import Subprocess
 import TestSupport
 import Testing
@@ -195,12 +195,11 @@ struct RequiredGuardTests {
                 try await Self.leave(daemon)
                 _ = try await Self.denied(daemon)
             }
-            let history = try DatabaseQueue(path: "\(directory)/state/statemachine.sqlite")
-            try await history.write { db in
-                try db.execute(sql: "UPDATE required SET request = '{\"op\":\"guard\",\"befo'")
-                try #require(db.changesCount == 1)
+            do {
+                let history = try Database("\(directory)/state/statemachine.sqlite")
+                try history.execute("UPDATE required SET request = '{\"op\":\"guard\",\"befo'")
+                try #require(history.changes == 1)
             }
-            try history.close()
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
                 for set in ["set ready value=true", "set authentication phase=active"] {
                     let denied = try await daemon.ask(\.control, set)

@@ -1,4 +1,4 @@
-import GRDB
+import StateMachineSQLite
 import Subprocess
 import TestSupport
 import Testing
@@ -74,12 +74,9 @@ struct StatectlLastingTests {
                 _ = try await client.ask("set authentication phase=active")
                 _ = try await client.ask("set authentication phase=success")
             }
-            let database = try DatabaseQueue(path: "\(directory)/state/statemachine.sqlite")
-            try await database.write { db in
-                // Six, four and two hours ago.
-                try db.execute(sql: "UPDATE change SET at = at - (4 - seq) * 7200000000")
-            }
-            try database.close()
+            // Six, four and two hours ago.
+            try Database("\(directory)/state/statemachine.sqlite")
+                .execute("UPDATE change SET at = at - (4 - seq) * 7200000000")
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
                 for (words, code) in [
                     (["authentication", "--for", "3h"], 0 as CInt),

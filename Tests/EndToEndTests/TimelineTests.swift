@@ -1,6 +1,6 @@
 import Foundation
 import FoundationXML
-import GRDB
+import StateMachineSQLite
 import Subprocess
 import TestSupport
 import Testing
@@ -124,11 +124,8 @@ struct TimelineTests {
                 for number in 1...60 {
                     _ = try await client.ask("set ready \(number % 2 == 1)")
                 }
-                let database = try DatabaseQueue(path: "\(state)/statemachine.sqlite")
-                try await database.write { db in
-                    try db.execute(sql: "DELETE FROM change WHERE seq BETWEEN 20 AND 29")
-                }
-                try database.close()
+                try Database("\(state)/statemachine.sqlite", timeout: .seconds(10))
+                    .execute("DELETE FROM change WHERE seq BETWEEN 20 AND 29")
                 try client.send(#"{"op":"history","outline":true,"after":9,"before":41}"#)
                 let (one, other) = (try await client.next(), try await client.next())
                 #expect(one.seq == 10 && one.integers("changes")?.count == 20)

@@ -1,4 +1,4 @@
-import GRDB
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -162,25 +162,18 @@ private final class PushingSetter: @unchecked Sendable {
 
 /// Another program holds up the daemon's database; after two seconds sets are refused.
 private struct BusyDisk: Sendable {
-    private let database: DatabaseQueue
+    private let database: Database
 
     init(of directory: String) throws {
-        var configuration = Configuration()
-        configuration.allowsUnsafeTransactions = true
-        self.database = try DatabaseQueue(
-            path: "\(directory)/statemachine.sqlite",
-            configuration: configuration
-        )
+        self.database = try Database("\(directory)/statemachine.sqlite", timeout: .seconds(10))
     }
 
     /// Runs `body`, on a thread that may block, while nothing can be committed.
     func blocked(_ body: @escaping @Sendable () throws -> Void) async throws {
         try await blocking {
-            try self.database.writeWithoutTransaction { database in
-                try database.execute(sql: "BEGIN IMMEDIATE")
-                try body()
-                try database.execute(sql: "ROLLBACK")
-            }
+            try self.database.execute("BEGIN IMMEDIATE")
+            try body()
+            try self.database.execute("ROLLBACK")
         }
     }
 }

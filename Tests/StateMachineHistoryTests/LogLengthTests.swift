@@ -1,8 +1,8 @@
 import Foundation
-import GRDB
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -41,22 +41,14 @@ struct LogLengthTests {
             #expect(told.heard == [])
 
             let log = "\(path)/statemachine.sqlite-wal"
-            var configuration = Configuration()
-            configuration.allowsUnsafeTransactions = true
-            let reader = try DatabaseQueue(
-                path: "\(path)/statemachine.sqlite",
-                configuration: configuration
-            )
-            try await reader.writeWithoutTransaction { db in
-                try db.execute(sql: "BEGIN")
-                _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM change")
-            }
+            let reader = try Database("\(path)/statemachine.sqlite")
+            try reader.execute("BEGIN; SELECT count(*) FROM change")
             try assign(150)
             #expect(try Self.size(of: log) > 24 << 20)
             #expect(told.heard.count == 1)
             #expect(told.heard.first?.contains("more than 8 MiB") == true)
 
-            try await reader.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+            try reader.execute("COMMIT")
             try assign(3)
             #expect(try Self.size(of: log) <= 16 << 20)
             #expect(told.heard.count == 2)

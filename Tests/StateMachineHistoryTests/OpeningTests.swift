@@ -1,8 +1,8 @@
 import Foundation
-import GRDB
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -101,10 +101,8 @@ struct OpeningTests {
             let history = try History(directory: "\(directory)/a")
             let machine = history.makeMachine()
             try await machine.assign(.ready(true), cause: "why")
-            let database = try DatabaseQueue(path: "\(directory)/a/statemachine.sqlite")
-            let rows = try await database.read { db in
-                try String.fetchAll(db, sql: "SELECT seq || time || cause FROM history WHERE seq")
-            }
+            let rows = try Database("\(directory)/a/statemachine.sqlite")
+                .all("SELECT seq || time || cause FROM history WHERE seq") { $0.text(0) }
             #expect(rows == ["1\(machine.snapshot.at.rfc3339)why"])
         }
     }

@@ -1,8 +1,8 @@
 import Foundation
-import GRDB
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -46,26 +46,18 @@ struct SettlingTests {
                 options: HistoryOptions(),
                 boot: nil,
                 // Longer than this test may take, but not by much, so that a failure shows soon.
-                timeout: 90
+                timeout: .seconds(90)
             )
             let machine = history.makeMachine()
             try await machine.assign(.ready(true))
-            var configuration = Configuration()
-            configuration.allowsUnsafeTransactions = true
-            let reader = try DatabaseQueue(
-                path: "\(first)/statemachine.sqlite",
-                configuration: configuration
-            )
-            try await reader.writeWithoutTransaction { db in
-                try db.execute(sql: "BEGIN; SELECT * FROM change")
-            }
+            let reader = try Database("\(first)/statemachine.sqlite")
+            try reader.execute("BEGIN; SELECT * FROM change")
             try await machine.assign(.ready(false))
             #expect(await history.settled() == nil)
             #expect(try Self.log(of: first) > 0)
-            try await reader.writeWithoutTransaction { db in
-                #expect(try Int.fetchOne(db, sql: "SELECT max(seq) FROM change") == 1)
-                try db.execute(sql: "COMMIT")
-            }
+            let newest = try reader.first("SELECT max(seq) FROM change") { $0.integer(0) }
+            #expect(newest == 1)
+            try reader.execute("COMMIT")
             #expect(await history.settled() == nil)
             #expect(try Self.log(of: first) == 0)
             try await Self.expectWhole(first, machine, of: history.epoch, in: "\(directory)/b")

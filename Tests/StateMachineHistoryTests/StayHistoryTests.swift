@@ -1,8 +1,8 @@
-import GRDB
 import StateMachineCore
 import StateMachineDeclaration
 import StateMachineHistory
 import StateMachineProtocol
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -89,9 +89,8 @@ struct StayHistoryTests {
             #expect(past.map(\.seq) == [1, 2])
             #expect(past[0].cause == "why" && past[0].by == Peer(uid: 0, pid: 5))
             #expect(past[0].stay == 1 && past[0].due == nil)
-            let rows = try await DatabaseQueue(path: "\(directory)/statemachine.sqlite").read {
-                try String.fetchAll($0, sql: "SELECT seq || time || state FROM history")
-            }
+            let rows = try Database("\(directory)/statemachine.sqlite")
+                .all("SELECT seq || time || state FROM history") { $0.text(0) }
             #expect(rows[1] == "11970-01-01T00:00:02.000000Zbright")
             #expect(rows.count == 3)
             // The next run finds it in that form.
@@ -144,9 +143,8 @@ struct StayHistoryTests {
                 history.keep(late) { continuation.resume(returning: $0) }
             }
             #expect(failure == nil)
-            let noted = try await DatabaseQueue(path: "\(directory)/a/statemachine.sqlite").read {
-                try UInt64.fetchAll($0, sql: "SELECT seq FROM stay")
-            }
+            let noted = try Database("\(directory)/a/statemachine.sqlite")
+                .all("SELECT seq FROM stay") { $0.integer(0) }
             #expect(noted == [1])
         }
     }
@@ -158,15 +156,11 @@ struct StayHistoryTests {
             let history = try History(directory: "\(directory)/a")
             try await history.makeMachine().assign(.ready(true))
             #expect(history.starts == nil)
-            let kept = try await DatabaseQueue(path: "\(directory)/a/statemachine.sqlite").read {
-                try Int.fetchOne(
-                    $0,
-                    sql: """
-                        SELECT (SELECT count(*) FROM stay)
-                            + (SELECT count(stay) + count(due) FROM change)
-                        """
-                )
-            }
+            let sql = """
+                SELECT (SELECT count(*) FROM stay) + (SELECT count(stay) + count(due) FROM change)
+                """
+            let kept = try Database("\(directory)/a/statemachine.sqlite")
+                .first(sql) { $0.integer(0) }
             #expect(kept == 0)
             #expect(try await history.all(after: 0).first?.stay == nil)
         }

@@ -1,8 +1,8 @@
 import Foundation
-import GRDB
 import StateMachineCore
 import StateMachineHistory
 import StateMachineProtocol
+import StateMachineSQLite
 import TestSupport
 
 typealias History = SQLiteHistory<AppState>
@@ -51,9 +51,7 @@ extension SQLiteHistory {
 
 /// Changes the database from another program.
 func other(_ directory: String, _ sql: String) throws {
-    try DatabaseQueue(path: "\(directory)/statemachine.sqlite").writeWithoutTransaction { db in
-        try db.execute(sql: sql)
-    }
+    try Database("\(directory)/statemachine.sqlite", timeout: .seconds(10)).execute(sql)
 }
 
 extension AppState {

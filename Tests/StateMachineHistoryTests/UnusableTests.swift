@@ -1,7 +1,7 @@
 import Foundation
-import GRDB
 import StateMachineCore
 import StateMachineHistory
+import StateMachineSQLite
 import TestSupport
 import Testing
 
@@ -22,8 +22,8 @@ struct UnusableTests {
             )
             #expect(error.contains("move it away"))
             // The foreign tables were not turned into a history.
-            let tables = try await DatabaseQueue(path: "\(directory)/statemachine.sqlite")
-                .read { try String.fetchAll($0, sql: "SELECT name FROM sqlite_master") }
+            let tables = try Database("\(directory)/statemachine.sqlite")
+                .all("SELECT name FROM sqlite_master") { $0.text(0) }
             #expect(!tables.contains("history"))
         }
     }

@@ -1,11 +1,12 @@
 import StateMachineProtocol
+import StateMachineYAML
 
 /// Puts the pieces of a YAML text together, within limits and without recursion.
 struct YAMLTree {
     /// How deep lists and maps may be nested.
     static let maxDepth = 64
 
-    static let tooDeep = "this is nested deeper than \(Self.maxDepth) levels"
+    private static let tooDeep = "this is nested deeper than \(Self.maxDepth) levels"
 
     /// The most values in a file.
     ///
@@ -98,9 +99,10 @@ struct YAMLTree {
         while true {
             let event: Located<YAMLEvents.Event>
             do {
-                event = try events.next()
+                let next = try events.next()
+                event = Located(next.event, FilePosition(next.position))
             } catch {
-                self.problems.error(error.position, error.sentence)
+                self.problems.error(FilePosition(error.position), error.sentence)
                 return nil
             }
             switch event.value {
@@ -132,9 +134,9 @@ struct YAMLTree {
             return false
         }
         switch event.value {
-        case .scalar(let scalar, let properties):
+        case .scalar(let text, let isPlain, let properties):
             self.refuse(properties, event.position)
-            self.take(scalar, event.position)
+            self.take(YAMLScalar(text: text, isPlain: isPlain), event.position)
         case .sequence(let properties), .mapping(let properties):
             self.refuse(properties, event.position)
             guard self.open.count < Self.maxDepth else {
@@ -264,5 +266,19 @@ struct YAMLTree {
             self.open[last].append(YAMLEntry(key: key, position: position, value: node))
         }
         self.open[last].key = .awaited
+    }
+}
+
+extension FilePosition {
+    fileprivate init(_ position: YAMLPosition) {
+        self.init(line: position.line, column: position.column)
+    }
+}
+
+extension YAMLEvents.SyntaxError {
+    fileprivate var sentence: String {
+        if self.isAtTab { return "write spaces, not a tab" }
+        return "this is not YAML: \(self.problem)"
+            + (self.context.isEmpty ? "" : " \(self.context)")
     }
 }

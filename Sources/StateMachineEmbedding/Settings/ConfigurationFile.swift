@@ -1,5 +1,5 @@
+import StateMachineYAML
 import SystemPackage
-import Yams
 
 /// A configuration file as it was read: YAML, one key a line, no nesting.
 struct ConfigurationFile {
@@ -74,39 +74,22 @@ struct ConfigurationFile {
     ///
     /// - Throws: `ConfigurationError` if it is not YAML.
     init(_ text: String, path: String, for front: ProgramProfile) throws(ConfigurationError) {
-        let root: Node?
-        do {
-            root = try Parser(yaml: text).singleRoot()
-        } catch let error as YamlError {
-            throw ConfigurationError("\(path)\(error.sentence)")
-        } catch {
-            throw ConfigurationError("\(path): \(error)")
-        }
         var entries: [Setting: Entry] = [:]
         var problems: [String] = []
-        switch root {
-        case nil: break
-        // Nothing but comments.
-        case .scalar(let scalar) where scalar.string.isEmpty: break
-        case .mapping(let mapping):
-            for (key, value) in mapping {
-                let line = key.mark?.line ?? 0
-                guard let name = key.scalar?.string, let setting = front.setting(name) else {
-                    let name = key.scalar?.string ?? "?"
-                    problems.append("\(path):\(line): \(front.unknownKey(name))")
-                    continue
-                }
-                guard let scalar = value.scalar, let said = value.settingValue else {
-                    problems.append(
-                        "\(path):\(line): \(name) must be \(setting.row.kind.expected), and has "
-                            + (value.scalar == nil ? "several values" : "no value")
-                    )
-                    continue
-                }
-                entries[setting] = Entry(value: said, text: scalar.string, line: line)
+        for line in try SettingLines.read(text, path: path) {
+            let place = "\(path):\(line.number)"
+            guard let name = line.key, let setting = front.setting(name) else {
+                problems.append("\(place): \(front.unknownKey(line.key ?? "?"))")
+                continue
             }
-        case .scalar, .sequence, .alias:
-            problems.append("\(path):\(root?.mark?.line ?? 1): write a setting as \"key: value\"")
+            guard let value = line.value, let said = SettingValue(value) else {
+                problems.append(
+                    "\(place): \(name) must be \(setting.row.kind.expected), and has "
+                        + (line.value == nil ? "several values" : "no value")
+                )
+                continue
+            }
+            entries[setting] = Entry(value: said, text: value.text, line: line.number)
         }
         self.path = path
         self.entries = entries
@@ -114,33 +97,131 @@ struct ConfigurationFile {
     }
 }
 
-extension Node {
-    /// A scalar as the type that YAML gives it; nil if there is no value.
-    fileprivate var settingValue: SettingValue? {
-        guard let scalar = self.scalar else { return nil }
-        switch self.tag.description {
-        case Tag.Name.null.rawValue: return nil
-        case Tag.Name.int.rawValue:
-            return Int(scalar.string).map { .number($0) } ?? .other(scalar.string)
-        case Tag.Name.bool.rawValue: return Bool.construct(from: scalar).map { .flag($0) }
-        case Tag.Name.float.rawValue: return .other(scalar.string)
-        default: return .text(scalar.string)
+/// The keys and values of a file, whatever they are called.
+private struct SettingLines {
+    struct Line {
+        let number: Int
+        /// Nil for a list or a map.
+        let key: String?
+        /// Nil for a list or a map.
+        let value: Scalar?
+    }
+
+    struct Scalar {
+        let text: String
+        /// Whether it is written without quotes.
+        let isPlain: Bool
+    }
+
+    private let path: String
+    private let events: YAMLEvents
+    private var lines: [Line] = []
+
+    /// - Throws: `ConfigurationError` if the text is not YAML, or no map.
+    static func read(_ text: String, path: String) throws(ConfigurationError) -> [Line] {
+        var lines = Self(path: path, events: YAMLEvents(Array(text.utf8)))
+        try lines.read()
+        return lines.lines
+    }
+
+    private mutating func read() throws(ConfigurationError) {
+        var (event, position) = try self.next()
+        guard case .document = event else { return }
+        (event, position) = try self.next()
+        switch event {
+        // Nothing but comments.
+        case .scalar(let text, _, _) where text.isEmpty: break
+        case .mapping: try self.readMap()
+        case .scalar, .sequence, .alias, .end, .document, .over:
+            // What is no YAML at all is said first.
+            try self.skip(event)
+            throw ConfigurationError(
+                "\(self.path):\(position.line): write a setting as \"key: value\""
+            )
         }
+        (event, position) = try self.next()
+        if case .document = event {
+            throw self.error(position, "but found another document")
+        }
+    }
+
+    private mutating func readMap() throws(ConfigurationError) {
+        var keys: Set<String> = []
+        var duplicates: Set<String> = []
+        while true {
+            let (key, position) = try self.next()
+            if case .end = key { break }
+            let name = try self.scalar(key)?.text
+            let value = try self.scalar(self.next().event)
+            self.lines.append(Line(number: position.line, key: name, value: value))
+            if let name, !keys.insert(name).inserted { duplicates.insert(name) }
+        }
+        guard duplicates.isEmpty else {
+            let names = duplicates.sorted().joined(separator: ", ")
+            throw ConfigurationError("\(self.path): \(names) stands there twice; keep one")
+        }
+    }
+
+    /// The value that begins with that event, read to its end; nil for a list or a map.
+    private func scalar(_ event: YAMLEvents.Event) throws(ConfigurationError) -> Scalar? {
+        if case .scalar(let text, let isPlain, _) = event {
+            return Scalar(text: text, isPlain: isPlain)
+        }
+        try self.skip(event)
+        return nil
+    }
+
+    /// Reads a list or a map that has begun to its end.
+    private func skip(_ event: YAMLEvents.Event) throws(ConfigurationError) {
+        var event = event
+        var depth = 0
+        while true {
+            switch event {
+            case .sequence, .mapping: depth += 1
+            case .end: depth -= 1
+            case .scalar, .alias, .document, .over: break
+            }
+            guard depth > 0 else { return }
+            event = try self.next().event
+        }
+    }
+
+    private func next() throws(ConfigurationError) -> (
+        event: YAMLEvents.Event, position: YAMLPosition
+    ) {
+        do {
+            return try self.events.next()
+        } catch {
+            guard error.isUnreadable else { throw self.error(error.position, error.problem) }
+            throw ConfigurationError("\(self.path): this is not YAML: \(error.problem)")
+        }
+    }
+
+    private func error(_ position: YAMLPosition, _ problem: String) -> ConfigurationError {
+        ConfigurationError("\(self.path):\(position.line): this is not YAML: \(problem)")
     }
 }
 
-extension YamlError {
-    /// What is wrong and in which line, to go directly after a path.
-    fileprivate var sentence: String {
-        switch self {
-        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
-            .composer(_, let problem, let mark, _):
-            ":\(mark.line): this is not YAML: \(problem)"
-        case .duplicatedKeysInMapping(let duplicates, _):
-            ": \(duplicates.sorted().joined(separator: ", ")) stands there twice; keep one"
-        case .reader(let problem, _, _, _): ": this is not YAML: \(problem)"
-        case .no, .memory, .writer, .emitter, .representer, .dataCouldNotBeDecoded:
-            ": \(self)"
+extension SettingValue {
+    /// A scalar as the type that YAML 1.1 gives it (yaml.org/type); nil if there is no value.
+    fileprivate init?(_ scalar: SettingLines.Scalar) {
+        let text = scalar.text
+        guard scalar.isPlain else {
+            self = .text(text)
+            return
+        }
+        switch text.lowercased() {
+        case "", "~", "null": return nil
+        case "true", "yes", "on": self = .flag(true)
+        case "false", "no", "off": self = .flag(false)
+        default:
+            if let number = Int(text) {
+                self = .number(number)
+            } else if Double(text.replacing("_", with: "")) != nil {
+                self = .other(text)
+            } else {
+                self = .text(text)
+            }
         }
     }
 }

@@ -1,5 +1,4 @@
 import TestSupport
-import Yams
 
 /// What a file declares, read a second time as plainly as possible and without any of the daemon's
 /// code, for tests that check the daemon against it.
@@ -106,14 +105,14 @@ struct MachineModel {
     let breaker: (most: Int, micros: Int64)
 
     init(_ text: String) throws {
-        guard let root = try Yams.compose(yaml: text)?.mapping else { throw TestFailure("no map") }
-        let states = root["states"]?.mapping ?? [:]
-        let names = states.map { $0.key.text }
+        let root = try ModelNode(yaml: text)
+        let states = root["states"] ?? .map([])
+        let names = (states.mapping ?? []).map(\.key)
         let usual = root["to"]
         let always = (root["always"]?.words ?? [])
         let boot = root["boot"].map(Reaction.init)
         var shared: [(members: [String], reactions: [String: Reaction])] = []
-        for (_, group) in root["groups"]?.mapping ?? [:] {
+        for (_, group) in root["groups"]?.mapping ?? [] {
             shared.append((group["states"]?.words ?? [], Self.reactions(group["when"])))
         }
         self.start = Target(root["start"]?.text ?? "")
@@ -121,7 +120,7 @@ struct MachineModel {
             root["moves"]?["most"].flatMap { Int($0.text) } ?? 50,
             root["moves"]?["in"].map { Self.micros($0.text) } ?? 60_000_000
         )
-        self.events = (root["events"]?.mapping ?? [:]).texts.mapValues(Self.fields)
+        self.events = (root["events"] ?? .map([])).texts.mapValues(Self.fields)
         self.states = states.texts.reduce(into: [:]) { all, item in
             let (name, state) = item
             let to = state["to"] ?? usual
@@ -131,11 +130,11 @@ struct MachineModel {
                 reactions.merge(group.reactions) { own, _ in own }
             }
             let after = state["after"]?.mapping?.first.map { time, target in
-                let micros = Self.micros(time.text)
+                let micros = Self.micros(time)
                 return (micros: micros, text: Self.text(micros), target: Target(target.text))
             }
             all[name] = State(
-                fields: Self.fields(state["fields"] ?? [:]),
+                fields: Self.fields(state["fields"] ?? .map([])),
                 next: Set(next + always),
                 reactions: reactions,
                 after: after,
@@ -145,12 +144,12 @@ struct MachineModel {
         }
     }
 
-    private static func reactions(_ node: Node?) -> [String: Reaction] {
-        (node?.mapping ?? [:]).texts.mapValues(Reaction.init)
+    private static func reactions(_ node: ModelNode?) -> [String: Reaction] {
+        (node ?? .map([])).texts.mapValues(Reaction.init)
     }
 
-    private static func run(_ node: Node, in state: Node) -> Run {
-        let exits = (state["exit"]?.mapping ?? [:]).texts.map { code, target in
+    private static func run(_ node: ModelNode, in state: ModelNode) -> Run {
+        let exits = (state["exit"] ?? .map([])).texts.map { code, target in
             (Int(code) ?? 0, Target(target.text))
         }
         let interrupted = node.mapping == nil ? nil : node["interrupted"]?.text
@@ -162,8 +161,8 @@ struct MachineModel {
         )
     }
 
-    private static func fields(_ node: Node) -> [String: Field] {
-        (node.mapping ?? [:]).texts.mapValues { node in
+    private static func fields(_ node: ModelNode) -> [String: Field] {
+        node.texts.mapValues { node in
             let values = node["values"]?.words ?? []
             let type = node.mapping == nil ? node.text : node["type"]?.text ?? "string"
             let bare = Field(
@@ -218,23 +217,12 @@ extension MachineModel.Target {
 }
 
 extension MachineModel.Reaction {
-    init(_ node: Node) {
+    init(_ node: ModelNode) {
         switch node.text {
         case "stay": self = .stay
         case "again": self = .again
         case "ignore": self = .ignore
         default: self = .enter(MachineModel.Target(node.text))
         }
-    }
-}
-
-extension Node {
-    fileprivate var text: String { self.scalar?.string ?? "" }
-    fileprivate var words: [String] { (self.sequence ?? []).map(\.text) }
-}
-
-extension Node.Mapping {
-    fileprivate var texts: [String: Node] {
-        self.reduce(into: [:]) { texts, item in texts[item.key.text] = item.value }
     }
 }

@@ -1,13 +1,22 @@
-import CYaml
+import CLibYAML
 
-/// What a YAML text consists of, piece by piece.
-///
-/// libyaml's own parser, which comes with Yams: Yams' composer recurses as deep as the text does,
-/// resolves aliases, and gives up at a duplicate key without its second place. Here only the piece
-/// read last is kept.
-final class YAMLEvents {
-    enum Event {
-        case scalar(YAMLScalar, Properties)
+/// A place in a text, counted from 1; columns are counted in characters.
+package struct YAMLPosition: Hashable, Sendable {
+    package let line: Int
+    package let column: Int
+
+    fileprivate init(_ mark: yaml_mark_t) {
+        self.line = Int(mark.line) + 1
+        self.column = Int(mark.column) + 1
+    }
+}
+
+/// What a YAML text consists of, piece by piece, as libyaml's parser finds it; only the piece read
+/// last is kept.
+package final class YAMLEvents {
+    package enum Event {
+        /// A text, and whether it is written without quotes.
+        case scalar(String, isPlain: Bool, Properties)
         case sequence(Properties)
         case mapping(Properties)
         /// The end of a list or a map.
@@ -19,21 +28,28 @@ final class YAMLEvents {
     }
 
     /// What may stand before a value.
-    struct Properties {
-        let hasTag: Bool
-        let hasAnchor: Bool
+    package struct Properties {
+        package let hasTag: Bool
+        package let hasAnchor: Bool
     }
 
     /// The text is no YAML from here on.
-    struct SyntaxError: Error {
-        let position: FilePosition
-        let sentence: String
+    package struct SyntaxError: Error {
+        package let position: YAMLPosition
+        /// libyaml's message.
+        package let problem: String
+        /// What it was reading, in its words; empty if it does not say.
+        package let context: String
+        /// Whether characters cannot be read at all.
+        package let isUnreadable: Bool
+        /// Whether there is a tab at the position.
+        package let isAtTab: Bool
     }
 
     private let input: UnsafeMutableBufferPointer<UInt8>
     private let parser: UnsafeMutablePointer<yaml_parser_t>
 
-    init(_ bytes: [UInt8]) {
+    package init(_ bytes: [UInt8]) {
         self.input = .allocate(capacity: bytes.count)
         _ = self.input.initialize(from: bytes)
         self.parser = .allocate(capacity: 1)
@@ -51,13 +67,13 @@ final class YAMLEvents {
     }
 
     /// The next piece and where it begins.
-    func next() throws(SyntaxError) -> Located<Event> {
+    package func next() throws(SyntaxError) -> (event: Event, position: YAMLPosition) {
         while true {
             var event = yaml_event_t()
             guard yaml_parser_parse(self.parser, &event) == 1 else { throw self.syntaxError }
             defer { yaml_event_delete(&event) }
             if let piece = Self.piece(event) {
-                return Located(piece, FilePosition(event.start_mark))
+                return (piece, YAMLPosition(event.start_mark))
             }
         }
     }
@@ -68,13 +84,11 @@ final class YAMLEvents {
         case YAML_SCALAR_EVENT:
             let scalar = event.data.scalar
             return .scalar(
-                YAMLScalar(
-                    text: String(
-                        decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length),
-                        as: UTF8.self
-                    ),
-                    isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE
+                String(
+                    decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length),
+                    as: UTF8.self
                 ),
+                isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE,
                 Properties(hasTag: scalar.tag != nil, hasAnchor: scalar.anchor != nil)
             )
         case YAML_SEQUENCE_START_EVENT:
@@ -92,7 +106,7 @@ final class YAMLEvents {
     }
 
     /// Whether there is a tab at that position.
-    private func isTab(at position: FilePosition) -> Bool {
+    private func isTab(at position: YAMLPosition) -> Bool {
         let lines = self.input.split(
             separator: UInt8(ascii: "\n"),
             maxSplits: position.line,
@@ -105,26 +119,15 @@ final class YAMLEvents {
 
     private var syntaxError: SyntaxError {
         let parser = self.parser.pointee
-        let problem = parser.problem.map { String(cString: $0) } ?? "there is no memory left"
-        // The scanner looks ahead of the pieces and has a limit of its own, far beyond ours.
-        if problem.hasPrefix("Maximum nesting level") {
-            return SyntaxError(position: FilePosition(parser.mark), sentence: YAMLTree.tooDeep)
-        }
-        let context = parser.context.map { " \(String(cString: $0))" } ?? ""
         // Unreadable input has no mark of its own; the parser stands before it.
-        let mark = parser.error == YAML_READER_ERROR ? parser.mark : parser.problem_mark
-        guard !self.isTab(at: FilePosition(mark)) else {
-            return SyntaxError(position: FilePosition(mark), sentence: "write spaces, not a tab")
-        }
+        let isUnreadable = parser.error == YAML_READER_ERROR
+        let position = YAMLPosition(isUnreadable ? parser.mark : parser.problem_mark)
         return SyntaxError(
-            position: FilePosition(mark),
-            sentence: "this is not YAML: \(problem)\(context)"
+            position: position,
+            problem: parser.problem.map { String(cString: $0) } ?? "there is no memory left",
+            context: parser.context.map { String(cString: $0) } ?? "",
+            isUnreadable: isUnreadable,
+            isAtTab: self.isTab(at: position)
         )
-    }
-}
-
-extension FilePosition {
-    fileprivate init(_ mark: yaml_mark_t) {
-        self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
     }
 }

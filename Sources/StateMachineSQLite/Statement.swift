@@ -1,0 +1,144 @@
+import CLibSQLite
+
+/// What a statement can be given.
+package protocol StoredValue {
+    /// Binds the value to a parameter, counted from 1; the value may go afterwards.
+    func bind(to statement: Statement, _ parameter: CInt)
+}
+
+/// A prepared statement, and the row it stands at.
+///
+/// Belongs to one thread at a time, as its database does.
+package final class Statement {
+    private let pointer: OpaquePointer
+
+    /// SQLITE_TRANSIENT, a macro that is not imported: SQLite takes a copy.
+    private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+    /// The connection has to outlive every call of the statement, but not the statement itself.
+    init(_ sql: String, on connection: OpaquePointer?) throws(SQLiteError) {
+        var pointer: OpaquePointer?
+        let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
+        let code = sqlite3_prepare_v3(connection, sql, -1, flags, &pointer, nil)
+        guard code == SQLITE_OK, let pointer else {
+            throw SQLiteError(code, String(cString: sqlite3_errmsg(connection)))
+        }
+        self.pointer = pointer
+    }
+
+    deinit { sqlite3_finalize(self.pointer) }
+
+    // MARK: - Parameters, counted from 1
+
+    package func bind(_ values: [(any StoredValue)?]) {
+        for (index, value) in values.enumerated() {
+            let parameter = CInt(index) + 1
+            if let value {
+                value.bind(to: self, parameter)
+            } else {
+                self.bindNull(parameter)
+            }
+        }
+    }
+
+    package func bind(_ value: Int64, _ parameter: CInt) {
+        sqlite3_bind_int64(self.pointer, parameter, value)
+    }
+
+    package func bindNull(_ parameter: CInt) { sqlite3_bind_null(self.pointer, parameter) }
+
+    /// Binds a text that stays where it is until the statement is reset: nothing is copied.
+    package func bind(staying text: UnsafeBufferPointer<CChar>, _ parameter: CInt) {
+        // No destructor is SQLITE_STATIC.
+        sqlite3_bind_text(self.pointer, parameter, text.baseAddress, CInt(text.count), nil)
+    }
+
+    package func bind(_ text: String, _ parameter: CInt) {
+        var text = text
+        text.withUTF8 { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { characters in
+                _ = sqlite3_bind_text(
+                    self.pointer,
+                    parameter,
+                    characters.baseAddress,
+                    CInt(characters.count),
+                    Self.copied
+                )
+            }
+        }
+    }
+
+    // MARK: - Running
+
+    /// Runs the statement as far as its next row; false at its end.
+    package func step() throws(SQLiteError) -> Bool {
+        switch sqlite3_step(self.pointer) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        case let code:
+            let message = String(cString: sqlite3_errmsg(sqlite3_db_handle(self.pointer)))
+            throw SQLiteError(code, message)
+        }
+    }
+
+    /// Begins again; parameters keep their values.
+    package func restart() { sqlite3_reset(self.pointer) }
+
+    /// Ends what is under way, and forgets the parameters' values.
+    package func reset() {
+        sqlite3_reset(self.pointer)
+        sqlite3_clear_bindings(self.pointer)
+    }
+
+    // MARK: - Columns of the row, counted from 0
+
+    package func name(_ column: CInt) -> String {
+        sqlite3_column_name(self.pointer, column).map { String(cString: $0) } ?? ""
+    }
+
+    package func isNull(_ column: CInt) -> Bool {
+        sqlite3_column_type(self.pointer, column) == SQLITE_NULL
+    }
+
+    /// Whether it has a whole number, and not something that would only be converted to one.
+    package func isInteger(_ column: CInt) -> Bool {
+        sqlite3_column_type(self.pointer, column) == SQLITE_INTEGER
+    }
+
+    /// 0 for NULL.
+    package func integer(_ column: CInt) -> Int64 { sqlite3_column_int64(self.pointer, column) }
+
+    /// Its bytes as UTF-8, as long as the row is the present one; none for NULL.
+    package func bytes(_ column: CInt) -> UnsafeBufferPointer<UInt8> {
+        // In this order: the text is converted first, then counted.
+        let start = sqlite3_column_text(self.pointer, column)
+        return UnsafeBufferPointer(
+            start: start,
+            count: start == nil ? 0 : Int(sqlite3_column_bytes(self.pointer, column))
+        )
+    }
+
+    /// The whole text, which may contain U+0000; nil for NULL.
+    package func text(_ column: CInt) -> String? {
+        self.isNull(column) ? nil : String(decoding: self.bytes(column), as: UTF8.self)
+    }
+}
+
+extension StoredValue where Self: BinaryInteger {
+    /// Beyond SQLite's range, the nearest number in it.
+    package func bind(to statement: Statement, _ parameter: CInt) {
+        statement.bind(Int64(clamping: self), parameter)
+    }
+}
+
+extension Int: StoredValue {}
+extension Int32: StoredValue {}
+extension Int64: StoredValue {}
+extension UInt32: StoredValue {}
+extension UInt64: StoredValue {}
+
+extension String: StoredValue {
+    package func bind(to statement: Statement, _ parameter: CInt) {
+        statement.bind(self, parameter)
+    }
+}
