@@ -75,7 +75,6 @@ extension StateMachineProgram {
     public static var version: String { StateMachineVersion.current }
 
     /// A machine with just these options.
-    @inlinable
     public static func makeMachine(
         resuming snapshot: Snapshot<Self>,
         options: StateMachine<Self>.Options

@@ -133,7 +133,6 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
     ///
     /// - Parameter options: the machine's options; its log is always this history.
     /// - Returns: the machine; a history has one.
-    @inlinable
     public func makeMachine(
         options: StateMachine<State>.Options = StateMachine<State>.Options()
     ) -> StateMachine<State> {
@@ -141,7 +140,6 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
     }
 
     /// The machine's options with this history as its log.
-    @usableFromInline
     package func options(
         _ options: StateMachine<State>.Options = StateMachine<State>.Options()
     ) -> StateMachine<State>.Options {
@@ -158,8 +156,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
     /// Commits the group in one transaction; see `WriteAheadLog`.
     ///
     /// The only code of the package specialized for certain types: a group's states are looked up
-    /// and encoded in generic code that the machine's own (`MachineCode`) does not reach, and that
-    /// is a fiftieth of the cost of a durable set.
+    /// and encoded in generic code, and that is a fiftieth of the cost of a durable set.
     @_specialize(where State == AppState)
     @_specialize(where State == DynamicState)
     public func commit(

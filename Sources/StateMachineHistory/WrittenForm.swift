@@ -51,12 +51,12 @@ struct WrittenForm<State: MachineState & Hashable> {
         rows.reserveCapacity(group.count)
         var writer = LineWriter()
         // Where the last stay that the group begins started, and whether it has a deadline.
-        var begun: (transition: TransitionMark, isTimed: Bool)?
+        var begun: (transition: Change, isTimed: Bool)?
         // Successive changes of one setter take one lookup.
         var last: (setter: CompactPeer?, by: Peer?) = (nil, nil)
         // By index: an iterator copies each.
         for index in group.indices {
-            let transition = group[index].mark
+            let transition = group[index].change
             var old = text
             // What the last row entered is what this one leaves.
             if seq + 1 != transition.seq {
@@ -70,8 +70,8 @@ struct WrittenForm<State: MachineState & Hashable> {
             let due = self.start(of: transition, if: entered.deadline != nil).flatMap {
                 entered.deadline?.due(since: $0)
             }
-            if group[index].setter != last.setter {
-                last = (group[index].setter, group[index].by)
+            if transition.setter != last.setter {
+                last = (transition.setter, transition.setter?.peer)
             }
             if transition.stay == seq { begun = (transition, due != nil) }
             rows.append(
@@ -96,7 +96,7 @@ struct WrittenForm<State: MachineState & Hashable> {
     }
 
     /// The start of the stay that a transition begins or continues, if that matters.
-    private func start(of transition: TransitionMark, if matters: Bool) -> StayStart? {
+    private func start(of transition: Change, if matters: Bool) -> StayStart? {
         guard matters, let starts else { return nil }
         return starts.start(of: transition.stay, at: transition.seq, transition.at)
     }

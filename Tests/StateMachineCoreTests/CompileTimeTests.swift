@@ -70,14 +70,14 @@ import Testing
         )
     }
 
-    @Test(arguments: ["holder", "lanes", "delegates", "members"])
+    @Test(arguments: ["machine.holder", "holder", "lanes", "delegates", "members"])
     func theListOfDelegatesIsPrivate(_ name: String) async throws {
         try await Self.expect(
             Self.application,
             compilesWith: "AppState.machine.addDelegate(screen)",
             butNotWith: "_ = AppState.machine.\(name)",
-            saying: name == "holder"
-                ? "'holder' is inaccessible due to 'internal' protection level"
+            saying: name == "machine.holder"
+                ? "'machine' is inaccessible due to 'package' protection level"
                 : "has no member '\(name)'"
         )
     }

@@ -22,7 +22,7 @@ import Testing
         let compared = Counter()
         let objects = (0..<500).map { _ in CountingContext(compared) }
         let registrations = objects.map { object in
-            machine.add(
+            machine.machine.add(
                 ComparedMember(object, compared),
                 representing: object,
                 on: .immediate
@@ -31,7 +31,7 @@ import Testing
         #expect(compared.count == 0)
         // A delegate that is added again is compared with itself only.
         for object in objects {
-            _ = machine.add(
+            _ = machine.machine.add(
                 ComparedMember(object, compared),
                 representing: object,
                 on: .immediate
@@ -152,7 +152,7 @@ private final class CountingContext: ExecutionContext {
 }
 
 /// A member that counts how often it was compared with a delegate.
-private final class ComparedMember: Member<AppState>, @unchecked Sendable {
+private final class ComparedMember: Member, @unchecked Sendable {
     private let compared: Counter
 
     init(_ object: AnyObject, _ compared: Counter) {

@@ -4,23 +4,23 @@ import Testing
 
 /// The gate as a value: an event in, an action out, nothing performed.
 struct GateScriptTests {
-    private typealias Pending = PendingProposal<AppState>
+    private typealias Pending = PendingProposal
 
-    private let start = Snapshot(seq: 7, state: AppState.ready(false), at: .now)
+    private let start = StateMachineCore.Place(seq: 7, .ready(false))
 
     private func pending(_ new: AppState, asking question: Question? = Question()) -> Pending {
-        Pending(Move(to: new), asking: question, completion: .answer { _ in })
+        Pending(Move(to: TypedValue(new)), asking: question, completion: { _ in })
     }
 
     private func entry(
         _ pending: Pending,
-        from base: Snapshot<AppState>
-    ) -> TransitionEntry<AppState> {
-        TransitionEntry(pending.move.transition(from: base, to: pending.new))
+        from base: StateMachineCore.Place
+    ) -> ChangeEntry {
+        ChangeEntry(pending.move.change(from: base, to: TypedValue(pending.new)))
     }
 
     /// An action as text that can be compared.
-    private func text(_ action: Gate<AppState>.Action?) -> String {
+    private func text(_ action: Gate.Action?) -> String {
         switch action {
         case nil: "rest"
         case .asking(.evaluate(let pending, _, let voters)):
@@ -30,12 +30,14 @@ struct GateScriptTests {
         case .commit(let group): "commit \(group.map(\.seq))"
         case .tell(let evaluated):
             "tell "
-                + evaluated.map { $0.entry.map { "entered \($0.seq)" } ?? "answered" }.joined(
+                + evaluated.map { $0.entry.map { "entered \($0.change.seq)" } ?? "answered" }
+                .joined(
                     separator: ", "
                 )
         case .asking(.put): "ask"
         case .recasting(.evaluate): "recast"
-        case .recasting(.replace(_, let base, let state)): "replace \(base.state) with \(state)"
+        case .recasting(.replace(_, let base, let state)):
+            "replace \(base.value.text) with \(state.text)"
         case .recasting(.refuse(_, let why)): "refuse: \(why)"
         case .asking(.void): "void"
         }
@@ -43,7 +45,7 @@ struct GateScriptTests {
 
     @Test
     func withoutALogAProposalIsEvaluatedAndEntered() {
-        var gate = Gate<AppState>(hasLog: false, limit: 1)
+        var gate = Gate(hasLog: false, limit: 1)
         let first = self.pending(.ready(true))
         #expect(gate.proposed(first, isLimited: true) == .entered)
         #expect(gate.proposed(self.pending(.ready(true)), isLimited: true) == .refused)
@@ -64,11 +66,11 @@ struct GateScriptTests {
 
     @Test
     func whatAsksNobodyIsEnteredWithoutALogTooUnlessTheMachineHasMoved() {
-        var gate = Gate<AppState>(hasLog: false, limit: 9)
+        var gate = Gate(hasLog: false, limit: 9)
         let update = self.pending(.ready(true), asking: nil)
         #expect(gate.proposed(update, isLimited: true) == .entered)
         #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
-        let moved = Snapshot(seq: 8, state: AppState.dataRetrieval(.idle), at: .now)
+        let moved = StateMachineCore.Place(seq: 8, .dataRetrieval(.idle))
         let stale = EvaluatedProposal(update, .entering(self.entry(update, from: self.start)))
         #expect(self.text(gate.evaluated([stale], at: moved)) == "evaluate all 1")
         let fresh = EvaluatedProposal(update, .entering(self.entry(update, from: moved)))
@@ -78,11 +80,11 @@ struct GateScriptTests {
 
     @Test
     func whatWasEvaluatedOfAMachineThatHasMovedIsEvaluatedAgain() {
-        var gate = Gate<AppState>(hasLog: false, limit: 9)
+        var gate = Gate(hasLog: false, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
-        let moved = Snapshot(seq: 8, state: AppState.ready(true), at: .now)
+        let moved = StateMachineCore.Place(seq: 8, .ready(true))
         let action = gate.evaluated(
             first,
             as: .settle(.answered(.success(.unchanged(self.start)))),
@@ -94,13 +96,13 @@ struct GateScriptTests {
 
     @Test
     func withALogWhatIsHeldIsOneGroupAndIsToldWhenTheLogHasAnswered() {
-        var gate = Gate<AppState>(hasLog: true, limit: 9)
+        var gate = Gate(hasLog: true, limit: 9)
         gate.held()
         let all = [true, false].map { self.pending(.ready($0)) }
         for one in all { #expect(gate.proposed(one, isLimited: true) == .left) }
         #expect(self.text(gate.released(at: self.start)) == "evaluate all 2")
         let one = self.entry(all[0], from: self.start)
-        let then = one.snapshot
+        let then = one.change.place
         let two = self.entry(all[1], from: then)
         let evaluated = [
             EvaluatedProposal(all[0], .entering(one)), EvaluatedProposal(all[1], .entering(two)),
@@ -116,7 +118,7 @@ struct GateScriptTests {
 
     @Test
     func whatALogRefusesIsAnsweredAndWhatRestedOnItIsEvaluatedAgain() {
-        var gate = Gate<AppState>(hasLog: true, limit: 9)
+        var gate = Gate(hasLog: true, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
@@ -128,7 +130,7 @@ struct GateScriptTests {
         let second = self.pending(.authentication(.active))
         _ = gate.proposed(second, isLimited: true)
         #expect(self.text(gate.performed(at: self.start)) == "evaluate all 1")
-        let ahead = entry.snapshot
+        let ahead = entry.change.place
         let next = EvaluatedProposal(second, .entering(self.entry(second, from: ahead)))
         #expect(self.text(gate.evaluated([next], at: self.start)) == "rest")
         gate.committed(failure: "the disk is full")
@@ -138,8 +140,8 @@ struct GateScriptTests {
 
     @Test
     func aQuestionIsPutOnceAndAWithdrawnProposalEndsIt() {
-        var gate = Gate<AppState>(hasLog: false, limit: 9)
-        let voter = VoterMember<AppState>(
+        var gate = Gate(hasLog: false, limit: 9)
+        let voter = VoterMember(
             .init(label: "voter"),
             isAsked: { _ in true },
             body: { _ in }
@@ -152,7 +154,11 @@ struct GateScriptTests {
         #expect(gate.withdrawn(self.pending(.ready(true))) == .tooLate)
         let asked = gate.evaluated(
             first,
-            as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
+            as: .ask(
+                [voter],
+                first.move.motion(to: TypedValue(first.new), at: self.start),
+                Question()
+            ),
             from: self.start,
             at: self.start
         ) { _, _ in }
@@ -167,8 +173,8 @@ struct GateScriptTests {
     @Test
     func whoAgreesIsConfirmedUnlessTheMachineHasMoved() {
         for hasMoved in [false, true] {
-            var gate = Gate<AppState>(hasLog: false, limit: 9)
-            let voter = VoterMember<AppState>(
+            var gate = Gate(hasLog: false, limit: 9)
+            let voter = VoterMember(
                 .init(label: "voter"),
                 isAsked: { _ in true },
                 body: { _ in }
@@ -179,7 +185,11 @@ struct GateScriptTests {
             _ = gate.pumped(at: self.start)
             _ = gate.evaluated(
                 first,
-                as: .ask([voter], first.move.proposal(of: first.new, at: self.start), Question()),
+                as: .ask(
+                    [voter],
+                    first.move.motion(to: TypedValue(first.new), at: self.start),
+                    Question()
+                ),
                 from: self.start,
                 at: self.start
             ) { _, _ in }
@@ -191,7 +201,7 @@ struct GateScriptTests {
             gate.voted(.yes, on: 1)
             let machine =
                 hasMoved
-                ? Snapshot(seq: 8, state: AppState.dataRetrieval(.idle), at: .now) : self.start
+                ? StateMachineCore.Place(seq: 8, .dataRetrieval(.idle)) : self.start
             #expect(self.text(gate.pumped(at: machine)) == "confirm ready(true)")
             let entry = self.entry(first, from: self.start)
             let action = gate.confirmed(ballot, with: entry, at: machine)
@@ -204,14 +214,14 @@ struct GateScriptTests {
         func together(_ body: () -> Void) { body() }
     }
 
-    private func recast(_ new: AppState) -> PendingRecast<AppState> {
-        PendingRecast(cause: nil, in: Here(), { _ in .same(new) }, completion: { _ in })
+    private func recast(_ new: AppState) -> PendingRecast {
+        PendingRecast(cause: nil, in: Here(), { _ in .same(TypedValue(new)) }, completion: { _ in })
     }
 
     @Test
     func aRecastGoesBeforeWhatWaitsAndClosesTheOpenQuestion() {
-        var gate = Gate<AppState>(hasLog: true, limit: 9)
-        let voter = VoterMember<AppState>(
+        var gate = Gate(hasLog: true, limit: 9)
+        let voter = VoterMember(
             .init(label: "voter"),
             isAsked: { _ in true },
             body: { _ in }
@@ -220,9 +230,9 @@ struct GateScriptTests {
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
         _ = gate.pumped(at: self.start)
-        let question = Gate<AppState>.Decision.ask(
+        let question = Gate.Decision.ask(
             [voter],
-            first.move.proposal(of: first.new, at: self.start),
+            first.move.motion(to: TypedValue(first.new), at: self.start),
             Question()
         )
         _ = gate.evaluated(first, as: question, from: self.start, at: self.start) { _, _ in }
@@ -232,7 +242,7 @@ struct GateScriptTests {
         #expect(self.text(gate.pumped(at: self.start)) == "recast")
         let replaced = gate.recast(
             recast,
-            as: .replace(.ready(true)),
+            as: .replace(TypedValue(AppState.ready(true))),
             from: self.start,
             at: self.start
         )
@@ -250,7 +260,7 @@ struct GateScriptTests {
 
     @Test
     func aRecastWaitsForWhatTheLogHasAndNothingIsEvaluatedMeanwhile() {
-        var gate = Gate<AppState>(hasLog: true, limit: 9)
+        var gate = Gate(hasLog: true, limit: 9)
         let first = self.pending(.ready(true))
         _ = gate.proposed(first, isLimited: true)
         #expect(self.text(gate.pumped(at: self.start)) == "evaluate all 1")
@@ -264,7 +274,7 @@ struct GateScriptTests {
         #expect(self.text(gate.pumped(at: self.start)) == "rest")
         gate.committed(failure: nil)
         #expect(self.text(gate.pumped(at: self.start)) == "tell entered 8")
-        let moved = Snapshot(seq: 8, state: AppState.ready(true), at: .now)
+        let moved = StateMachineCore.Place(seq: 8, .ready(true))
         #expect(self.text(gate.performed(at: moved)) == "recast")
         let refused = gate.recast(recast, as: .refuse("gone"), from: moved, at: moved)
         #expect(self.text(refused) == "refuse: gone")
@@ -285,11 +295,17 @@ extension Gate.Withdrawal {
     }
 }
 
-extension PendingProposal<AppState> {
+extension PendingProposal {
     fileprivate var new: AppState {
         switch self.move.target {
-        case .state(let new): new
+        case .state(let new): TypedValue<AppState>.state(of: new)
         case .made, .event: .ready(false)
         }
+    }
+}
+
+extension StateMachineCore.Place {
+    fileprivate init(seq: UInt64, _ state: AppState) {
+        self = Snapshot(seq: seq, state: state, at: .now).place
     }
 }

@@ -11,7 +11,7 @@ private typealias Outcome = Result<StateMachine<AppState>.Acceptance, Transition
 private struct Bench {
     let clock = ManualClock()
     let machine: StateMachine<AppState>
-    let asks = Recorder<Ask<AppState>>()
+    let asks = Recorder<Ask>()
     let outcomes = Recorder<Outcome>()
 
     init(_ change: (inout StateMachine<AppState>.Options) -> Void = { _ in }) {
@@ -285,7 +285,7 @@ private struct Bench {
         refuser.cancel()
         try bench.machine.proposeAtOnce(.ready(true))
         #expect(bench.machine.state == .ready(true))
-        #expect(!bench.machine.holdGroups())
+        #expect(!bench.machine.machine.holdGroups())
     }
 
     @Test func anAskThatIsLetGoOfAbstains() {

@@ -57,7 +57,7 @@ private struct Backlog {
             afterBurst: { bursts.record(heard.heard.count) },
             task: { heard.record($0) }
         )
-        #expect(cursor.start == self.machine.snapshot)
+        #expect(Snapshot(cursor.start) == self.machine.snapshot)
         self.machine.churn(2)
         await self.machine.flush()
         // A flush does not wait for `afterBurst`.
@@ -146,7 +146,7 @@ private struct Backlog {
 
     @Test func aClosedCursorHearsNothingMoreAndADroppedOneIsClosed() {
         let heard = Recorder<UInt64>()
-        var cursor: LogCursor<AppState>? = LogCursor(of: self.machine, on: .immediate) {
+        var cursor: LogCursor? = LogCursor(of: self.machine, on: .immediate) {
             heard.record($0.seq)
         }
         self.machine.churn(1)

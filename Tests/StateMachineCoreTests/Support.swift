@@ -105,3 +105,39 @@ final class FullLog: WriteAheadLog {
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) { done("the disk is full") }
 }
+
+// The engine, by its typed face.
+
+extension LogCursor {
+    convenience init<State>(
+        of machine: StateMachine<State>,
+        on context: any ExecutionContext,
+        afterBurst: @escaping @Sendable () -> Void = {},
+        task: @escaping @Sendable (Transition<State>) -> Void
+    ) {
+        self.init(of: machine.machine, on: context, afterBurst: afterBurst) { task(Transition($0)) }
+    }
+}
+
+extension Ask {
+    var proposal: Proposal<AppState> { Proposal(self.motion) }
+}
+
+extension StateMachine {
+    /// A voter that keeps its questions.
+    @discardableResult
+    func addVoter(
+        label: String,
+        on context: any ExecutionContext,
+        deadline: VoteDeadline? = nil,
+        before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
+        _ body: @escaping @Sendable (Ask) -> Void
+    ) -> Registration {
+        self.machine.addVoter(
+            .init(label: label, deadline: deadline),
+            on: context,
+            before: { isAsked(Proposal($0)) },
+            body
+        )
+    }
+}

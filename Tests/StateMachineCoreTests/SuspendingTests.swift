@@ -26,7 +26,7 @@ private final class SlowLog: WriteAheadLog {
 ///
 /// When `Task.immediate` returns, its task has reached the point where it waits.
 @Suite(.bounded) struct SuspendingTests {
-    private let asks = Recorder<Ask<AppState>>()
+    private let asks = Recorder<Ask>()
 
     private func guarded(
         _ options: StateMachine<AppState>.Options = .init()

@@ -11,7 +11,8 @@ import Testing
         let done = Heard()
         machine.addObserver { done.record($0) }
         let peer = CompactPeer(Peer(uid: 1000, pid: 42))
-        _ = machine.decideAtOnce(Move(to: .authentication(.active), cause: "login", by: peer))
+        let login = TypedValue(AppState.authentication(.active))
+        _ = machine.machine.enterAtOnce(Move(to: login, cause: "login", by: peer), asking: .past)
         try machine.assign(.dataRetrieval(.failure))
         let stored = try JSONEncoder().encode(done.heard)
         let restored = try JSONDecoder().decode([Transition<AppState>].self, from: stored)

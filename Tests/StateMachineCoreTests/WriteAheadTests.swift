@@ -94,28 +94,28 @@ private final class CountingPlace: CompletionPlace {
     }
 
     @Test func aBurstThatIsHeldIsOneGroupAndAnAssignmentEndsTheHold() {
-        _ = self.machine.holdGroups()
+        _ = self.machine.machine.holdGroups()
         for value in [true, false, true] { self.propose(.ready(value)) }
         #expect(self.log.groups.heard.isEmpty)
-        self.machine.releaseGroups()
+        self.machine.machine.releaseGroups()
         #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) } == [[1, 2, 3]])
         self.log.finish(0)
         #expect(self.committed == [1, 2, 3])
 
-        _ = self.machine.holdGroups()
+        _ = self.machine.machine.holdGroups()
         self.propose(.ready(false))
         #expect(self.log.groups.heard.count == 1)
         // Passes the voters by, like an assignment, but an assignment would block this thread.
-        self.machine.afterCommits {}
+        self.machine.machine.afterCommits {}
         #expect(self.log.groups.heard.map { $0.transitions.map(\.seq) }.last == [4])
     }
 
     @Test(.enabled(if: Processors.areSeveral, "a single processor has nothing to gain by it"))
     func aHeldBurstThatIsLongGoesToTheLogWhileItGrows() {
-        _ = self.machine.holdGroups()
+        _ = self.machine.machine.holdGroups()
         for count in 1...300 { self.propose(.ready(!count.isMultiple(of: 2))) }
         #expect(self.log.groups.heard.map(\.transitions.count) == [128])
-        self.machine.releaseGroups()
+        self.machine.machine.releaseGroups()
         self.log.finish(0)
         self.log.finish(1)
         #expect(self.log.groups.heard.map(\.transitions.count) == [128, 172])
@@ -125,26 +125,20 @@ private final class CountingPlace: CompletionPlace {
     @Test func aGroupIsCompletedInOneJobOfEachPlaceInARow() {
         let seqs = Recorder<UInt64>()
         let (one, other) = (CountingPlace(seqs), CountingPlace(seqs))
-        _ = self.machine.holdGroups()
+        _ = self.machine.machine.holdGroups()
         for count in 1...100 {
-            self.machine.propose(
-                .ready(!count.isMultiple(of: 2)),
-                if: { _ in true },
-                ProposalTerms(
-                    .set,
-                    cause: nil,
-                    by: nil,
-                    isTimed: false,
-                    in: count <= 60 ? one : other
-                ),
-                completion: { outcome in
-                    if case .committed(let mark) = outcome { seqs.record(mark.seq) }
-                }
-            )
+            self.machine.machine.propose(
+                Move(to: TypedValue(AppState.ready(!count.isMultiple(of: 2)))),
+                asking: Question(),
+                isTimed: false,
+                in: count <= 60 ? one : other
+            ) { answer in
+                if case .success(.committed(let change)) = answer { seqs.record(change.seq) }
+            }
         }
         // The log has not been given them yet.
         #expect(self.log.groups.heard.isEmpty)
-        self.machine.releaseGroups()
+        self.machine.machine.releaseGroups()
         #expect(one.jobs.heard.isEmpty && other.jobs.heard.isEmpty)
         self.log.finish(0)
         #expect(one.jobs.heard == [60] && other.jobs.heard == [40])
@@ -227,9 +221,9 @@ private final class CountingPlace: CompletionPlace {
     /// A locked disk says so only after a while, so proposals of the same state do not each wait
     /// for it.
     @Test func aStateThatManyAskForFailsOnce() {
-        _ = self.machine.holdGroups()
+        _ = self.machine.machine.holdGroups()
         for _ in 1...50 { self.propose(.ready(true)) }
-        self.machine.releaseGroups()
+        self.machine.machine.releaseGroups()
         // These arrive while the disk is being tried.
         for _ in 1...50 { self.propose(.ready(true)) }
         self.propose(.dataRetrieval(.idle))
@@ -249,7 +243,7 @@ private final class CountingPlace: CompletionPlace {
     }
 
     @Test func votersAreAskedOnlyWhenTheyHaveHeardWhatWasCommitted() {
-        let asks = Recorder<Ask<AppState>>()
+        let asks = Recorder<Ask>()
         let listener = Listener()
         self.machine.addDelegate(listener)
         self.machine.addVoter(
@@ -276,7 +270,7 @@ private final class CountingPlace: CompletionPlace {
         let machine = StateMachine(.initial, options: options)
         let order = Recorder<String>()
         machine.propose(.ready(true)) { _ in order.record("answered") }
-        _ = machine.holdGroups()
+        _ = machine.machine.holdGroups()
         for _ in 1...3 {
             machine.propose(.authentication(.idle)) { answer in
                 if case .failure(let error) = answer, error.reason == .overloaded {
@@ -285,7 +279,7 @@ private final class CountingPlace: CompletionPlace {
             }
         }
         #expect(order.heard == ["overloaded"])
-        machine.afterCommits { order.record("all has been answered") }
+        machine.machine.afterCommits { order.record("all has been answered") }
         #expect(order.heard == ["overloaded"])
         self.log.finish(0)
         try #require(order.heard == ["overloaded", "answered"])
@@ -350,7 +344,7 @@ private final class CountingPlace: CompletionPlace {
         var options = StateMachine<AppState>.Options()
         options.log = log
         let machine = StateMachine(.initial, options: options)
-        let asks = Recorder<Ask<AppState>>()
+        let asks = Recorder<Ask>()
         machine.addVoter(
             label: "silent",
             on: .immediate,
@@ -372,7 +366,7 @@ private final class CountingPlace: CompletionPlace {
     }
 
     @Test func aVoteWhileAnAssignmentIsOnItsWayWaitsForHowThatEnds() async {
-        let asks = Recorder<Ask<AppState>>()
+        let asks = Recorder<Ask>()
         self.machine.addVoter(
             label: "v",
             on: .immediate,

@@ -62,23 +62,10 @@ extension StateMachine {
     /// Sets the state on behalf of a peer, as a server does, and waits for the outcome.
     func set(_ state: State, cause: String, by peer: Peer) async {
         await withCheckedContinuation { continuation in
-            self.propose(
-                state,
-                if: { _ in true },
-                ProposalTerms(
-                    .set,
-                    cause: cause,
-                    by: CompactPeer(peer),
-                    isTimed: false,
-                    in: AnyPlace()
-                )
+            self.machine.propose(
+                Move(to: TypedValue(state), cause: cause, by: CompactPeer(peer)),
+                asking: Question()
             ) { _ in continuation.resume() }
         }
     }
-}
-
-/// Runs completions wherever they arrive.
-private final class AnyPlace: CompletionPlace {
-    func run(_ job: @escaping @Sendable () -> Void) { job() }
-    func together(_ body: () -> Void) { body() }
 }

@@ -221,10 +221,11 @@ struct EmbeddedDaemonTests {
         await #expect(processExitsWith: .success) {
             setenv("SWIFTNIO_STRICT", "1", 1)
             let machine = StateMachine(DoorState.closed)
-            let asks = Recorder<Ask<DoorState>>()
-            machine.addVoter(label: "late", on: .queue(DispatchQueue(label: "late"))) { ask in
-                asks.record(ask)
-            }
+            let asks = Recorder<Ask>()
+            machine.machine.addVoter(
+                .init(label: "late"),
+                on: .queue(DispatchQueue(label: "late"))
+            ) { asks.record($0) }
             try await EmbeddedDaemonTests().withDaemon(machine) { path in
                 let client = try LineSocket(connectingTo: path)
                 try client.send("set open degrees=90")

@@ -79,8 +79,8 @@ struct VoteExampleTests {
     func aDelegateOfTheProgramDeniesAsShown() async throws {
         let examples = try ExampleLines("replies")
         try await ExampleDaemon.run(.authentication(.active)) { daemon in
-            let registration = daemon.machine.addVoter(label: "editor", on: .immediate) { ask in
-                ask.vote(.no("unsaved work"))
+            let registration = daemon.machine.addVoter(label: "editor", on: .immediate) { _ in
+                .no("unsaved work")
             }
             defer { registration.cancel() }
             let denied = try await daemon.connect().ask(Self.set)

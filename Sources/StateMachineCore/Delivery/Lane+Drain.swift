@@ -1,12 +1,11 @@
-public import Synchronization
+import Synchronization
 
 // What the drain does.
 extension Lane {
     /// The next thing to deliver: an entry, or what the lane was too late for; neither at the end.
-    typealias Taken = (entry: LogEntry?, missed: Missed<State>?)
+    typealias Taken = (entry: LogEntry?, missed: Missed?)
 
     /// Only for a lane without a limit.
-    @inlinable
     func takeNext() -> LogEntry? {
         guard let entry = self.cursor.next else { return nil }
         // The passed entry is released after the cursor has moved: its state may go with it, and
@@ -30,19 +29,16 @@ extension Lane {
         return taken
     }
 
-    /// The transition of an entry whose kind says it has one; a checked cast would cost more than
+    /// The change of an entry whose kind says it has one; a checked cast would cost more than
     /// calling a delegate.
-    @inlinable
-    func transition(of entry: LogEntry) -> Transition<State> {
-        unsafeDowncast(entry, to: TransitionEntry<State>.self).transition
+    func change(of entry: LogEntry) -> Change {
+        unsafeDowncast(entry, to: ChangeEntry.self).change
     }
 
-    /// Delivers what was appended, specialized for the type known at the call site; other callers
-    /// use ``MachineCode/deliver``.
+    /// Delivers what was appended.
     ///
     /// - Returns: how many entries were delivered.
-    @inlinable
-    func deliverHere(atMost limit: Int) -> Int {
+    func deliver(atMost limit: Int) -> Int {
         precondition(!self.isDraining, "a lane delivers inside a delivery of its own")
         self.isDraining = true
         defer { self.isDraining = false }
@@ -61,10 +57,10 @@ extension Lane {
             var isHeard = false
             switch entry.kind {
             case .beginning, .mark: break
-            case .transition:
+            case .change:
                 hasDelivered = true
-                let transition = self.transition(of: entry)
-                self.tell(transition, at: entry.position, to: called, &isHeard, &hasGone)
+                let change = self.change(of: entry)
+                self.tell(change, at: entry.position, to: called, &isHeard, &hasGone)
             case .question: self.ask(entry)
             }
             if let deliveryCount = entry.deliveryCount {
@@ -78,21 +74,19 @@ extension Lane {
     }
 
     /// Tells all members, some of whom may ask for certain states only.
-    @inlinable
-    @inline(__always)
     func tell(
-        _ transition: Transition<State>,
+        _ change: Change,
         at position: UInt64,
-        to called: [Unmanaged<Member<State>>],
+        to called: [Unmanaged<Member>],
         _ isHeard: inout Bool,
         _ hasGone: inout Bool
     ) {
-        let tag = self.hearsCases ? EnumCases.tag(of: transition.new) : nil
+        let tag = self.hearsCases ? change.new.tag : nil
         // By index: an iterator counts one more reference.
         for index in called.indices {
             called[index]._withUnsafeGuaranteedRef { member in
                 guard member.since < position else { return }
-                if member.hear(transition, as: tag) {
+                if member.hear(change, as: tag) {
                     isHeard = true
                 } else if member.isGone {
                     hasGone = true
@@ -101,29 +95,25 @@ extension Lane {
         }
     }
 
-    func ask(_ ballot: Ballot<State>, at position: UInt64) {
+    func ask(_ ballot: Ballot, at position: UInt64) {
         for member in self.heard where member.since < position { member.answer(ballot) }
     }
 
-    @usableFromInline
     func ask(_ entry: LogEntry) { self.ask(self.ballot(of: entry), at: entry.position) }
 
-    func ballot(of entry: LogEntry) -> Ballot<State> {
-        unsafeDowncast(entry, to: QuestionEntry<State>.self).ballot
+    func ballot(of entry: LogEntry) -> Ballot {
+        unsafeDowncast(entry, to: QuestionEntry.self).ballot
     }
 
-    @inlinable
     func endTurn() {
         if exchange(&self.owesBurstEnd, with: false), self.hearsBurstEnds { self.endBurst() }
         if self.isNudged.load(ordering: .sequentiallyConsistent) { self.nudgeMembers() }
     }
 
-    @usableFromInline
     func endBurst() {
         for member in self.heard where member.hearsBurstEnds { member.endBurst() }
     }
 
-    @usableFromInline
     func nudgeMembers() {
         guard self.isNudged.exchange(false, ordering: .sequentiallyConsistent) else { return }
         if let nudged = self.members.withLock({ $0.takeNudged() }) {
@@ -134,7 +124,6 @@ extension Lane {
         }
     }
 
-    @usableFromInline
     func sweep() { self.removeGone(self) }
 
     /// Passes an entry that no member here will hear: its voters are waited for no longer.
@@ -147,22 +136,18 @@ extension Lane {
         self.pass(deliveryCount, at: entry.position, hearing: false)
     }
 
-    @usableFromInline
     func pass(_ deliveryCount: DeliveryCount, at position: UInt64, hearing isHeard: Bool) {
         guard position <= self.end.load(ordering: .sequentiallyConsistent) else { return }
         deliveryCount.pass(hearing: isHeard)
     }
 
-    @usableFromInline
     func refreshHeard() {
         self.heardVersion = self.version.load(ordering: .sequentiallyConsistent)
         // Members that have left are released after the field has changed.
         let left = self.heard
         self.heard = self.members.withLock { $0.all }
         self.called = self.heard.map { .passUnretained($0) }
-        // Only the names of an `EnumState` are guaranteed to be one for each case.
-        self.hearsCases =
-            State.self is any EnumState.Type && self.heard.contains { $0.names != nil }
+        self.hearsCases = self.haveCases && self.heard.contains { $0.names != nil }
         self.hearsBurstEnds = self.heard.contains(where: \.hearsBurstEnds)
         withExtendedLifetime(left) {}
     }

@@ -4,12 +4,12 @@ import Synchronization
 ///
 /// An entry keeps alive all that follow it, so none may be held while a delegate is called, which
 /// may take as long as it likes.
-private struct Piece<State: MachineState> {
+private struct Piece {
     enum Content {
         case nothing
-        case transition(Transition<State>)
-        case question(Ballot<State>)
-        case missed(Missed<State>)
+        case change(Change)
+        case question(Ballot)
+        case missed(Missed)
     }
 
     let content: Content
@@ -18,8 +18,7 @@ private struct Piece<State: MachineState> {
 }
 
 extension Lane {
-    /// As ``deliverHere(atMost:)``, for a lane with a limit.
-    @usableFromInline
+    /// As ``deliver(atMost:)``, for a lane with a limit.
     func deliverPieces(atMost limit: Int) -> Int {
         var count = 0
         var hasDelivered = self.owesBurstEnd
@@ -35,9 +34,9 @@ extension Lane {
             case .missed(let missed):
                 hasDelivered = true
                 for member in self.heard { member.hearMissed(missed) }
-            case .transition(let transition):
+            case .change(let change):
                 hasDelivered = true
-                self.tell(transition, at: piece.position, to: self.called, &isHeard, &hasGone)
+                self.tell(change, at: piece.position, to: self.called, &isHeard, &hasGone)
             case .question(let ballot): self.ask(ballot, at: piece.position)
             }
             if let deliveryCount = piece.deliveryCount {
@@ -50,14 +49,14 @@ extension Lane {
         return count
     }
 
-    private func takePiece() -> Piece<State>? {
+    private func takePiece() -> Piece? {
         let (entry, missed) = self.take()
         if let missed { return Piece(content: .missed(missed), position: 0, deliveryCount: nil) }
         guard let entry else { return nil }
-        let content: Piece<State>.Content =
+        let content: Piece.Content =
             switch entry.kind {
             case .beginning, .mark: .nothing
-            case .transition: .transition(self.transition(of: entry))
+            case .change: .change(self.change(of: entry))
             case .question: .question(self.ballot(of: entry))
             }
         return Piece(content: content, position: entry.position, deliveryCount: entry.deliveryCount)

@@ -1,16 +1,16 @@
-public import Synchronization
+import Synchronization
 
 // What a machine does with a lane.
 extension Lane {
     /// Called under the machine's lock, so that a drain that reads a later entry sees the member.
-    func add(_ member: Member<State>) {
+    func add(_ member: Member) {
         self.members.withLock { $0.append(member) }
         self.version.add(1, ordering: .sequentiallyConsistent)
     }
 
     /// Called under the machine's lock, by a caller that holds the member; returns whether the lane
     /// is empty.
-    func remove(_ member: Member<State>) -> Bool {
+    func remove(_ member: Member) -> Bool {
         let (wasThere, isEmpty) = self.members.withLock { ($0.remove(member), $0.isEmpty) }
         if wasThere { self.version.add(1, ordering: .sequentiallyConsistent) }
         return wasThere && isEmpty
@@ -30,13 +30,12 @@ extension Lane {
 
     /// Called under no lock: a member that leaves meanwhile may be released with the returned
     /// array.
-    func allMembers() -> [Member<State>] { self.members.withLock { $0.all } }
+    func allMembers() -> [Member] { self.members.withLock { $0.all } }
 
-    func member(representing object: AnyObject) -> Member<State>? {
+    func member(representing object: AnyObject) -> Member? {
         self.members.withLock { $0.member(representing: object) }
     }
 
-    @inlinable
     func isTooFarBehind(_ position: UInt64) -> Bool {
         guard let limit = self.limit else { return false }
         let progress = self.progress.load(ordering: .relaxed)
@@ -46,13 +45,12 @@ extension Lane {
     /// Moves the cursor to `entry`, so that an idle context keeps no memory.
     ///
     /// What it skips is reported as missed. Called by a setter, outside every lock.
-    @usableFromInline
     func skip(to entry: LogEntry) {
         // Only a transition can be the newest one missed; at a mark, the next transition will do.
-        guard entry.kind == .transition else { return }
-        let newest = self.transition(of: entry)
+        guard entry.kind == .change else { return }
+        let newest = self.change(of: entry)
         // What is pushed out is released after the lock.
-        let (start, _) = self.turn.withLock { _ -> (LogEntry?, Missed<State>?) in
+        let (start, _) = self.turn.withLock { _ -> (LogEntry?, Missed?) in
             guard self.cursor.position < entry.position else { return (nil, nil) }
             let (passed, before) = (self.cursor, self.missed)
             self.cursor = entry
@@ -72,7 +70,7 @@ extension Lane {
     private func firstSeq(after entry: LogEntry) -> UInt64? {
         var entry = entry
         while let next = entry.next {
-            if next.kind == .transition { return self.transition(of: next).seq }
+            if next.kind == .change { return self.change(of: next).seq }
             entry = next
         }
         return nil

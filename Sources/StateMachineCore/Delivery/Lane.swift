@@ -1,5 +1,5 @@
 import Dispatch
-public import Synchronization
+import Synchronization
 
 /// One execution context's view of a machine: a cursor into the log, and the members there.
 ///
@@ -22,51 +22,50 @@ public import Synchronization
 /// from one drain to the next by `wakefulness`, whose operations order them. For the same reason
 /// their exclusivity is not checked at run time: no two drains overlap, and nothing is called while
 /// one of them is being changed.
-@usableFromInline
-final class Lane<State: MachineState>: @unchecked Sendable {
+final class Lane: @unchecked Sendable {
     let context: any ExecutionContext
     /// The context's, read once.
     let identity: ObjectIdentifier
     /// Its place among the machine's lanes, which the machine's lock guards.
-    @exclusivity(unchecked) var index = 0
+    var index = 0
     private let refusing: (any RefusingContext)?
-    /// The machine's.
-    @usableFromInline let code: MachineCode<State>
-    let removeGone: @Sendable (Lane<State>) -> Void
+    let removeGone: @Sendable (Lane) -> Void
+    /// Whether the machine's states are told apart by their cases; see ``Value/tag``.
+    let haveCases: Bool
     /// How many entries the lane may fall behind; nil: any number.
-    @usableFromInline let limit: UInt64?
+    let limit: UInt64?
     /// Whether a drain may continue in a later turn of the context; an inline one cannot.
-    @usableFromInline let hasTurns: Bool
-    @usableFromInline let lingers: Bool
+    let hasTurns: Bool
+    let lingers: Bool
 
     /// How many of the machine's lanes sleep; shared by all of them.
-    @usableFromInline let sleepers: LaneSleepers
-    @usableFromInline let wakefulness = Atomic<UInt8>(0)
-    @usableFromInline let version = Atomic<Int>(0)
-    let members = Lock(LaneMembers<State>())
+    let sleepers: LaneSleepers
+    let wakefulness = Atomic<UInt8>(0)
+    let version = Atomic<Int>(0)
+    let members = Lock(LaneMembers())
     let turn = Lock<Void>(())
-    @usableFromInline let turns: Turns?
-    @usableFromInline let progress: Atomic<UInt64>
-    @usableFromInline let isNudged = Atomic<Bool>(false)
-    @usableFromInline let end = Atomic<UInt64>(.max)
+    let turns: Turns?
+    let progress: Atomic<UInt64>
+    let isNudged = Atomic<Bool>(false)
+    let end = Atomic<UInt64>(.max)
 
-    @exclusivity(unchecked) @usableFromInline var cursor: LogEntry
-    @exclusivity(unchecked) var missed: Missed<State>?
-    @exclusivity(unchecked) @usableFromInline var heard: [Member<State>] = []
+    @exclusivity(unchecked) var cursor: LogEntry
+    var missed: Missed?
+    @exclusivity(unchecked) var heard: [Member] = []
     /// The same members, for the calls: counting references for each would take longer than some
     /// delegates do.
-    @exclusivity(unchecked) @usableFromInline var called: [Unmanaged<Member<State>>] = []
-    @exclusivity(unchecked) @usableFromInline var heardVersion = 0
-    @exclusivity(unchecked) @usableFromInline var hearsCases = false
-    @exclusivity(unchecked) @usableFromInline var hearsBurstEnds = false
+    @exclusivity(unchecked) var called: [Unmanaged<Member>] = []
+    @exclusivity(unchecked) var heardVersion = 0
+    @exclusivity(unchecked) var hearsCases = false
+    @exclusivity(unchecked) var hearsBurstEnds = false
     /// Whether something was delivered whose burst end has not been reported yet.
-    @exclusivity(unchecked) @usableFromInline var owesBurstEnd = false
-    @exclusivity(unchecked) @usableFromInline var isDraining = false
+    @exclusivity(unchecked) var owesBurstEnd = false
+    @exclusivity(unchecked) var isDraining = false
 
     /// Entries that one drain delivers before it yields to the context's other work.
     ///
     /// 256: a burst of a busy machine, and well below a millisecond of work. Not tuned.
-    @inlinable static var drainLimit: Int { 256 }
+    static var drainLimit: Int { 256 }
 
     /// Undelivered entries, inline, beyond which a setter waits for its turn.
     ///
@@ -80,8 +79,8 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         after entry: LogEntry,
         limit: Int?,
         sleepers: LaneSleepers,
-        code: MachineCode<State>,
-        removeGone: @escaping @Sendable (Lane<State>) -> Void
+        haveCases: Bool,
+        removeGone: @escaping @Sendable (Lane) -> Void
     ) {
         self.context = context
         self.identity = identity
@@ -91,14 +90,13 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         self.turns = self.hasTurns ? nil : Turns()
         self.lingers = context is DispatchQueue
         self.sleepers = sleepers
-        self.code = code
+        self.haveCases = haveCases
         self.cursor = entry
         self.progress = Atomic(entry.position)
         self.removeGone = removeGone
     }
 
     /// Called after something was appended, outside every lock.
-    @inlinable
     func wake() {
         // A load first: most lanes of a busy machine are awake already, and loads do not contend.
         guard
@@ -118,7 +116,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     /// or cannot keep up; then it waits its turn.
     ///
     /// - Parameter position: of the entry that it has appended.
-    @inlinable
     func wakeHere(for position: UInt64) {
         if self.wakefulness.load(ordering: .sequentiallyConsistent) != Self.awake, self.rouse() {
             self.drainHere()
@@ -127,7 +124,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    @usableFromInline
     func waitTurn(for position: UInt64) {
         guard let turns = self.turns, !InlineTelling.isHere else { return }
         let isOurs = turns.wait {
@@ -141,7 +137,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
 
     /// Drains on the calling thread, which owns the drain, until all is delivered or another takes
     /// over.
-    @inlinable
     func drainHere() {
         let isOutermost = InlineTelling.begin()
         defer { InlineTelling.end(outermost: isOutermost) }
@@ -150,7 +145,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             if self.limit == nil {
                 self.progress.store(self.cursor.position, ordering: .relaxed)
             }
-            if self.deliverHere(atMost: share) == share {
+            if self.deliver(atMost: share) == share {
                 if let turns = self.turns, turns.handOver() { return }
                 // A thread that takes over waits for one call only.
                 share = 1
@@ -169,13 +164,12 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     }
 
     /// As ``nudge()`` for one member, which is to hear what it begins with.
-    func begin(_ member: Member<State>) {
+    func begin(_ member: Member) {
         self.members.withLock { $0.begin(member) }
         self.isNudged.store(true, ordering: .sequentiallyConsistent)
         self.wake()
     }
 
-    @usableFromInline
     func enqueue(_ drain: @escaping @Sendable () -> Void) {
         guard let refusing = self.refusing else {
             self.context.enqueue(drain)
@@ -184,7 +178,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         if !refusing.accepts(drain) { self.abandon() }
     }
 
-    @inlinable
     func drain() {
         // `catchUp()` may deliver something that runs the context's other jobs: this one comes
         // after it.
@@ -193,7 +186,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
             return
         }
         while true {
-            let count = self.code.deliver(self, Self.drainLimit)
+            let count = self.deliver(atMost: Self.drainLimit)
             // A lane that found several entries is on a busy machine: it looks once more at its next
             // turn before it sleeps, so that the wake-up costs the context and not each setter.
             if count >= Self.drainLimit || count > 1 && self.lingers {
@@ -205,13 +198,12 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     }
 
     /// Asleep, and counted as a sleeper.
-    @inlinable static var asleep: UInt8 { 0 }
-    @inlinable static var awake: UInt8 { 1 }
+    static var asleep: UInt8 { 0 }
+    static var awake: UInt8 { 1 }
     /// Asleep, but retired: no setter need look at it.
-    @inlinable static var retired: UInt8 { 2 }
+    static var retired: UInt8 { 2 }
 
     /// Wakes the lane and owns the drain, unless it is awake.
-    @inlinable
     func rouse() -> Bool {
         let before = self.wakefulness.exchange(Self.awake, ordering: .sequentiallyConsistent)
         // A lane that is drained inline always counts as a sleeper: every setter has to look at it.
@@ -222,7 +214,6 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     }
 
     /// Ends the drain, and returns whether it has to go on after all.
-    @inlinable
     func fallAsleep() -> Bool {
         // Kept before the lane sleeps: after that the cursor is the next drain's.
         let last = self.position
@@ -237,19 +228,18 @@ final class Lane<State: MachineState>: @unchecked Sendable {
         return (self.hasMore(after: last) || isRetired != self.isRetired) && self.rouse()
     }
 
-    @inlinable var isRetired: Bool {
+    var isRetired: Bool {
         self.end.load(ordering: .sequentiallyConsistent) != .max
     }
 
-    @inlinable var position: LogEntry {
+    var position: LogEntry {
         self.limit == nil ? self.cursor : self.guardedPosition
     }
 
-    @usableFromInline var guardedPosition: LogEntry {
+    var guardedPosition: LogEntry {
         self.turn.withLock { _ in self.cursor }
     }
 
-    @inlinable
     func hasMore(after last: LogEntry) -> Bool {
         // What a setter skipped meanwhile also comes after `last`.
         last.next != nil || self.isNudged.load(ordering: .sequentiallyConsistent)
@@ -261,7 +251,7 @@ final class Lane<State: MachineState>: @unchecked Sendable {
     func catchUp() {
         precondition(self.context.isCurrent == true, "catchUp() was called off the lane's context")
         guard !self.isDraining else { return }
-        _ = self.code.deliver(self, .max)
+        _ = self.deliver(atMost: .max)
     }
 
     /// Passes everything in the log without telling anyone, so that nobody waits for it: the

@@ -2,23 +2,23 @@
 /// there are.
 ///
 /// Part of what a lane's lock guards. Releases no member: whoever removes one holds it.
-struct LaneMembers<State: MachineState>: Sendable {
+struct LaneMembers: Sendable {
     /// A vacated slot stays empty until most are.
-    private var slots: [Member<State>?] = []
-    private var objects: [ObjectIdentifier: Member<State>] = [:]
+    private var slots: [Member?] = []
+    private var objects: [ObjectIdentifier: Member] = [:]
     private(set) var count = 0
 
     /// Members that are to hear what they begin with.
-    private var beginners: [Member<State>] = []
+    private var beginners: [Member] = []
     /// Whether all are to be nudged, and not only the beginners.
     private var areAllNudged = false
 
     var isEmpty: Bool { self.count == 0 }
 
-    var all: [Member<State>] { self.slots.compactMap { $0 } }
+    var all: [Member] { self.slots.compactMap { $0 } }
 
     /// The member that represents that object, if it has not been cancelled.
-    func member(representing object: AnyObject) -> Member<State>? {
+    func member(representing object: AnyObject) -> Member? {
         guard
             let member = self.objects[ObjectIdentifier(object)],
             member.represents(object), !member.isCancelled
@@ -26,7 +26,7 @@ struct LaneMembers<State: MachineState>: Sendable {
         return member
     }
 
-    mutating func append(_ member: Member<State>) {
+    mutating func append(_ member: Member) {
         member.slot = self.slots.count
         self.slots.append(member)
         self.count += 1
@@ -34,7 +34,7 @@ struct LaneMembers<State: MachineState>: Sendable {
     }
 
     /// Returns whether it was there.
-    mutating func remove(_ member: Member<State>) -> Bool {
+    mutating func remove(_ member: Member) -> Bool {
         guard let slot = member.slot else { return false }
         member.slot = nil
         self.slots[slot] = nil
@@ -52,12 +52,12 @@ struct LaneMembers<State: MachineState>: Sendable {
         for (slot, member) in self.slots.enumerated() { member?.slot = slot }
     }
 
-    mutating func begin(_ member: Member<State>) { self.beginners.append(member) }
+    mutating func begin(_ member: Member) { self.beginners.append(member) }
 
     mutating func nudgeAll() { self.areAllNudged = true }
 
     /// Takes the members to nudge, nil for all of them; after that there are none.
-    mutating func takeNudged() -> [Member<State>]? {
+    mutating func takeNudged() -> [Member]? {
         defer {
             self.beginners = []
             self.areAllNudged = false

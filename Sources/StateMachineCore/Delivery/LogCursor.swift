@@ -3,27 +3,35 @@
 ///
 /// It keeps its place until it is closed or released. Do not use it on a machine that drops what a
 /// context is late for (``StateMachine/Options/laneLimit``).
-package final class LogCursor<State: MachineState>: Sendable {
+package final class LogCursor: Sendable {
     /// Where the machine was when the cursor was placed; the task hears all that follows.
-    package let start: Snapshot<State>
+    package let start: Place
 
-    private let lane: Lane<State>
+    private let lane: Lane
     private let registration: Registration
 
-    /// Places the cursor: no transition after ``start`` is missed.
+    /// Places the cursor: no change after ``start`` is missed.
     ///
     /// - Parameters:
     ///   - machine: the machine whose log it reads.
     ///   - context: where the task runs.
     ///   - afterBurst: run on the context when the task has been given everything there was.
-    ///   - task: called with every transition; it must not block the context.
+    ///   - task: called with every change; it must not block the context.
     package init(
-        of machine: StateMachine<State>,
+        of machine: Machine,
         on context: any ExecutionContext,
         afterBurst: @escaping @Sendable () -> Void = {},
-        task: @escaping @Sendable (Transition<State>) -> Void
+        task: @escaping @Sendable (Change) -> Void
     ) {
-        let member = EachMember<State>(task: task, afterBurst: afterBurst)
+        let member = CallingMember(
+            .init(
+                change: { change in
+                    task(change)
+                    return true
+                },
+                burstEnd: afterBurst
+            )
+        )
         (self.lane, self.start) = machine.register(member, on: context)
         self.registration = machine.registration(of: member)
     }
@@ -38,26 +46,4 @@ package final class LogCursor<State: MachineState>: Sendable {
     package func close() { self.registration.cancel() }
 
     deinit { self.close() }
-}
-
-/// Hands over every transition as it comes.
-private final class EachMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    private let task: @Sendable (Transition<State>) -> Void
-    private let afterBurst: @Sendable () -> Void
-
-    init(
-        task: @escaping @Sendable (Transition<State>) -> Void,
-        afterBurst: @escaping @Sendable () -> Void
-    ) {
-        self.task = task
-        self.afterBurst = afterBurst
-        super.init(hearingBurstEnds: true)
-    }
-
-    override func receive(_ transition: Transition<State>) -> Bool {
-        self.task(transition)
-        return true
-    }
-
-    override func burstEnded() { self.afterBurst() }
 }

@@ -10,37 +10,36 @@ import Synchronization
 /// - `filter`: what it has learnt is the drain's own; its names never change.
 /// - `callGuard`: taken for every call, by the lane, one call at a time.
 /// - `hasLetGo`: whether it was cancelled and has released what it held.
-@usableFromInline
-class Member<State: MachineState>: @unchecked Sendable {
+class Member: @unchecked Sendable {
     /// Hears the entries after this one.
-    @exclusivity(unchecked) @usableFromInline final var since: UInt64 = 0
+    @exclusivity(unchecked) final var since: UInt64 = 0
     /// The machine's seq when it was registered.
     private final var sinceSeq: UInt64 = 0
     /// The identity of the context whose lane it is in.
     private(set) final var place: ObjectIdentifier?
 
     /// Its index among the lane's members; nil before and after.
-    @exclusivity(unchecked) final var slot: Int?
+    final var slot: Int?
 
     /// The state that it hears of before everything else, and whether there is one.
-    @exclusivity(unchecked) private final var beginning: Snapshot<State>?
-    @exclusivity(unchecked) @usableFromInline final var isBeginning = false
+    private final var beginning: Place?
+    @exclusivity(unchecked) final var isBeginning = false
 
-    @usableFromInline final let callGuard = CallGuard()
+    final let callGuard = CallGuard()
 
-    /// The states whose transitions it hears of; nil: all.
+    /// The states whose changes it hears of; nil: all.
     ///
     /// What the filter has learnt is the drain's own.
-    @exclusivity(unchecked) @usableFromInline final var filter: StateFilter<State>?
+    @exclusivity(unchecked) final var filter: StateFilter?
 
-    final var names: Set<State.Name>? { self.filter?.names }
+    final var names: Set<String>? { self.filter?.names }
 
     /// Whether ``burstEnded()`` does anything; claiming the call guard for nothing would cost every
     /// delegate.
-    @usableFromInline final let hearsBurstEnds: Bool
+    final let hearsBurstEnds: Bool
 
     /// What it hears first.
-    final let start: StateMachine<State>.Start
+    final let start: Start
 
     /// The object that it represents; nil: none, and nobody will look it up.
     final let object: ObjectIdentifier?
@@ -48,8 +47,8 @@ class Member<State: MachineState>: @unchecked Sendable {
     private final let hasLetGo = Atomic<Bool>(false)
 
     init(
-        of names: Set<State.Name>? = nil,
-        starting start: StateMachine<State>.Start = .next,
+        of names: Set<String>? = nil,
+        starting start: Start = .next,
         representing object: ObjectIdentifier? = nil,
         hearingBurstEnds hearsBurstEnds: Bool = false
     ) {
@@ -63,15 +62,15 @@ class Member<State: MachineState>: @unchecked Sendable {
     final func begin(
         at place: ObjectIdentifier,
         after position: UInt64,
-        at snapshot: Snapshot<State>
+        from here: Place
     ) {
         self.place = place
         self.since = position
-        self.sinceSeq = snapshot.seq
+        self.sinceSeq = here.seq
         switch self.start {
         case .next: break
         case .current:
-            self.beginning = snapshot
+            self.beginning = here
             self.isBeginning = true
         }
     }
@@ -92,36 +91,27 @@ class Member<State: MachineState>: @unchecked Sendable {
 
     final var isCancelled: Bool { self.callGuard.isCancelled }
 
-    /// Tells it about a transition, unless it asks for other states.
+    /// Tells it about a change, unless it asks for other states.
     ///
     /// - Parameters:
-    ///   - transition: what happened.
+    ///   - change: what happened.
     ///   - tag: which case the new state is, if already determined.
     /// - Returns: whether it was told.
-    @inlinable
-    final func hear(_ transition: Transition<State>, as tag: UInt32?) -> Bool {
+    final func hear(_ change: Change, as tag: UInt32?) -> Bool {
         if self.isBeginning { self.hearBeginning() }
-        if self.filter?.contains(transition.new, as: tag) == false { return false }
-        return self.callGuard.run { self.receive(transition) }
+        if self.filter?.contains(change.new, as: tag) == false { return false }
+        return self.callGuard.run { self.receive(change) }
     }
 
-    /// Delivers the state that was current at the registration, as a transition from that state to
+    /// Delivers the state that was current at the registration, as a change from that state to
     /// itself.
-    @usableFromInline
     final func hearBeginning() {
-        guard let snapshot = self.beginning.take() else { return }
+        guard let place = self.beginning.take() else { return }
         self.isBeginning = false
-        let first = Transition(
-            seq: snapshot.seq,
-            old: snapshot.state,
-            new: snapshot.state,
-            at: snapshot.at
-        )
-        _ = self.hear(first, as: nil)
+        _ = self.hear(Change(beginningAt: place), as: nil)
     }
 
-    @usableFromInline
-    final func hearMissed(_ missed: Missed<State>) {
+    final func hearMissed(_ missed: Missed) {
         self.hearBeginning()
         let first = max(missed.first, self.sinceSeq + 1)
         guard first <= missed.newest.seq else { return }
@@ -131,7 +121,6 @@ class Member<State: MachineState>: @unchecked Sendable {
         }
     }
 
-    @usableFromInline
     final func endBurst() {
         _ = self.callGuard.run {
             self.burstEnded()
@@ -151,8 +140,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     }
 
     /// Asks the member if it is a voter; cancelling one releases it from the ballot.
-    @usableFromInline
-    final func answer(_ ballot: Ballot<State>) {
+    final func answer(_ ballot: Ballot) {
         _ = self.callGuard.run {
             self.receive(ballot)
             return true
@@ -166,7 +154,7 @@ class Member<State: MachineState>: @unchecked Sendable {
     ///
     /// Asked under no lock: loading a weak reference holds the object for a moment, and that may be
     /// the last hold on it, so that releasing it here runs the object's deinit.
-    @usableFromInline var isGone: Bool { false }
+    var isGone: Bool { false }
 
     /// Whether it counts among those who would hear of a state.
     var isAudience: Bool { true }
@@ -176,13 +164,12 @@ class Member<State: MachineState>: @unchecked Sendable {
     func letGo() {}
 
     /// Returns whether anybody was told.
-    @usableFromInline
-    func receive(_ transition: Transition<State>) -> Bool { false }
+    func receive(_ change: Change) -> Bool { false }
 
     /// The lane fell behind its limit and dropped `count` transitions, the last of them `newest`.
-    func receiveMissed(_ count: Int, newest: Transition<State>) {}
+    func receiveMissed(_ count: Int, newest: Change) {}
 
-    func receive(_ ballot: Ballot<State>) {}
+    func receive(_ ballot: Ballot) {}
 
     /// Called on the context when nothing more is in the log, after at least one transition.
     func burstEnded() {}
@@ -191,15 +178,14 @@ class Member<State: MachineState>: @unchecked Sendable {
     func nudged() {}
 
     /// Called once, under no lock, when the lane can see it.
-    func placed(in lane: Lane<State>) {}
+    func placed(in lane: Lane) {}
 
     /// Delivers what is kept for it, soon and on its context; then calls `given`.
     func flush(then given: @escaping @Sendable () -> Void) { given() }
 }
 
-/// Transitions that a lane was too late for: the first one's seq, and the last one.
-@usableFromInline
-struct Missed<State: MachineState>: Sendable {
+/// Changes that a lane was too late for: the first one's seq, and the last one.
+struct Missed: Sendable {
     var first: UInt64
-    var newest: Transition<State>
+    var newest: Change
 }

@@ -27,23 +27,37 @@ extension StateMachine {
         starting start: Start = .next,
         delivering delivery: Delivery<Transition<State>> = .each
     ) -> Registration {
-        let member: Member<State>
-        if delivery.isStraight {
-            member = DelegateMember(delegate, of: names, retaining: retaining, starting: start)
-        } else {
-            let retained = retaining ? delegate : nil
-            member = DeliveredMember(
-                delivery,
-                by: self.options.clock,
-                of: names,
+        let retained = retaining ? delegate : nil
+        let tell: @Sendable (Change) -> Bool = { [weak delegate] change in
+            // The last reference to it may go here, on the delegate's own context.
+            guard let delegate = retained ?? delegate else { return false }
+            delegate.stateChanged(Transition(change))
+            return true
+        }
+        let missed: @Sendable (Int, Place) -> Void = { [weak delegate] count, place in
+            delegate?.transitionsMissed(count, now: Snapshot(place))
+        }
+        let identity = ObjectIdentifier(delegate)
+        let member =
+            delivery.isStraight
+            ? CallingMember(
+                of: names?.texts,
                 starting: start,
                 for: delegate,
-                representing: ObjectIdentifier(delegate),
-                missed: { [weak delegate] in delegate?.transitionsMissed($0, now: $1) },
-                body: { [weak delegate] in (retained ?? delegate)?.stateChanged($0) }
+                representing: identity,
+                .init(change: tell, missed: { missed($0, $1.place) })
             )
-        }
-        return self.add(member, representing: delegate, on: context)
+            : DeliveredMember(
+                delivery.ofChanges(),
+                by: self.machine.options.clock,
+                of: names?.texts,
+                starting: start,
+                for: delegate,
+                representing: identity,
+                missed: missed,
+                body: { _ = tell($0) }
+            )
+        return self.machine.add(member, representing: delegate, on: context)
     }
 
     /// Calls `body` with every transition from now on, on `context`, in order.
@@ -67,17 +81,10 @@ extension StateMachine {
         delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let member =
-            delivery.isStraight
-            ? ObserverMember<State>(of: names, starting: start, body)
-            : DeliveredMember<State>(
-                delivery,
-                by: self.options.clock,
-                of: names,
-                starting: start,
-                body: body
-            )
-        return self.add(member, on: context)
+        self.add(on: context, of: names, starting: start, delivering: delivery, for: nil) {
+            body(Transition($0))
+            return true
+        }
     }
 
     /// Calls `body` for an object while it lives.
@@ -90,29 +97,41 @@ extension StateMachine {
         delivering delivery: Delivery<Transition<State>>,
         _ body: @escaping @Sendable (Object, Transition<State>) -> Void
     ) -> Registration {
-        let member: Member<State>
-        if delivery.isStraight {
-            member = ObjectMember(
-                object,
-                of: names,
-                retaining: retaining,
-                starting: start,
-                body: body
-            )
-        } else {
-            let retained = retaining ? object : nil
-            member = DeliveredMember(
-                delivery,
-                by: self.options.clock,
-                of: names,
-                starting: start,
-                for: object,
-                body: { [weak object] transition in
-                    if let object = retained ?? object { body(object, transition) }
-                }
-            )
+        let retained = retaining ? object : nil
+        return self.add(on: context, of: names, starting: start, delivering: delivery, for: object)
+        { [weak object] change in
+            guard let object = retained ?? object else { return false }
+            body(object, Transition(change))
+            return true
         }
-        return self.add(member, on: context)
+    }
+
+    /// Adds a closure, while `receiver` lives if there is one.
+    private func add(
+        on context: any ExecutionContext,
+        of names: Set<State.Name>?,
+        starting start: Start,
+        delivering delivery: Delivery<Transition<State>>,
+        for receiver: (any AnyObject & Sendable)?,
+        _ tell: @escaping @Sendable (Change) -> Bool
+    ) -> Registration {
+        let member =
+            delivery.isStraight
+            ? CallingMember(
+                of: names?.texts,
+                starting: start,
+                for: receiver,
+                .init(change: tell)
+            )
+            : DeliveredMember(
+                delivery.ofChanges(),
+                by: self.machine.options.clock,
+                of: names?.texts,
+                starting: start,
+                for: receiver,
+                body: { _ = tell($0) }
+            )
+        return self.machine.add(member, on: context)
     }
 
     /// Ends the registrations of `delegate` on `context`, or everywhere.
@@ -122,175 +141,29 @@ extension StateMachine {
         _ delegate: some StateDelegate<State>,
         on context: (any ExecutionContext)? = nil
     ) {
-        let identity = context?.identity
-        let lanes = self.holder.withLock { $0.lanes }
-        for lane in lanes where identity == nil || lane.identity == identity {
-            if let member = lane.member(representing: delegate) { self.end(member) }
-        }
+        self.machine.removeMembers(representing: delegate, on: context?.identity)
     }
 
     /// How many members would be told if a state of that name were entered now.
     public func responders(to name: State.Name) -> Int {
-        self.holder.withLock { $0.lanes }
-            .flatMap { $0.allMembers() }
-            .count { !$0.isGone && $0.isAudience && $0.names?.contains(name) ?? true }
-    }
-
-    func add(_ member: Member<State>, on context: any ExecutionContext) -> Registration {
-        _ = self.register(member, on: context)
-        return self.registration(of: member)
-    }
-
-    func add(
-        _ fresh: Member<State>,
-        representing object: AnyObject,
-        on context: any ExecutionContext
-    ) -> Registration {
-        let identity = context.identity
-        let (member, lane) = self.holder.withLock { holder -> (Member<State>, Lane<State>) in
-            let lane = self.lane(for: context, identity, in: &holder)
-            if let present = lane.member(representing: object) { return (present, lane) }
-            holder.add(fresh, to: lane)
-            return (fresh, lane)
-        }
-        if member === fresh { self.begin(member, on: lane) }
-        return self.registration(of: member)
-    }
-
-    /// Registers `member` atomically with the returned snapshot: it hears what follows.
-    func register(
-        _ member: Member<State>,
-        on context: any ExecutionContext
-    ) -> (lane: Lane<State>, snapshot: Snapshot<State>) {
-        let identity = context.identity
-        let (lane, snapshot) = self.holder.withLock { holder in
-            let lane = self.lane(for: context, identity, in: &holder)
-            holder.add(member, to: lane)
-            if let voter = member as? VoterMember<State> { holder.gate.voterCame(voter) }
-            return (lane, holder.snapshot)
-        }
-        self.begin(member, on: lane)
-        return (lane, snapshot)
-    }
-
-    /// Tells the member about the state that it begins with, if it wants that: nothing has been
-    /// appended that would wake the lane.
-    private func begin(_ member: Member<State>, on lane: Lane<State>) {
-        member.placed(in: lane)
-        switch member.start {
-        case .next: break
-        case .current: lane.begin(member)
-        }
-    }
-
-    func registration(of member: Member<State>) -> Registration {
-        // A member that is gone went with its machine, when no call ran.
-        Registration(
-            end: { [weak self, weak member] in
-                guard let member else { return }
-                member.cancel()
-                self?.remove(member)
-            },
-            endQuietly: { [weak self, weak member] quiet in
-                guard let member else { return quiet() }
-                member.cancel(quiet: quiet)
-                self?.remove(member)
-            },
-            giveKept: { [weak member] given in
-                guard let member else { return given() }
-                member.flush(then: given)
-            }
-        )
-    }
-
-    /// Ends the member's registration, under no lock.
-    func end(_ member: Member<State>) {
-        member.cancel()
-        self.remove(member)
-    }
-
-    private func remove(_ member: Member<State>) {
-        let (ballot, left) = self.holder.withLock { holder -> (Ballot<State>?, Lane<State>?) in
-            let left = holder.remove(member)
-            guard let voter = member as? VoterMember<State> else { return (nil, left) }
-            return (holder.gate.voterWent(voter), left)
-        }
-        left?.leave()
-        ballot?.release(ObjectIdentifier(member))
-    }
-
-    /// Ends the registrations of a lane's members that are gone; checked under no lock.
-    private func sweep(_ lane: Lane<State>) {
-        for member in lane.allMembers() where member.isGone { self.end(member) }
-    }
-
-    /// The lane of that context; `.immediate` stays last, so that all others are awake before the
-    /// setting thread begins to deliver.
-    private func lane(
-        for context: any ExecutionContext,
-        _ identity: ObjectIdentifier,
-        in holder: inout Holder
-    ) -> Lane<State> {
-        if let lane = holder.places[identity] { return lane }
-        let lane = Lane<State>(
-            context: context,
-            identity: identity,
-            after: holder.tail,
-            limit: self.options.laneLimit,
-            sleepers: self.sleepers,
-            code: self.code
-        ) { [weak self] lane in self?.sweep(lane) }
-        self.sleepers.comes()
-        holder.places[identity] = lane
-        holder.insert(lane)
-        return lane
+        self.machine.responders(to: name.rawValue)
     }
 }
 
-extension StateMachine.Holder {
-    fileprivate func add(_ member: Member<State>, to lane: Lane<State>) {
-        member.begin(at: lane.identity, after: self.tail.position, at: self.snapshot)
-        lane.add(member)
-    }
+extension Set where Element: RawRepresentable<String> {
+    /// The names as the engine has them.
+    var texts: Set<String> { Set<String>(self.map(\.rawValue)) }
+}
 
-    /// The member's lane, if it is empty now: it no longer counts, and is released after the lock.
-    fileprivate mutating func remove(_ member: Member<State>) -> Lane<State>? {
-        guard
-            let place = member.place, let lane = self.places[place],
-            lane.remove(member)
-        else { return nil }
-        lane.retire(after: self.tail.position)
-        self.places[place] = nil
-        self.remove(lane)
-        return lane
-    }
-
-    fileprivate mutating func insert(_ lane: Lane<State>) {
-        lane.index = self.lanes.count
-        self.lanes.append(lane)
-        if lane.index > 0, self.lanes[lane.index - 1].context is ImmediateContext {
-            self.swapLanes(lane.index - 1, lane.index)
-        }
-    }
-
-    private mutating func remove(_ lane: Lane<State>) {
-        // The last one takes its place; `.immediate` stays the last, so the one before it does.
-        var last = self.lanes.count - 1
-        if lane.index < last, self.lanes[last].context is ImmediateContext {
-            self.swapLanes(lane.index, last - 1)
-            last -= 1
-            // Now the immediate lane moves up.
-            self.swapLanes(last, last + 1)
-        } else {
-            self.swapLanes(lane.index, last)
-        }
-        self.lanes.removeLast()
-    }
-
-    private mutating func swapLanes(_ one: Int, _ other: Int) {
-        guard one != other else { return }
-        self.lanes.swapAt(one, other)
-        self.lanes[one].index = one
-        self.lanes[other].index = other
+extension Delivery {
+    /// The same delivery, of what the engine delivers.
+    func ofChanges<State>() -> Delivery<Change> where Value == Transition<State> {
+        let keeping: Delivery<Change>.Keeping =
+            switch self.keeping {
+            case .all: .all
+            case .newest: .newest
+            case .newestPer(let key): .newestPer { key(Transition($0)) }
+            }
+        return Delivery<Change>(keeping: keeping, timing: self.timing, limit: self.limit)
     }
 }

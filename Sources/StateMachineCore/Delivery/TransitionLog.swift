@@ -1,23 +1,18 @@
-public import Synchronization
+import Synchronization
 
 /// One entry of the log that all lanes of a machine read, and a link to the next.
 ///
 /// Appending costs the same however many read. Following a link needs no lock. An entry lives until
 /// every reader has passed it, and is freed by reference counting.
 ///
-/// Not generic, with subclasses that differ only in what they carry: freeing a generic class is
-/// code that knows nothing of its parameters, and would take the greater part of a commit.
-///
 /// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
 /// before any lane can see the entry. `@unchecked Sendable` for that.
-@usableFromInline
 class LogEntry: @unchecked Sendable {
-    @usableFromInline
     enum Kind: Sendable {
         /// What a log begins with.
         case beginning
-        /// The state was assigned: a ``TransitionEntry``.
-        case transition
+        /// The state was entered: a ``ChangeEntry``.
+        case change
         /// Voters are asked, each has by then heard all that was committed before: a
         /// ``QuestionEntry``.
         case question
@@ -25,25 +20,23 @@ class LogEntry: @unchecked Sendable {
         case mark
     }
 
-    @usableFromInline final let kind: Kind
-    /// 0, 1, 2 …: transitions, questions and marks alike.
-    @exclusivity(unchecked) @usableFromInline final var position: UInt64 = 0
-    @usableFromInline final let link = Atomic<Unmanaged<LogEntry>?>(nil)
+    final let kind: Kind
+    /// 0, 1, 2 …: changes, questions and marks alike.
+    @exclusivity(unchecked) final var position: UInt64 = 0
+    final let link = Atomic<Unmanaged<LogEntry>?>(nil)
     /// Told when every lane has passed; nil if nobody asked.
-    @usableFromInline final let deliveryCount: DeliveryCount?
+    final let deliveryCount: DeliveryCount?
 
-    @usableFromInline
     init(_ kind: Kind, deliveryCount: DeliveryCount? = nil) {
         self.kind = kind
         self.deliveryCount = deliveryCount
     }
 
-    @inlinable final var next: LogEntry? {
+    final var next: LogEntry? {
         self.link.load(ordering: .sequentiallyConsistent)?.takeUnretainedValue()
     }
 
     /// Makes `entry` the one that follows: once for each entry, under the machine's lock.
-    @inlinable
     final func append(_ entry: LogEntry) {
         entry.position = self.position + 1
         self.link.store(.passRetained(entry), ordering: .sequentiallyConsistent)
@@ -63,80 +56,21 @@ class LogEntry: @unchecked Sendable {
     }
 }
 
-/// The entry of a transition.
-@usableFromInline
-final class TransitionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
-    // One by one, since a generic struct would be freed field by field through its description.
-    @usableFromInline let seq: UInt64
-    @usableFromInline let at: WallTime
-    @usableFromInline let cause: String?
-    @usableFromInline let setter: CompactPeer?
-    @usableFromInline let stay: UInt64
-    @usableFromInline let old: State
-    @usableFromInline let new: State
+/// The entry of a change.
+final class ChangeEntry: LogEntry, @unchecked Sendable {
+    let change: Change
 
-    @inlinable
-    init(
-        seq: UInt64,
-        old: State,
-        new: State,
-        at: WallTime,
-        cause: String?,
-        setter: CompactPeer?,
-        stay: UInt64,
-        deliveryCount: DeliveryCount? = nil
-    ) {
-        self.seq = seq
-        self.at = at
-        self.cause = cause
-        self.setter = setter
-        self.stay = stay
-        self.old = old
-        self.new = new
-        super.init(.transition, deliveryCount: deliveryCount)
-    }
-
-    @inlinable
-    convenience init(_ transition: Transition<State>, deliveryCount: DeliveryCount? = nil) {
-        self.init(
-            seq: transition.seq,
-            old: transition.old,
-            new: transition.new,
-            at: transition.at,
-            cause: transition.cause,
-            setter: transition.setter,
-            stay: transition.stay,
-            deliveryCount: deliveryCount
-        )
-    }
-
-    @inlinable var transition: Transition<State> {
-        Transition(
-            seq: self.seq,
-            old: self.old,
-            new: self.new,
-            at: self.at,
-            cause: self.cause,
-            setter: self.setter,
-            stay: self.stay
-        )
-    }
-
-    @inlinable var mark: TransitionMark {
-        TransitionMark(seq: self.seq, at: self.at, stay: self.stay)
-    }
-
-    /// Where the machine is after it.
-    @inlinable var snapshot: Snapshot<State> {
-        Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
+    init(_ change: Change, deliveryCount: DeliveryCount? = nil) {
+        self.change = change
+        super.init(.change, deliveryCount: deliveryCount)
     }
 }
 
 /// The entry of a question.
-final class QuestionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
-    let ballot: Ballot<State>
+final class QuestionEntry: LogEntry, @unchecked Sendable {
+    let ballot: Ballot
 
-    init(_ ballot: Ballot<State>) {
+    init(_ ballot: Ballot) {
         self.ballot = ballot
         super.init(.question)
     }
@@ -144,7 +78,6 @@ final class QuestionEntry<State: MachineState>: LogEntry, @unchecked Sendable {
 
 /// Counts the lanes that have yet to pass an entry; the last one calls `completed`, once, on its
 /// own context and under no lock.
-@usableFromInline
 final class DeliveryCount: Sendable {
     private let left: Atomic<Int>
     private let wasHeard = Atomic<Bool>(false)
@@ -156,10 +89,8 @@ final class DeliveryCount: Sendable {
     }
 
     /// How many lanes have to pass; said before the first one can.
-    @usableFromInline
     func expect(lanes: Int) { self.left.store(lanes, ordering: .sequentiallyConsistent) }
 
-    @usableFromInline
     func pass(hearing isHeard: Bool) {
         if isHeard { self.wasHeard.store(true, ordering: .sequentiallyConsistent) }
         guard self.left.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 else { return }
@@ -167,6 +98,5 @@ final class DeliveryCount: Sendable {
     }
 
     /// For an entry that no lane has to pass.
-    @usableFromInline
     func completeUnheard() { self.completed(false) }
 }

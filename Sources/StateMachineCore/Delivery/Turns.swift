@@ -10,7 +10,6 @@ import Synchronization
 ///
 /// Guarded state: `line`, the threads that wait, and whether the turn is offered; `areWaiting` and
 /// `isOffered` say so to code that does not take the lock. Both are changed under it.
-@usableFromInline
 final class Turns: Sendable {
     /// One waiting thread; `isItsTurn` is written before it is woken, and read after.
     private final class Waiting: Sendable {
@@ -60,7 +59,6 @@ final class Turns: Sendable {
     /// Gives the turn to the thread that has waited longest; if none waits, to the next setter.
     ///
     /// - Returns: whether another thread has it now.
-    @usableFromInline
     func handOver() -> Bool {
         let next = self.line.withLock { line -> Waiting? in
             let next = line.isEmpty ? nil : line.removeFirst()
@@ -73,17 +71,15 @@ final class Turns: Sendable {
     }
 
     /// Everything has been delivered, and no thread is delivering any more.
-    @inlinable
     func ended() {
         if self.isAnybodyThere { self.letGo() }
     }
 
-    @usableFromInline var isAnybodyThere: Bool {
+    var isAnybodyThere: Bool {
         self.areWaiting.load(ordering: .sequentiallyConsistent)
             || self.isOffered.load(ordering: .sequentiallyConsistent)
     }
 
-    @usableFromInline
     func letGo() {
         let all = self.line.withLock { line in
             self.isOffered.store(false, ordering: .sequentiallyConsistent)
@@ -99,7 +95,6 @@ final class Turns: Sendable {
 ///
 /// What its callbacks set then waits for no turn: two machines whose delegates set each other would
 /// deadlock.
-@usableFromInline
 enum InlineTelling {
     /// Not nil on a thread that is.
     private static let key: pthread_key_t = {
@@ -112,14 +107,12 @@ enum InlineTelling {
     static var isHere: Bool { pthread_getspecific(self.key) != nil }
 
     /// Returns whether this is the outermost call.
-    @usableFromInline
     static func begin() -> Bool {
         guard !self.isHere else { return false }
         pthread_setspecific(self.key, UnsafeRawPointer(bitPattern: 1))
         return true
     }
 
-    @usableFromInline
     static func end(outermost: Bool) {
         if outermost { pthread_setspecific(self.key, nil) }
     }

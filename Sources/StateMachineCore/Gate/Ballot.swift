@@ -1,18 +1,17 @@
 /// One question to a machine's voters, from the moment it is put until it is decided.
-@usableFromInline
-struct Ballot<State: MachineState>: Sendable {
-    @usableFromInline let proposal: Proposal<State>
-    private let asked: [ObjectIdentifier: VoterMember<State>]
+struct Ballot: Sendable {
+    let motion: Motion
+    private let asked: [ObjectIdentifier: VoterMember]
     private let poll: Poll
 
     init(
-        on proposal: Proposal<State>,
+        on motion: Motion,
         under question: Question,
-        voters: [VoterMember<State>],
+        voters: [VoterMember],
         decided: @escaping @Sendable (Verdict) -> Void
     ) {
-        self.proposal = proposal
-        self.asked = [ObjectIdentifier: VoterMember<State>](
+        self.motion = motion
+        self.asked = [ObjectIdentifier: VoterMember](
             uniqueKeysWithValues: voters.map { (ObjectIdentifier($0), $0) }
         )
         let voters = self.asked.mapValues { voter in
@@ -39,7 +38,7 @@ struct Ballot<State: MachineState>: Sendable {
         self.poll.setAlarms(limits, on: clock)
     }
 
-    func asks(_ voter: Member<State>) -> Bool { self.asked[ObjectIdentifier(voter)] != nil }
+    func asks(_ voter: Member) -> Bool { self.asked[ObjectIdentifier(voter)] != nil }
 
     func vote(_ vote: Vote, by voter: ObjectIdentifier) -> Bool {
         self.poll.vote(vote, by: voter)

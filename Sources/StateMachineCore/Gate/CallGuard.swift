@@ -1,4 +1,4 @@
-public import Synchronization
+import Synchronization
 
 /// Whether calls may begin, and what waits for the running one to end.
 ///
@@ -6,13 +6,12 @@ public import Synchronization
 /// One call at a time: a lane sees to that.
 ///
 /// Guarded state: `state` is atomic; `waiters` is behind its own lock.
-@usableFromInline
 struct CallGuard: ~Copyable, Sendable {
-    @usableFromInline let state = Atomic<UInt8>(0)
+    let state = Atomic<UInt8>(0)
     let waiters = Lock<[@Sendable () -> Void]>([])
 
-    @inlinable static var running: UInt8 { 1 }
-    @inlinable static var cancelled: UInt8 { 2 }
+    static var running: UInt8 { 1 }
+    static var cancelled: UInt8 { 2 }
 
     var isCancelled: Bool {
         self.state.load(ordering: .sequentiallyConsistent) & Self.cancelled != 0
@@ -38,7 +37,6 @@ struct CallGuard: ~Copyable, Sendable {
     }
 
     /// Runs `body` unless cancelled; returns what it returned, else false.
-    @inlinable
     func run(_ body: () -> Bool) -> Bool {
         guard
             self.state.compareExchange(
@@ -58,7 +56,6 @@ struct CallGuard: ~Copyable, Sendable {
     }
 
     /// Ends a call that was cancelled meanwhile.
-    @usableFromInline
     func endCancelled() {
         self.state.bitwiseAnd(~Self.running, ordering: .sequentiallyConsistent)
         let waiters = self.waiters.withLock { waiters in

@@ -2,12 +2,10 @@
 /// next one, which gathers meanwhile.
 ///
 /// A machine without a log has no groups; answers that must be given in order still gather here.
-@usableFromInline
-struct CommitGroups<State: MachineState>: Sendable {
-    @usableFromInline typealias Evaluated = EvaluatedProposal<State>
+struct CommitGroups: Sendable {
+    typealias Evaluated = EvaluatedProposal
 
     /// The state of the group that was handed to the log.
-    @usableFromInline
     enum Group: Sendable {
         /// The log has nothing to do.
         case none
@@ -17,17 +15,17 @@ struct CommitGroups<State: MachineState>: Sendable {
         case ended([Evaluated], failure: String?)
     }
 
-    @usableFromInline var gathering: [Evaluated] = []
-    @usableFromInline var group = Group.none
+    var gathering: [Evaluated] = []
+    var group = Group.none
     /// How many groups the log has been given so far.
-    @usableFromInline var count: UInt64 = 0
+    var count: UInt64 = 0
     /// Whether more is about to come that the next group is to include.
-    @usableFromInline var isHeld = false
+    var isHeld = false
 
     /// Proposals in one group; the rest gather for the next.
     ///
     /// 1024: bounds what fails together with the log. Not tuned.
-    @usableFromInline static var limit: Int { 1024 }
+    static var limit: Int { 1024 }
 
     /// Proposals that make a group even while groups are held.
     ///
@@ -35,14 +33,13 @@ struct CommitGroups<State: MachineState>: Sendable {
     /// evaluated while these are committed. Measured on two processors with eight clients: a fifth
     /// more sets per second than with 32 or with 256. On a single processor nothing happens
     /// meanwhile, and the larger the group, the less each proposal costs.
-    @usableFromInline static var heldLimit: Int { Processors.areSeveral ? 128 : self.limit }
+    static var heldLimit: Int { Processors.areSeveral ? 128 : self.limit }
 
     /// How many more the next group takes.
-    @inlinable var room: Int { Self.limit - self.gathering.count }
+    var room: Int { Self.limit - self.gathering.count }
 
     /// Whether `pending` proposals are left until the turn that is about to bring more has ended,
     /// so that all of them are evaluated in one go.
-    @inlinable
     func areAwaitingMore(with pending: Int) -> Bool {
         guard self.isHeld else { return false }
         switch self.group {
@@ -60,7 +57,7 @@ struct CommitGroups<State: MachineState>: Sendable {
     }
 
     /// Whether nothing is on its way to the log.
-    @inlinable var areQuiet: Bool {
+    var areQuiet: Bool {
         switch self.group {
         case .none: self.gathering.isEmpty
         case .committing, .ended: false
@@ -69,7 +66,7 @@ struct CommitGroups<State: MachineState>: Sendable {
 
     /// The last transition that will have happened when the log has committed what it has and what
     /// gathers.
-    @inlinable var last: TransitionEntry<State>? {
+    var last: ChangeEntry? {
         if let last = Self.last(of: self.gathering) { return last }
         switch self.group {
         case .none: return nil
@@ -77,8 +74,7 @@ struct CommitGroups<State: MachineState>: Sendable {
         }
     }
 
-    @inlinable
-    static func last(of evaluated: [Evaluated]) -> TransitionEntry<State>? {
+    static func last(of evaluated: [Evaluated]) -> ChangeEntry? {
         for one in evaluated.reversed() {
             if let entry = one.entry { return entry }
         }
@@ -86,17 +82,13 @@ struct CommitGroups<State: MachineState>: Sendable {
     }
 
     /// Notes that more is about to come.
-    @inlinable
     mutating func hold() { self.isHeld = true }
 
     /// Notes that all has come.
-    @inlinable
     mutating func release() { self.isHeld = false }
 
-    @inlinable
     mutating func gather(_ evaluated: Evaluated) { self.gathering.append(evaluated) }
 
-    @inlinable
     mutating func gather(_ evaluated: [Evaluated]) {
         // Taken as it is where possible: appending counts a reference for each.
         if self.gathering.isEmpty {
@@ -110,14 +102,13 @@ struct CommitGroups<State: MachineState>: Sendable {
     ///
     /// - Returns: the transitions to give to the log; empty if nothing in the group changes
     ///   anything, and then the group has ended. Nil if there is no group.
-    @inlinable
-    mutating func begin() -> [Transition<State>]? {
+    mutating func begin() -> [Change]? {
         guard case .none = self.group, !self.gathering.isEmpty,
             !self.isHeld || self.gathering.count >= Self.heldLimit
         else { return nil }
         let evaluated = self.gathering
         self.gathering = []
-        let transitions = evaluated.compactMap { $0.entry?.transition }
+        let transitions = evaluated.compactMap { $0.entry?.change }
         if transitions.isEmpty {
             self.group = .ended(evaluated, failure: nil)
         } else {
@@ -128,7 +119,6 @@ struct CommitGroups<State: MachineState>: Sendable {
     }
 
     /// Ends the group with the log's answer.
-    @inlinable
     mutating func end(failure: String?) {
         switch self.group {
         case .committing(let evaluated): self.group = .ended(evaluated, failure: failure)
@@ -140,10 +130,9 @@ struct CommitGroups<State: MachineState>: Sendable {
     ///
     /// - Parameter machine: where the machine is.
     /// - Returns: the proposals whose proposers to tell, and those to evaluate again.
-    @inlinable
     mutating func takeEnded(
-        at machine: Snapshot<State>
-    ) -> (told: [Evaluated], again: [PendingProposal<State>])? {
+        at machine: Place
+    ) -> (told: [Evaluated], again: [PendingProposal])? {
         guard case .ended(let evaluated, let failure) = self.group else { return nil }
         self.group = .none
         guard let failure else { return (evaluated, []) }
@@ -151,21 +140,20 @@ struct CommitGroups<State: MachineState>: Sendable {
     }
 
     /// Decides what becomes of a group that could not be committed, and of what has gathered since.
-    @usableFromInline
     mutating func decided(
         _ evaluated: [Evaluated],
         failing failure: String,
-        at machine: Snapshot<State>
-    ) -> (told: [Evaluated], again: [PendingProposal<State>]) {
+        at machine: Place
+    ) -> (told: [Evaluated], again: [PendingProposal]) {
         // Proposals for a state that the group would have led to fail with it; otherwise each would be tried again alone.
         // Others that were evaluated against such a state are evaluated again.
-        let last = evaluated.last { $0.entry != nil }?.entry?.seq ?? machine.seq
-        let answer = Gate<State>.Answer.failure(
-            TransitionError(.notCommitted(why: failure), current: machine)
+        let last = evaluated.last { $0.entry != nil }?.entry?.change.seq ?? machine.seq
+        let answer = Gate.Answer.failure(
+            Refused(.notCommitted(why: failure), current: machine)
         )
         let all = evaluated + exchange(&self.gathering, with: [])
         var told: [Evaluated] = []
-        var again: [PendingProposal<State>] = []
+        var again: [PendingProposal] = []
         for (index, one) in all.enumerated() {
             let isInGroup = index < evaluated.count && one.entry != nil
             if isInGroup || one.repeats(after: machine.seq, through: last) {

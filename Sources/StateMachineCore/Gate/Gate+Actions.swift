@@ -1,12 +1,11 @@
 /// The gate's answers to events.
 extension Gate {
     /// What to do next, under no lock unless stated otherwise.
-    @usableFromInline
     enum Action: Sendable {
         /// Decide on proposals that ask nobody; nothing moves meanwhile: ``evaluated(_:at:)``.
-        case evaluateAll([Pending], from: Snapshot<State>)
+        case evaluateAll([Pending], from: Place)
         /// Ask the log to commit these: ``committed(failure:)``.
-        case commit([Transition<State>])
+        case commit([Change])
         /// Enter what these enter, at once and under the lock, then tell their proposers.
         case tell([Evaluated])
         /// Handle the first proposal that voters may have to be asked about.
@@ -16,7 +15,6 @@ extension Gate {
     }
 
     /// Where a new proposal went.
-    @usableFromInline
     enum Arrival: Sendable {
         /// Its turn may have come: the caller has to pump.
         case entered
@@ -31,7 +29,7 @@ extension Gate {
         /// In the queue; it has been removed.
         case left
         /// With the voters: their ballot is to end.
-        case isAsked(Ballot<State>)
+        case isAsked(Ballot)
         /// With the pump, which will find that it is withdrawn.
         case isEvaluated
         /// Decided.

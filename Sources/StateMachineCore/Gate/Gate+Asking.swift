@@ -1,37 +1,34 @@
 import Synchronization
 
 /// What the gate does about proposals that voters may have to be asked about, one at a time.
-///
-/// Not inlinable, unlike what waits for the log alone: a question costs more than the code that puts it.
 extension Gate {
     /// What to do about the first proposal, under no lock unless stated otherwise.
-    @usableFromInline
     enum Asking: Sendable {
         /// Decide on it: ``evaluated(_:as:from:at:decided:)``.
-        case evaluate(Pending, from: Snapshot<State>, asking: [VoterMember<State>])
+        case evaluate(Pending, from: Place, asking: [VoterMember])
         /// Put the question, at once and under the lock, then wake the voters: ``voted(_:on:)``.
-        case put(Ballot<State>, Question, waited: (@Sendable () -> Duration)?)
+        case put(Ballot, Question, waited: (@Sendable () -> Duration)?)
         /// The voters agree. Ask whether the proposer still does: ``confirmed(_:with:at:)``.
-        case confirm(Pending, Ballot<State>)
+        case confirm(Pending, Ballot)
         /// Close a question whose answer no longer counts.
-        case void(Ballot<State>)
+        case void(Ballot)
     }
 
     /// What the first proposal's evaluation came to.
     enum Decision: Sendable {
         case settle(Evaluated.Fate)
-        case ask([VoterMember<State>], Proposal<State>, Question)
+        case ask([VoterMember], Motion, Question)
     }
 
     // MARK: - Voters
 
-    mutating func voterCame(_ voter: VoterMember<State>) {
+    mutating func voterCame(_ voter: VoterMember) {
         self.voters.append(voter)
         self.votersVersion += 1
     }
 
     /// - Returns: the question that is open, in which the voter abstains.
-    mutating func voterWent(_ voter: VoterMember<State>) -> Ballot<State>? {
+    mutating func voterWent(_ voter: VoterMember) -> Ballot? {
         self.voters.removeAll { $0 === voter }
         guard case .asked(let ballot) = self.question.stage else { return nil }
         return ballot
@@ -56,21 +53,21 @@ extension Gate {
     mutating func evaluated(
         _ pending: Pending,
         as decision: Decision,
-        from base: Snapshot<State>,
-        at machine: Snapshot<State>,
+        from base: Place,
+        at machine: Place,
         decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
     ) -> Action? {
         guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
             return self.answer(
                 pending,
-                .failure(TransitionError(.withdrawn, current: machine)),
+                .failure(Refused(.withdrawn, current: machine)),
                 machine
             )
         }
         guard self.ahead(of: machine).seq == base.seq else { return self.next(machine) }
         switch decision {
         case .settle(let fate): return self.settle(Evaluated(pending, fate), machine)
-        case .ask(let voters, let proposal, let question):
+        case .ask(let voters, let motion, let question):
             guard self.groups.areQuiet else {
                 self.question.awaitQuiet()
                 return self.next(machine)
@@ -79,7 +76,7 @@ extension Gate {
             let present = voters.filter { !$0.isCancelled }
             guard !present.isEmpty else { return self.next(machine) }
             let ballot = self.question.put(
-                on: proposal,
+                on: motion,
                 under: question,
                 to: present,
                 decided: decided
@@ -96,15 +93,15 @@ extension Gate {
     ///   - machine: where the machine is.
     /// - Returns: the next action.
     mutating func confirmed(
-        _ ballot: Ballot<State>,
-        with entry: TransitionEntry<State>?,
-        at machine: Snapshot<State>
+        _ ballot: Ballot,
+        with entry: ChangeEntry?,
+        at machine: Place
     ) -> Action? {
-        let base = ballot.proposal.current
+        let base = ballot.motion.current
         guard let entry else {
             return self.close(
                 ballot,
-                with: .answered(.failure(TransitionError(.conflict, current: base))),
+                with: .answered(.failure(Refused(.conflict, current: base))),
                 machine
             )
         }
@@ -112,11 +109,10 @@ extension Gate {
     }
 
     /// Acts on the voters' verdict.
-    @usableFromInline
     mutating func decided(
         _ verdict: Verdict,
-        by ballot: Ballot<State>,
-        at machine: Snapshot<State>
+        by ballot: Ballot,
+        at machine: Place
     ) -> Action? {
         self.question.wait()
         switch verdict {
@@ -124,9 +120,9 @@ extension Gate {
             guard let pending = self.queue.first else { return self.next(machine) }
             return .asking(.confirm(pending, ballot))
         case .no(let denials):
-            let error = TransitionError(
+            let error = Refused(
                 .denied(by: denials),
-                current: ballot.proposal.current
+                current: ballot.motion.current
             )
             return self.close(ballot, with: .answered(.failure(error)), machine)
         }
@@ -135,13 +131,13 @@ extension Gate {
     private mutating func answer(
         _ pending: Pending,
         _ answer: Answer,
-        _ machine: Snapshot<State>
+        _ machine: Place
     ) -> Action? {
         self.settle(Evaluated(pending, .answered(answer)), machine)
     }
 
     /// Removes the proposal from the queue; its proposer is told after all that came before it.
-    private mutating func settle(_ evaluated: Evaluated, _ machine: Snapshot<State>) -> Action? {
+    private mutating func settle(_ evaluated: Evaluated, _ machine: Place) -> Action? {
         self.queue.removeFirst()
         let isDue = evaluated.entry == nil ? self.groups.areQuiet : !self.hasLog
         guard !isDue else { return .tell([evaluated]) }
@@ -151,22 +147,22 @@ extension Gate {
 
     /// Carries out what the voters decided, unless the machine has moved past the gate meanwhile.
     private mutating func close(
-        _ ballot: Ballot<State>,
+        _ ballot: Ballot,
         with fate: Evaluated.Fate,
-        _ machine: Snapshot<State>
+        _ machine: Place
     ) -> Action? {
         guard let pending = self.queue.first else { return self.next(machine) }
         guard !pending.isWithdrawn.load(ordering: .sequentiallyConsistent) else {
             return self.answer(
                 pending,
-                .failure(TransitionError(.withdrawn, current: machine)),
+                .failure(Refused(.withdrawn, current: machine)),
                 machine
             )
         }
-        guard machine.seq == ballot.proposal.current.seq else {
+        guard machine.seq == ballot.motion.current.seq else {
             return self.answer(
                 pending,
-                .failure(TransitionError(.stale, current: machine)),
+                .failure(Refused(.stale, current: machine)),
                 machine
             )
         }
@@ -175,15 +171,14 @@ extension Gate {
 }
 
 /// Performs what the gate decides about such proposals.
-extension StateMachine {
+extension Machine {
     /// Performs what the gate decides about a proposal that voters may have to be asked about.
     ///
     /// - Parameters:
     ///   - asking: what to do.
     ///   - appended: what was appended for it under the lock.
     /// - Returns: the next step.
-    @usableFromInline
-    func perform(_ asking: Gate<State>.Asking, of appended: Appended?) -> Step? {
+    func perform(_ asking: Gate.Asking, of appended: Appended?) -> Step? {
         switch asking {
         case .evaluate(let pending, let base, let voters):
             let decision = self.evaluate(pending, base: base, voters: voters)
@@ -198,7 +193,7 @@ extension StateMachine {
             ballot.setAlarms(under: question, waited: waited, clock: self.options.clock)
             if let appended { self.announce(appended) }
         case .confirm(let pending, let ballot):
-            let entry = self.entry(of: pending.move, after: ballot.proposal)
+            let entry = self.entry(of: pending.move, after: ballot.motion)
             return self.after { $0.confirmed(ballot, with: entry, at: $1) }
         case .void(let ballot): ballot.withdraw()
         }
@@ -207,39 +202,39 @@ extension StateMachine {
 
     /// Evaluates the first proposal, and determines which voters want to be asked.
     private func evaluate(
-        _ pending: PendingProposal<State>,
-        base: Snapshot<State>,
-        voters: [VoterMember<State>]
-    ) -> Gate<State>.Decision {
-        let new: State?
+        _ pending: PendingProposal,
+        base: Place,
+        voters: [VoterMember]
+    ) -> Gate.Decision {
+        let new: Value?
         do {
             new = try pending.move.state(from: base, announcingEqual: self.options.announcesEqual)
         } catch {
             return .settle(.answered(.failure(error)))
         }
         if let new, !voters.isEmpty, let question = pending.questionToPut {
-            let proposal = pending.move.proposal(of: new, at: base)
-            let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(proposal) }
-            guard asked.isEmpty else { return .ask(asked, proposal, question) }
+            let motion = pending.move.motion(to: new, at: base)
+            let asked = self.present(voters).filter { !$0.isCancelled && $0.isAsked(motion) }
+            guard asked.isEmpty else { return .ask(asked, motion, question) }
         }
         return .settle(self.fate(of: pending, into: new, from: base))
     }
 
     /// The transition that voters have agreed to; nil if the proposer no longer wants it.
     private func entry(
-        of move: Move<State>,
-        after proposal: Proposal<State>
-    ) -> TransitionEntry<State>? {
-        let base = proposal.current
+        of move: Move,
+        after motion: Motion
+    ) -> ChangeEntry? {
+        let base = motion.current
         guard move.condition.isMet(by: base) else { return nil }
-        return self.entry(of: move, from: base, to: proposal.proposed)
+        return self.entry(of: move, from: base, to: motion.proposed)
     }
 
     /// The voters that are still there; one that is gone leaves the gate, so no proposal waits for
     /// it.
     ///
     /// Called under no lock, like everything that loads weak references.
-    func present(_ voters: [VoterMember<State>]) -> [VoterMember<State>] {
+    func present(_ voters: [VoterMember]) -> [VoterMember] {
         voters.filter { voter in
             guard voter.isGone else { return true }
             self.end(voter)
@@ -248,9 +243,8 @@ extension StateMachine {
     }
 }
 
-extension StateMachine.Holder {
-    @usableFromInline
-    mutating func put(_ ballot: Ballot<State>) -> StateMachine<State>.Appended {
+extension Machine.Holder {
+    mutating func put(_ ballot: Ballot) -> Machine.Appended {
         let before = self.tail
         self.append(QuestionEntry(ballot))
         return self.appended(since: before)
@@ -259,7 +253,7 @@ extension StateMachine.Holder {
 
 extension Question {
     /// The denials if there is nobody to ask; nil if that is consent.
-    @usableFromInline var denialsWithoutVoters: [Vote.Denial]? {
+    var denialsWithoutVoters: [Vote.Denial]? {
         switch self.whenNobodyVotes {
         case .yes, .abstain: nil
         case .no(let why): [Vote.Denial(label: "nobody", why: why)]

@@ -11,29 +11,25 @@ import Synchronization
 /// voters may have to be asked (``OpenQuestion/Stage``); among those that `groups` gathers; in the
 /// group that the log has (``CommitGroups/Group``); and then its proposer is told. A withdrawn
 /// proposal leaves from wherever it is, unless the log already has it.
-@usableFromInline
-struct Gate<State: MachineState>: Sendable {
-    @usableFromInline typealias Answer = Result<
-        StateMachine<State>.Acceptance, TransitionError<State>
-    >
-    @usableFromInline typealias Pending = PendingProposal<State>
-    @usableFromInline typealias Evaluated = EvaluatedProposal<State>
+struct Gate: Sendable {
+    typealias Answer = Move.Answer
+    typealias Pending = PendingProposal
+    typealias Evaluated = EvaluatedProposal
 
-    @usableFromInline let hasLog: Bool
+    let hasLog: Bool
     /// How many may wait.
-    @usableFromInline let limit: Int
-    @usableFromInline var voters: [VoterMember<State>] = []
+    let limit: Int
+    var voters: [VoterMember] = []
     /// Goes up whenever a voter is added.
-    @usableFromInline var votersVersion = 0
-    @usableFromInline var queue = ProposalQueue<State>()
-    @usableFromInline var question = OpenQuestion<State>()
-    @usableFromInline var groups = CommitGroups<State>()
+    var votersVersion = 0
+    var queue = ProposalQueue()
+    var question = OpenQuestion()
+    var groups = CommitGroups()
     /// States to recast, before any proposal is evaluated.
-    @usableFromInline var recasts: [PendingRecast<State>] = []
+    var recasts: [PendingRecast] = []
     /// The thread that performs the actions.
-    @usableFromInline var pumper: ThreadIdentity?
+    var pumper: ThreadIdentity?
 
-    @inlinable
     init(hasLog: Bool, limit: Int) {
         self.hasLog = hasLog
         self.limit = limit
@@ -42,12 +38,11 @@ struct Gate<State: MachineState>: Sendable {
     // MARK: - Queries
 
     /// Whether a proposal could be decided without waiting for others or for the log.
-    @inlinable var isFree: Bool {
+    var isFree: Bool {
         !self.hasLog && self.queue.waitingCount == 0 && self.recasts.isEmpty
     }
 
     /// Whether that still holds, and no voter has come who would have to be asked.
-    @inlinable
     func isFree(since version: Int) -> Bool {
         self.votersVersion == version && self.queue.waitingCount == 0 && self.recasts.isEmpty
     }
@@ -59,7 +54,7 @@ struct Gate<State: MachineState>: Sendable {
     var groupUnderWay: UInt64? { self.groups.underWay }
 
     /// The question that is open, or was just decided.
-    @inlinable var ballot: Ballot<State>? { self.question.ballot }
+    var ballot: Ballot? { self.question.ballot }
 
     // MARK: - Proposals come and go
 
@@ -69,7 +64,6 @@ struct Gate<State: MachineState>: Sendable {
     ///   - pending: the proposal.
     ///   - isLimited: whether it is refused where there is no room.
     /// - Returns: whether it is there, and whether to pump.
-    @inlinable
     mutating func proposed(_ pending: Pending, isLimited: Bool) -> Arrival {
         guard !isLimited || self.queue.count < self.limit else { return .refused }
         self.queue.add(pending)
@@ -99,12 +93,10 @@ struct Gate<State: MachineState>: Sendable {
     }
 
     /// Notes that more is about to come, to be committed together; only matters with a log.
-    @inlinable
     mutating func held() { if self.hasLog { self.groups.hold() } }
 
     /// Notes that what was about to come has come.
-    @inlinable
-    mutating func released(at machine: Snapshot<State>) -> Action? {
+    mutating func released(at machine: Place) -> Action? {
         self.groups.release()
         return self.pumped(at: machine)
     }
@@ -114,23 +106,20 @@ struct Gate<State: MachineState>: Sendable {
     /// Begins to pump.
     ///
     /// - Returns: what to do; nil if there is nothing, or another thread is pumping.
-    @inlinable
-    mutating func pumped(at machine: Snapshot<State>) -> Action? {
+    mutating func pumped(at machine: Place) -> Action? {
         guard self.pumper == nil else { return nil }
         self.pumper = .current
         return self.next(machine)
     }
 
     /// An action that has no event of its own has been performed.
-    @inlinable
-    mutating func performed(at machine: Snapshot<State>) -> Action? { self.next(machine) }
+    mutating func performed(at machine: Place) -> Action? { self.next(machine) }
 
     /// Records the evaluation of proposals that ask nobody.
-    @inlinable
-    mutating func evaluated(_ evaluated: [Evaluated], at machine: Snapshot<State>) -> Action? {
+    mutating func evaluated(_ evaluated: [Evaluated], at machine: Place) -> Action? {
         if !self.hasLog, let first = evaluated.lazy.compactMap(\.entry).first {
             // Without a log others may have moved the machine meanwhile.
-            if first.seq == machine.seq + 1 { return .tell(evaluated) }
+            if first.change.seq == machine.seq + 1 { return .tell(evaluated) }
             self.queue.putBack(evaluated.map(\.pending))
             return self.next(machine)
         }
@@ -139,14 +128,12 @@ struct Gate<State: MachineState>: Sendable {
     }
 
     /// Records the log's answer: nil, or why it could not commit; then the caller has to pump.
-    @inlinable
     mutating func committed(failure: String?) { self.groups.end(failure: failure) }
 
     // MARK: - Deciding what is next
 
     /// Returns the next action; nil ends the pump.
-    @inlinable
-    mutating func next(_ machine: Snapshot<State>) -> Action? {
+    mutating func next(_ machine: Place) -> Action? {
         while true {
             if let ended = self.groups.takeEnded(at: machine) {
                 if !ended.again.isEmpty {
@@ -169,7 +156,7 @@ struct Gate<State: MachineState>: Sendable {
             if self.groups.areQuiet { self.question.cameQuiet() }
             // An assignment under way may make it stale: this is checked again when that has ended.
             if case .decided(let ballot, let verdict) = self.question.stage,
-                machine.seq != ballot.proposal.current.seq || self.groups.last == nil
+                machine.seq != ballot.motion.current.seq || self.groups.last == nil
             {
                 return self.decided(verdict, by: ballot, at: machine)
             }
@@ -192,13 +179,12 @@ struct Gate<State: MachineState>: Sendable {
     }
 
     /// The machine as it will be when everything evaluated so far has happened.
-    @inlinable
-    func ahead(of machine: Snapshot<State>) -> Snapshot<State> {
+    func ahead(of machine: Place) -> Place {
         guard let last = self.groups.last else { return machine }
-        return last.snapshot
+        return last.change.place
     }
 
-    @inlinable var isAwaitingMore: Bool {
+    var isAwaitingMore: Bool {
         self.groups.areAwaitingMore(with: self.queue.waitingCount)
     }
 
@@ -206,7 +192,6 @@ struct Gate<State: MachineState>: Sendable {
     /// there are no voters.
     ///
     /// Only the pump moves a machine with a log, so they need not be found in the queue again.
-    @inlinable
     mutating func takeRun() -> [Pending]? {
         if let run = self.queue.takeAssignments(self.groups.room) { return run }
         guard self.hasLog, case .waiting = self.question.stage, self.voters.isEmpty,

@@ -1,8 +1,6 @@
 /// The question about a gate's first proposal, from before it is put until the verdict is acted on.
-@usableFromInline
-struct OpenQuestion<State: MachineState>: Sendable {
+struct OpenQuestion: Sendable {
     /// How far the first proposal has come.
-    @usableFromInline
     enum Stage: Sendable {
         /// It waits its turn, or is being evaluated.
         case waiting
@@ -10,19 +8,19 @@ struct OpenQuestion<State: MachineState>: Sendable {
         /// have heard of all that came before.
         case awaitingQuiet
         /// The voters have it.
-        case asked(Ballot<State>)
+        case asked(Ballot)
         /// The voters have spoken.
-        case decided(Ballot<State>, Verdict)
+        case decided(Ballot, Verdict)
     }
 
-    @usableFromInline private(set) var stage = Stage.waiting
+    private(set) var stage = Stage.waiting
     /// A question that is closed without an answer, since the state was recast.
-    @usableFromInline var voided: Ballot<State>?
+    var voided: Ballot?
     /// How many have been put.
-    @usableFromInline var count: UInt64 = 0
+    var count: UInt64 = 0
 
     /// The question that is open, or was just decided.
-    @inlinable var ballot: Ballot<State>? {
+    var ballot: Ballot? {
         switch self.stage {
         case .waiting, .awaitingQuiet: nil
         case .asked(let ballot), .decided(let ballot, _): ballot
@@ -30,14 +28,12 @@ struct OpenQuestion<State: MachineState>: Sendable {
     }
 
     /// Has the proposal, or the next one, evaluated.
-    @usableFromInline
     mutating func wait() { self.stage = .waiting }
 
     /// Leaves it to be put once nothing is on its way to the log.
     mutating func awaitQuiet() { self.stage = .awaitingQuiet }
 
     /// Nothing is on its way to the log any more.
-    @usableFromInline
     mutating func cameQuiet() {
         guard case .awaitingQuiet = self.stage else { return }
         self.stage = .waiting
@@ -45,15 +41,15 @@ struct OpenQuestion<State: MachineState>: Sendable {
 
     /// Puts it; `decided` is called with the verdict and the question's number.
     mutating func put(
-        on proposal: Proposal<State>,
+        on motion: Motion,
         under question: Question,
-        to voters: [VoterMember<State>],
+        to voters: [VoterMember],
         decided: @escaping @Sendable (Verdict, _ question: UInt64) -> Void
-    ) -> Ballot<State> {
+    ) -> Ballot {
         self.count += 1
         let number = self.count
         let ballot = Ballot(
-            on: proposal,
+            on: motion,
             under: question,
             voters: voters,
             decided: { decided($0, number) }
@@ -75,6 +71,5 @@ struct OpenQuestion<State: MachineState>: Sendable {
     }
 
     /// Takes the question to close, once.
-    @inlinable
-    mutating func takeVoided() -> Ballot<State>? { self.voided.take() }
+    mutating func takeVoided() -> Ballot? { self.voided.take() }
 }

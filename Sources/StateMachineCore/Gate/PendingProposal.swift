@@ -1,7 +1,6 @@
-public import Synchronization
+import Synchronization
 
 /// Where completions are called, those of a burst together.
-@usableFromInline
 package protocol CompletionPlace: AnyObject, Sendable {
     /// Runs `job` there after all that came before it; if the calling code is there, before this
     /// returns.
@@ -11,67 +10,26 @@ package protocol CompletionPlace: AnyObject, Sendable {
     func together(_ body: () -> Void)
 }
 
-/// The terms of a proposal besides the state, and where its completion is called.
-@usableFromInline
-package struct ProposalTerms: Sendable {
-    @usableFromInline let kind: MoveKind
-    @usableFromInline let cause: String?
-    @usableFromInline let setter: CompactPeer?
-    @usableFromInline let isTimed: Bool
-    @usableFromInline let place: any CompletionPlace
-
-    /// - Parameters:
-    ///   - kind: what it does to a state that is as expected.
-    ///   - cause: why, carried by the transition.
-    ///   - setter: who sets, if not the process itself.
-    ///   - isTimed: whether the time until voters are asked counts towards their deadline; needless
-    ///     where there are none.
-    ///   - place: where the completion is called.
-    package init(
-        _ kind: MoveKind,
-        cause: String?,
-        by setter: CompactPeer?,
-        isTimed: Bool,
-        in place: any CompletionPlace
-    ) {
-        self.kind = kind
-        self.cause = cause
-        self.setter = setter
-        self.isTimed = isTimed
-        self.place = place
-    }
-}
-
 /// A proposal that waits its turn.
-@usableFromInline
-final class PendingProposal<State: MachineState>: Sendable {
-    @usableFromInline let move: Move<State>
+package final class PendingProposal: Sendable {
+    let move: Move
     /// How voters are asked; nil: nobody is.
-    @usableFromInline let question: Question?
+    let question: Question?
     /// How long ago it was proposed; nil: that does not count.
-    @usableFromInline let waited: (@Sendable () -> Duration)?
+    let waited: (@Sendable () -> Duration)?
     /// Called with what becomes of it, once.
-    @usableFromInline let completion: Completion
+    let completion: @Sendable (Move.Answer) -> Void
     /// Where the completion is called; nil: where it was decided.
-    @usableFromInline let place: (any CompletionPlace)?
+    let place: (any CompletionPlace)?
     /// Whether its proposer no longer wants it; set under the machine's lock.
-    @usableFromInline let isWithdrawn = Atomic<Bool>(false)
+    let isWithdrawn = Atomic<Bool>(false)
 
-    @usableFromInline
-    enum Completion: Sendable {
-        /// With the whole transition.
-        case answer(@Sendable (Gate<State>.Answer) -> Void)
-        /// With everything but the states.
-        case outcome(@Sendable (MoveOutcome<State>) -> Void)
-    }
-
-    @inlinable
     init(
-        _ move: Move<State>,
+        _ move: Move,
         asking question: Question?,
         waited: (@Sendable () -> Duration)? = nil,
         place: (any CompletionPlace)? = nil,
-        completion: Completion
+        completion: @escaping @Sendable (Move.Answer) -> Void
     ) {
         self.move = move
         self.question = question
@@ -82,16 +40,13 @@ final class PendingProposal<State: MachineState>: Sendable {
 
     /// How voters are to be asked; nil: nobody is, as for an update, which only changes what the
     /// state carries.
-    @inlinable var questionToPut: Question? { self.move.kind == .update ? nil : self.question }
+    var questionToPut: Question? { self.move.kind == .update ? nil : self.question }
 
     /// Tells the proposer what became of it; under no lock.
-    @inlinable
-    func complete(_ fate: EvaluatedProposal<State>.Fate) {
-        switch (fate, self.completion) {
-        case (.entering(let entry), .answer(let tell)): tell(.success(.committed(entry.transition)))
-        case (.entering(let entry), .outcome(let tell)): tell(.committed(entry.mark))
-        case (.answered(let answer), .answer(let tell)): tell(answer)
-        case (.answered(let answer), .outcome(let tell)): tell(MoveOutcome(answer))
+    func complete(_ fate: EvaluatedProposal.Fate) {
+        switch fate {
+        case .entering(let entry): self.completion(.success(.committed(entry.change)))
+        case .answered(let answer): self.completion(answer)
         }
     }
 }
@@ -101,27 +56,24 @@ final class PendingProposal<State: MachineState>: Sendable {
 ///
 /// It keeps the whole proposal until then, so that what its closures hold is released under no lock
 /// either.
-@usableFromInline
-struct EvaluatedProposal<State: MachineState>: Sendable {
-    @usableFromInline
+struct EvaluatedProposal: Sendable {
     enum Fate: Sendable {
-        case entering(TransitionEntry<State>)
+        case entering(ChangeEntry)
         /// It is refused or changes nothing, and the answer waits for what came before. Indirect,
         /// to keep the common case small.
-        indirect case answered(Gate<State>.Answer)
+        indirect case answered(Gate.Answer)
     }
 
-    @usableFromInline let pending: PendingProposal<State>
-    @usableFromInline let fate: Fate
+    let pending: PendingProposal
+    let fate: Fate
 
-    @inlinable
-    init(_ pending: PendingProposal<State>, _ fate: Fate) {
+    init(_ pending: PendingProposal, _ fate: Fate) {
         self.pending = pending
         self.fate = fate
     }
 
     /// The transition that is to happen, if one is.
-    @inlinable var entry: TransitionEntry<State>? {
+    var entry: ChangeEntry? {
         switch self.fate {
         case .entering(let entry): entry
         case .answered: nil
@@ -136,6 +88,5 @@ struct EvaluatedProposal<State: MachineState>: Sendable {
     }
 
     /// Tells the proposer; under no lock.
-    @inlinable
     func complete() { self.pending.complete(self.fate) }
 }

@@ -1,7 +1,6 @@
 /// The proposals of a gate that have not been evaluated, in order of arrival.
-@usableFromInline
-struct ProposalQueue<State: MachineState>: Sendable {
-    @usableFromInline typealias Pending = PendingProposal<State>
+struct ProposalQueue: Sendable {
+    typealias Pending = PendingProposal
 
     /// Where a proposal is.
     enum Place: Sendable {
@@ -14,19 +13,18 @@ struct ProposalQueue<State: MachineState>: Sendable {
     }
 
     /// Those that voters may have to be asked about.
-    @usableFromInline var waiting: [Pending] = []
+    var waiting: [Pending] = []
     /// Those that ask nobody: they wait for no voter, and so go first.
-    @usableFromInline var assignments: [Pending] = []
+    var assignments: [Pending] = []
 
-    @inlinable var count: Int { self.waiting.count + self.assignments.count }
+    var count: Int { self.waiting.count + self.assignments.count }
 
     /// How many voters may have to be asked about.
-    @inlinable var waitingCount: Int { self.waiting.count }
+    var waitingCount: Int { self.waiting.count }
 
     /// The first that voters may have to be asked about.
-    @inlinable var first: Pending? { self.waiting.first }
+    var first: Pending? { self.waiting.first }
 
-    @inlinable
     mutating func add(_ pending: Pending) {
         if pending.question == nil {
             self.assignments.append(pending)
@@ -36,7 +34,6 @@ struct ProposalQueue<State: MachineState>: Sendable {
     }
 
     /// Puts proposals that were taken back in front of all others.
-    @usableFromInline
     mutating func putBack(_ taken: [Pending]) {
         self.assignments.insert(contentsOf: taken.filter { $0.question == nil }, at: 0)
         self.waiting.insert(contentsOf: taken.filter { $0.question != nil }, at: 0)
@@ -59,19 +56,16 @@ struct ProposalQueue<State: MachineState>: Sendable {
     mutating func removeFirst() { self.waiting.removeFirst() }
 
     /// Takes at most `count` of those that ask nobody; nil if there are none.
-    @inlinable
     mutating func takeAssignments(_ count: Int) -> [Pending]? {
         self.assignments.takeFirst(count)
     }
 
     /// Takes at most `count` of the others; nil if there are none.
-    @inlinable
     mutating func takeWaiting(_ count: Int) -> [Pending]? { self.waiting.takeFirst(count) }
 }
 
 extension Array {
     /// Removes and returns the first `count` elements, or all of them.
-    @inlinable
     mutating func takeFirst(_ count: Int) -> [Element]? {
         guard count > 0, !self.isEmpty else { return nil }
         guard count < self.count else {

@@ -1,41 +1,40 @@
 /// What becomes of a machine's state when the description of its states changes.
-package enum Recast<State: MachineState>: Sendable {
+package enum Recast: Sendable {
     /// It looks the same from outside: it is replaced, and no transition is made.
-    case same(State)
+    case same(Value)
     /// It looks different: a transition says so, and the stay goes on.
-    case changed(State)
+    case changed(Value)
     /// The state no longer exists, for that reason: everything stays as it is.
     case impossible(String)
 }
 
 /// What became of a machine's state that was to be recast.
-package enum RecastOutcome<State: MachineState>: Sendable {
+package enum RecastOutcome: Sendable {
     /// It was replaced: the machine is where it was, and everything after that finds the other state.
-    case same(Snapshot<State>)
+    case same(Place)
     /// A transition into it was made.
-    case changed(Transition<State>)
+    case changed(Change)
     /// Nothing has happened, for that reason.
     case impossible(String)
     /// The transition could not be committed, and nothing has happened.
-    case failed(TransitionError<State>)
+    case failed(Refused)
 }
 
 /// A state that is to be recast, before anything else is evaluated.
-@usableFromInline
-final class PendingRecast<State: MachineState>: Sendable {
+final class PendingRecast: Sendable {
     /// Pure; decides what becomes of the state that the machine is in by then.
-    let make: @Sendable (Snapshot<State>) -> Recast<State>
+    let make: @Sendable (Place) -> Recast
     /// Why, carried by the transition if there is one.
     let cause: String?
     /// Where the completion is called.
     let place: any CompletionPlace
-    let completion: @Sendable (RecastOutcome<State>) -> Void
+    let completion: @Sendable (RecastOutcome) -> Void
 
     init(
         cause: String?,
         in place: any CompletionPlace,
-        _ make: @escaping @Sendable (Snapshot<State>) -> Recast<State>,
-        completion: @escaping @Sendable (RecastOutcome<State>) -> Void
+        _ make: @escaping @Sendable (Place) -> Recast,
+        completion: @escaping @Sendable (RecastOutcome) -> Void
     ) {
         self.make = make
         self.cause = cause
@@ -43,20 +42,20 @@ final class PendingRecast<State: MachineState>: Sendable {
         self.completion = completion
     }
 
-    func complete(_ outcome: RecastOutcome<State>) {
+    func complete(_ outcome: RecastOutcome) {
         self.place.run { self.completion(outcome) }
     }
 
     /// The transition into that state for the gate: already evaluated, and asking nobody.
-    func evaluated(_ entry: TransitionEntry<State>) -> EvaluatedProposal<State> {
-        let pending = PendingProposal<State>(
-            Move(to: .made { _ in entry.new }, as: .update, cause: self.cause),
+    func evaluated(_ entry: ChangeEntry) -> EvaluatedProposal {
+        let pending = PendingProposal(
+            Move(to: .made { _ in entry.change.new }, as: .update, cause: self.cause),
             asking: nil,
             place: self.place,
-            completion: .answer { answer in
+            completion: { answer in
                 switch answer {
-                case .success(.committed(let transition)): self.completion(.changed(transition))
-                case .success(.unchanged(let snapshot)): self.completion(.same(snapshot))
+                case .success(.committed(let change)): self.completion(.changed(change))
+                case .success(.unchanged(let place)): self.completion(.same(place))
                 case .failure(let error): self.completion(.failed(error))
                 }
             }
@@ -67,35 +66,34 @@ final class PendingRecast<State: MachineState>: Sendable {
 
 extension Gate {
     /// What to do about the first state to recast, under no lock unless stated otherwise.
-    @usableFromInline
     enum Recasting: Sendable {
         /// Decide how: ``recast(_:as:from:at:)``.
-        case evaluate(PendingRecast<State>, from: Snapshot<State>)
+        case evaluate(PendingRecast, from: Place)
         /// Replace the state, at once and under the lock, then tell the requester.
-        case replace(PendingRecast<State>, Snapshot<State>, with: State)
+        case replace(PendingRecast, Place, with: Value)
         /// Tell the requester that it is impossible.
-        case refuse(PendingRecast<State>, String)
+        case refuse(PendingRecast, String)
     }
 
     /// The decision on how a state is recast.
     enum RecastDecision: Sendable {
         case refuse(String)
-        case replace(State)
-        case enter(TransitionEntry<State>)
+        case replace(Value)
+        case enter(ChangeEntry)
     }
 
     /// Adds a state to recast; then the caller has to pump.
-    mutating func recastCame(_ recast: PendingRecast<State>) {
+    mutating func recastCame(_ recast: PendingRecast) {
         self.recasts.append(recast)
         self.groups.release()
     }
 
     /// Records the decision on the state as it was at `base`.
     mutating func recast(
-        _ recast: PendingRecast<State>,
+        _ recast: PendingRecast,
         as decision: RecastDecision,
-        from base: Snapshot<State>,
-        at machine: Snapshot<State>
+        from base: Place,
+        at machine: Place
     ) -> Action? {
         // Without a log others may have moved the machine meanwhile.
         guard machine.seq == base.seq else { return self.next(machine) }
@@ -115,7 +113,7 @@ extension Gate {
     }
 }
 
-extension StateMachine {
+extension Machine {
     /// Replaces the state by its equivalent under a changed description, against which everything
     /// not evaluated yet is then evaluated.
     ///
@@ -131,8 +129,8 @@ extension StateMachine {
     package func recast(
         cause: String?,
         in place: any CompletionPlace,
-        _ make: @escaping @Sendable (Snapshot<State>) -> Recast<State>,
-        completion: @escaping @Sendable (RecastOutcome<State>) -> Void
+        _ make: @escaping @Sendable (Place) -> Recast,
+        completion: @escaping @Sendable (RecastOutcome) -> Void
     ) {
         let recast = PendingRecast(cause: cause, in: place, make, completion: completion)
         self.holder.withLock { $0.gate.recastCame(recast) }
@@ -142,15 +140,14 @@ extension StateMachine {
     /// Performs what the gate decides about a recast.
     ///
     /// - Returns: the next step.
-    @usableFromInline
-    func perform(_ recasting: Gate<State>.Recasting) -> Step? {
+    func perform(_ recasting: Gate.Recasting) -> Step? {
         switch recasting {
         case .evaluate(let recast, let base):
             let decision = self.decision(on: recast, from: base)
             return self.after { $0.recast(recast, as: decision, from: base, at: $1) }
         case .replace(let recast, let base, let state):
             recast.complete(
-                .same(Snapshot(seq: base.seq, state: state, at: base.at, stay: base.stay))
+                .same(Place(seq: base.seq, value: state, at: base.at, stay: base.stay))
             )
         case .refuse(let recast, let why): recast.complete(.impossible(why))
         }
@@ -159,14 +156,14 @@ extension StateMachine {
 
     /// Runs the recast's closure, so never under the lock.
     private func decision(
-        on recast: PendingRecast<State>,
-        from base: Snapshot<State>
-    ) -> Gate<State>.RecastDecision {
+        on recast: PendingRecast,
+        from base: Place
+    ) -> Gate.RecastDecision {
         switch recast.make(base) {
         case .impossible(let why): return .refuse(why)
         case .same(let state): return .replace(state)
         case .changed(let state):
-            let move = Move<State>(to: .made { _ in state }, as: .update, cause: recast.cause)
+            let move = Move(to: .made { _ in state }, as: .update, cause: recast.cause)
             return .enter(self.entry(of: move, from: base, to: state))
         }
     }

@@ -62,17 +62,16 @@ extension StateMachine {
             @escaping @Sendable (Proposal<State>, _ reply: @escaping @Sendable (Vote) -> Void) ->
             Void
     ) -> Registration {
-        self.addVoter(
-            VoterMember.Terms(
+        self.machine.addVoter(
+            Machine.Voter(
                 label: label,
                 deadline: limit.map { VoteDeadline(limit: $0, whenSilent: silence ?? .yes) },
                 whenSilent: silence
             ),
             on: context,
-            before: isAsked
-        ) { ask in
-            body(ask.proposal) { ask.vote($0) }
-        }
+            before: { isAsked(Proposal($0)) },
+            { ask in body(Proposal(ask.motion)) { ask.vote($0) } }
+        )
     }
 
     /// Asks an async function before the state changes; each question is a task of its own.
@@ -99,7 +98,7 @@ extension StateMachine {
     ) -> Registration {
         self.addVoter(
             label: label,
-            on: ReaderContext(of: self),
+            on: ReaderContext(of: self.machine),
             within: limit,
             whenSilent: silence,
             before: isAsked
@@ -108,41 +107,57 @@ extension StateMachine {
             Task { reply(await vote(proposal)) }
         }
     }
+}
 
+extension Machine {
     /// Asks before the state changes, perhaps on behalf of a peer.
     ///
     /// - Parameters:
-    ///   - label: the voter's name when it says no.
-    ///   - peer: on whose behalf it votes, if not the process itself.
+    ///   - terms: who votes, and for how long it is waited for.
     ///   - context: where it is asked.
-    ///   - deadline: how long to wait for it; nil: as long as the question says.
-    ///   - isAsked: pure, and run on the proposing thread; which proposals it is asked about.
+    ///   - isAsked: pure, and run on the proposing thread; which motions it is asked about.
     ///   - body: called with each question, once; it must not block.
     /// - Returns: its registration.
     @discardableResult
     package func addVoter(
-        label: String,
-        peer: Peer? = nil,
+        _ terms: Machine.Voter,
         on context: any ExecutionContext,
-        deadline: VoteDeadline? = nil,
-        before isAsked: @escaping @Sendable (Proposal<State>) -> Bool = { _ in true },
-        _ body: @escaping @Sendable (Ask<State>) -> Void
+        before isAsked: @escaping @Sendable (Motion) -> Bool = { _ in true },
+        _ body: @escaping @Sendable (Ask) -> Void
     ) -> Registration {
-        self.addVoter(
-            VoterMember.Terms(label: label, peer: peer, deadline: deadline),
-            on: context,
-            before: isAsked,
-            body
-        )
+        self.add(VoterMember(terms, isAsked: isAsked, body: body), on: context)
     }
+}
 
-    private func addVoter(
-        _ terms: VoterMember<State>.Terms,
-        on context: any ExecutionContext,
-        before isAsked: @escaping @Sendable (Proposal<State>) -> Bool,
-        _ body: @escaping @Sendable (Ask<State>) -> Void
-    ) -> Registration {
-        let member = VoterMember(terms, isAsked: isAsked, body: body)
-        return self.add(member, on: context)
+/// What may happen next, as put to voters.
+public struct Proposal<State: MachineState>: Equatable, Sendable {
+    /// The same, as the engine has it.
+    package let motion: Motion
+
+    package init(_ motion: Motion) { self.motion = motion }
+
+    /// Where the machine is; the voter has heard of all that led there.
+    public var current: Snapshot<State> { Snapshot(self.motion.current) }
+    /// The state that would be entered.
+    public var proposed: State { TypedValue<State>.state(of: self.motion.proposed) }
+    /// Why, in the words of whoever proposed it.
+    public var cause: String? { self.motion.cause }
+    /// Who proposed it from outside the process; nil for the process itself.
+    public var by: Peer? { self.motion.by }
+
+    /// Whether both are the same proposal at the same place.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.current == right.current && left.motion.proposed.equals(right.motion.proposed)
+            && left.cause == right.cause && left.by == right.by
+    }
+}
+
+extension Proposal: Hashable where State: Hashable {
+    /// Hashes what makes two of them equal.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.current)
+        hasher.combine(self.proposed)
+        hasher.combine(self.cause)
+        hasher.combine(self.by)
     }
 }

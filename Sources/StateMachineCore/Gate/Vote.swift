@@ -33,7 +33,6 @@ extension Vote {
 }
 
 /// What voters have decided.
-@usableFromInline
 enum Verdict: Hashable, Sendable {
     /// It may happen.
     case yes

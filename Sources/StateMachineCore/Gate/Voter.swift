@@ -1,17 +1,3 @@
-/// What may happen next, as put to voters.
-public struct Proposal<State: MachineState>: Equatable, Sendable {
-    /// Where the machine is; the voter has heard of all that led there.
-    public let current: Snapshot<State>
-    /// The state that would be entered.
-    public let proposed: State
-    /// Why, in the words of whoever proposed it.
-    public let cause: String?
-    /// Who proposed it from outside the process; nil for the process itself.
-    public let by: Peer?
-}
-
-extension Proposal: Hashable where State: Hashable {}
-
 /// How long a voter is waited for.
 package struct VoteDeadline: Hashable, Sendable {
     /// When the waiting begins.
@@ -46,18 +32,45 @@ package struct VoteDeadline: Hashable, Sendable {
     }
 }
 
+extension Machine {
+    /// Who a voter is, and for how long it is waited for.
+    package struct Voter: Sendable {
+        /// Its name when it says no.
+        let label: String
+        /// On whose behalf it votes, if not the process itself.
+        let peer: Peer?
+        /// How long it is waited for; nil: as long as the question says.
+        let deadline: VoteDeadline?
+        /// What its silence counts as when the question sets the time limit; nil: what the question
+        /// says.
+        let whenSilent: Vote?
+
+        package init(
+            label: String,
+            peer: Peer? = nil,
+            deadline: VoteDeadline? = nil,
+            whenSilent: Vote? = nil
+        ) {
+            self.label = label
+            self.peer = peer
+            self.deadline = deadline
+            self.whenSilent = whenSilent
+        }
+    }
+}
+
 /// A question as put to one voter; it is answered once, now or later, from anywhere.
 ///
 /// Releasing it unanswered abstains, so a voter that is gone is not waited for.
-package final class Ask<State: MachineState>: Sendable {
+package final class Ask: Sendable {
     /// What is asked about.
-    package let proposal: Proposal<State>
+    package let motion: Motion
 
-    private let ballot: Ballot<State>
+    private let ballot: Ballot
     private let voter: ObjectIdentifier
 
-    init(ballot: Ballot<State>, voter: ObjectIdentifier) {
-        self.proposal = ballot.proposal
+    init(ballot: Ballot, voter: ObjectIdentifier) {
+        self.motion = ballot.motion
         self.ballot = ballot
         self.voter = voter
     }
@@ -77,32 +90,22 @@ package final class Ask<State: MachineState>: Sendable {
 /// A voter's place in a lane, its terms, and the closure to call.
 ///
 /// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin.
-@usableFromInline
-final class VoterMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    struct Terms: Sendable {
-        var label: String
-        var peer: Peer?
-        var deadline: VoteDeadline?
-        /// What its silence counts as when the question sets the time limit; nil: what the question
-        /// says.
-        var whenSilent: Vote?
-    }
-
-    let terms: Terms
-    let isAsked: @Sendable (Proposal<State>) -> Bool
-    @exclusivity(unchecked) private var body: (@Sendable (Ask<State>) -> Void)?
+final class VoterMember: Member, @unchecked Sendable {
+    let terms: Machine.Voter
+    let isAsked: @Sendable (Motion) -> Bool
+    private var body: (@Sendable (Ask) -> Void)?
 
     init(
-        _ terms: Terms,
-        isAsked: @escaping @Sendable (Proposal<State>) -> Bool,
-        body: @escaping @Sendable (Ask<State>) -> Void
+        _ terms: Machine.Voter,
+        isAsked: @escaping @Sendable (Motion) -> Bool,
+        body: @escaping @Sendable (Ask) -> Void
     ) {
         self.terms = terms
         self.isAsked = isAsked
         self.body = body
     }
 
-    override func receive(_ ballot: Ballot<State>) {
+    override func receive(_ ballot: Ballot) {
         guard ballot.asks(self), let body = self.body else { return }
         body(Ask(ballot: ballot, voter: ObjectIdentifier(self)))
     }

@@ -1,17 +1,14 @@
-public import Synchronization
+internal import Synchronization
 
 /// What has been found out about the cases of enums, once for each case of each type, for good.
 ///
 /// A table that only grows: a lookup takes no lock and counts no reference.
-@usableFromInline
 enum CaseCache {
     /// The contents of a place in the table: about one case, or with ``wholeType`` about all.
-    @usableFromInline
     class Entry: @unchecked Sendable {
-        @usableFromInline final let type: ObjectIdentifier
-        @usableFromInline final let tag: UInt32
+        final let type: ObjectIdentifier
+        final let tag: UInt32
 
-        @usableFromInline
         init(_ type: ObjectIdentifier, _ tag: UInt32) {
             self.type = type
             self.tag = tag
@@ -19,36 +16,33 @@ enum CaseCache {
     }
 
     /// `@unchecked Sendable`: never changed.
-    @usableFromInline
     final class Found<Value: Sendable>: Entry, @unchecked Sendable {
-        @usableFromInline let value: Value
+        let value: Value
 
-        @inlinable
         init(_ value: Value, _ type: ObjectIdentifier, _ tag: UInt32) {
             self.value = value
             super.init(type, tag)
         }
     }
 
-    @usableFromInline
     struct Place: ~Copyable {
-        @usableFromInline let entry = Atomic<Unmanaged<Entry>?>(nil)
+        let entry = Atomic<Unmanaged<Entry>?>(nil)
 
         init() {}
     }
 
     /// The tag for what is true of all cases; no enum has that many.
-    @inlinable static var wholeType: UInt32 { .max }
+    static var wholeType: UInt32 { .max }
 
     /// Room for the enums of any program.
     ///
     /// What finds no free place among the eight that are looked at is computed each time. Not
     /// tuned.
-    @inlinable static var count: Int { 512 }
-    @inlinable static var lookedAt: Int { 8 }
+    static var count: Int { 512 }
+    static var lookedAt: Int { 8 }
 
     /// Never freed; readers and writers only go through its atomics.
-    @usableFromInline nonisolated(unsafe) static let places: UnsafeMutablePointer<Place> = {
+    nonisolated(unsafe) static let places: UnsafeMutablePointer<Place> = {
         let places = UnsafeMutablePointer<Place>.allocate(capacity: count)
         for index in 0..<count { (places + index).initialize(to: Place()) }
         return places
@@ -57,7 +51,6 @@ enum CaseCache {
     /// The value for a case of `type`, found now if it was not before.
     ///
     /// A type and tag are always looked up with the same `Value`.
-    @inlinable
     static func value<Value: Sendable>(
         of type: any Any.Type,
         tag: UInt32,
@@ -81,7 +74,6 @@ enum CaseCache {
     }
 
     /// Stores a value; a thread that is too late finds the other's at its next lookup.
-    @inlinable
     static func note<Value: Sendable>(
         _ value: Value,
         _ type: ObjectIdentifier,

@@ -2,14 +2,12 @@ internal import Synchronization
 
 /// A peer as a change carries it: numbers alone, so that it adds nothing to the cost of copying the
 /// change.
-@usableFromInline
 package struct CompactPeer: Sendable {
     package let uid: UInt32
     package let pid: Int32
     /// The program's number among the ``RecentPrograms``; 0 if it is not known.
     private let program: UInt64
 
-    @usableFromInline
     package init(_ peer: Peer) {
         self.uid = peer.uid
         self.pid = peer.pid
@@ -17,20 +15,17 @@ package struct CompactPeer: Sendable {
     }
 
     /// The peer; without its program, if ``RecentPrograms/capacity`` others have set since.
-    @usableFromInline
     package var peer: Peer {
         Peer(uid: self.uid, pid: self.pid, program: RecentPrograms.shared[self.program])
     }
 }
 
 extension CompactPeer: Hashable {
-    @usableFromInline
     package static func == (left: CompactPeer, right: CompactPeer) -> Bool {
         guard left.uid == right.uid, left.pid == right.pid else { return false }
         return left.program == right.program || left.peer.program == right.peer.program
     }
 
-    @usableFromInline
     package func hash(into hasher: inout Hasher) {
         hasher.combine(self.uid)
         hasher.combine(self.pid)
@@ -38,12 +33,10 @@ extension CompactPeer: Hashable {
 }
 
 extension CompactPeer: Codable {
-    @usableFromInline
     package init(from decoder: any Decoder) throws {
         self.init(try Peer(from: decoder))
     }
 
-    @usableFromInline
     package func encode(to encoder: any Encoder) throws {
         try self.peer.encode(to: encoder)
     }

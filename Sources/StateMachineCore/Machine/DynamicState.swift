@@ -24,9 +24,6 @@ package protocol DynamicValues: AnyObject, Sendable {
 /// One reference, so that copying costs one reference count. Small closed fields are packed into
 /// words, so that states without open fields are compared by a few integers. States of different
 /// forms are never equal.
-///
-/// It is declared here, and not beside its forms, since the machine has specialized code for it, as
-/// it has for ``AppState``: see `StateMachine.decideAtOnce(_:)`.
 package struct DynamicState: MachineState, Hashable {
     /// The name of such a state.
     package struct Name: RawRepresentable, Hashable, Sendable {

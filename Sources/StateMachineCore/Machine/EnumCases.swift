@@ -3,10 +3,8 @@
 ///
 /// Mirrors only give the name of a value's case; here there is no value. The layout is that of
 /// Swift's ABI (docs/ABI/TypeMetadata.rst of the compiler): it is the same on all platforms.
-@usableFromInline
 package enum EnumCases {
     /// Whether the type is an enum; optionals do not count.
-    @inlinable
     package static func isEnum(_ type: Any.Type) -> Bool {
         // The first word is the metadata kind: 0x201 for an enum, 0x202 for an optional.
         unsafeBitCast(type, to: UnsafeRawPointer.self).load(as: UInt.self) == 0x201
@@ -17,7 +15,6 @@ package enum EnumCases {
     ///
     /// Calls what the compiler's own mirrors call: the type's `getEnumTag`, which follows the size
     /// and flags in its value witness table (docs/ABI/TypeLayout.rst, lib/IRGen/ValueWitness.h).
-    @inlinable
     package static func tag<Value>(of value: Value) -> UInt32? {
         guard self.isEnum(Value.self) else { return nil }
         let metadata = unsafeBitCast(Value.self, to: UnsafeRawPointer.self)
@@ -31,7 +28,7 @@ package enum EnumCases {
         return withUnsafePointer(to: value) { getEnumTag($0, metadata) }
     }
 
-    @inlinable package static var hasEnumWitnesses: UInt32 { 0x0020_0000 }
+    package static var hasEnumWitnesses: UInt32 { 0x0020_0000 }
 
     /// The names: cases with values first, then the others, each in source order.
     ///

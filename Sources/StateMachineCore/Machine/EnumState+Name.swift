@@ -4,12 +4,12 @@ extension EnumState {
     /// It saves writing the `switch`. For this, a state is encoded once for each case of the type.
     /// A case that ``MachineState/Name`` does not list is a programming error and ends the process
     /// when it is first entered.
-    @inlinable public var name: Name {
+    public var name: Name {
         guard let tag = EnumCases.tag(of: self) else { return self.encodedName }
         return CaseCache.value(of: Self.self, tag: tag) { self.encodedName }
     }
 
-    @usableFromInline var encodedName: Name {
+    var encodedName: Name {
         let encoder = CaseEncoder()
         do {
             try self.encode(to: encoder)

@@ -52,7 +52,6 @@ extension EnumState {
 
 extension StateMachine where State: EnumState {
     /// A machine in the type's initial state.
-    @inlinable
     public convenience init(options: Options = Options()) {
         self.init(.initial, options: options)
     }

@@ -44,19 +44,17 @@ public protocol MachineState: Equatable, Sendable {
 
 extension MachineState {
     /// Whether its name is among the ``successors``.
-    @inlinable
     public func mayBecome(_ next: Self) -> Bool { self.successors.contains(next.name) }
 
     /// The case, as named in the source; the type's name if it is not an enum.
     ///
     /// It is read from the type once for each case. A case that ``Name`` does not list is a
     /// programming error and ends the process when it is first entered.
-    @inlinable public var name: Name {
+    public var name: Name {
         guard let tag = EnumCases.tag(of: self) else { return Self.name(ofCase: nil) }
         return CaseCache.value(of: Self.self, tag: tag) { Self.name(ofCase: tag) }
     }
 
-    @usableFromInline
     static func name(ofCase tag: UInt32?) -> Name {
         let text = tag.flatMap { EnumCases.names(of: Self.self)?[Int($0)] } ?? "\(Self.self)"
         guard let name = Name(rawValue: text) else {
@@ -68,7 +66,7 @@ extension MachineState {
 
 extension MachineState where Name: CaseIterable {
     /// Every state may follow every other.
-    @inlinable public var successors: Set<Name> {
+    public var successors: Set<Name> {
         CaseCache.value(of: Self.self, tag: CaseCache.wholeType) {
             // A type that is not an enum has one name, its own.
             Set(Name.allCases).union([self.name])

@@ -1,5 +1,4 @@
 /// What a move does if the state is as expected.
-@usableFromInline
 package enum MoveKind: Sendable {
     /// Nothing happens if the state is the same; another one is entered, and a new stay begins.
     case set
@@ -10,22 +9,19 @@ package enum MoveKind: Sendable {
 }
 
 /// A request to a machine: which state it is to enter, and on what condition.
-@usableFromInline
-package struct Move<State: MachineState>: Sendable {
+package struct Move: Sendable {
     /// Which state.
-    @usableFromInline
     package enum Target: Sendable {
         /// That one, if it may follow the current one.
-        case state(State)
+        case state(Value)
         /// The state that the function makes of the current one at the move's turn; it need not be
         /// one that may follow. With nil nothing changes. It is pure, and may be called again.
-        case made(@Sendable (Snapshot<State>) -> State?)
+        case made(@Sendable (Place) -> Value?)
         /// The same, if it may follow the current one.
-        case event(@Sendable (State) -> State?)
+        case event(@Sendable (Value) -> Value?)
     }
 
     /// What has to hold for the state that is replaced.
-    @usableFromInline
     package enum Condition: Sendable {
         /// Nothing.
         case none
@@ -35,20 +31,12 @@ package struct Move<State: MachineState>: Sendable {
         case stay(UInt64)
         /// What the function says; it is pure, and may be called again if another thread was
         /// faster.
-        case holds(@Sendable (Snapshot<State>) -> Bool)
+        case holds(@Sendable (Place) -> Bool)
 
         /// That seq; with nil nothing.
-        @inlinable
         package init(seq: UInt64?) { self = seq.map { .seq($0) } ?? .none }
 
-        /// What the function says; with nil nothing.
-        @inlinable
-        init(_ isExpected: (@Sendable (Snapshot<State>) -> Bool)?) {
-            self = isExpected.map { .holds($0) } ?? .none
-        }
-
-        @inlinable
-        func isMet(by base: Snapshot<State>) -> Bool {
+        func isMet(by base: Place) -> Bool {
             switch self {
             case .none: true
             case .seq(let seq): base.seq == seq
@@ -58,15 +46,14 @@ package struct Move<State: MachineState>: Sendable {
         }
     }
 
-    @usableFromInline let target: Target
-    @usableFromInline let condition: Condition
-    @usableFromInline let kind: MoveKind
-    /// Why, carried by the transition.
-    @usableFromInline let cause: String?
+    let target: Target
+    let condition: Condition
+    let kind: MoveKind
+    /// Why, carried by the change.
+    let cause: String?
     /// Who sets, if not the process itself.
-    @usableFromInline let setter: CompactPeer?
+    let setter: CompactPeer?
 
-    @inlinable
     package init(
         to target: Target,
         if condition: Condition = .none,
@@ -81,9 +68,8 @@ package struct Move<State: MachineState>: Sendable {
         self.setter = setter
     }
 
-    @inlinable
     package init(
-        to new: State,
+        to new: Value,
         if condition: Condition = .none,
         reenter: Bool = false,
         cause: String? = nil,
@@ -99,85 +85,65 @@ package struct Move<State: MachineState>: Sendable {
     }
 
     /// The state that a machine at `base` is to be in; nil if nothing is to change.
-    @inlinable
     func state(
-        from base: Snapshot<State>,
+        from base: Place,
         announcingEqual announcesEqual: Bool
-    ) throws(TransitionError<State>) -> State? {
+    ) throws(Refused) -> Value? {
         guard self.condition.isMet(by: base) else {
-            throw TransitionError(.conflict, current: base)
+            throw Refused(.conflict, current: base)
         }
         switch self.target {
         case .state(let new): return try self.followed(base, by: new, announcesEqual)
         case .event(let next):
-            guard let new = next(base.state) else { return nil }
+            guard let new = next(base.value) else { return nil }
             return try self.followed(base, by: new, announcesEqual)
         case .made(let make):
             guard let new = make(base) else { return nil }
-            return base.state != new || self.repeats(announcesEqual) ? new : nil
+            return !base.value.equals(new) || self.repeats(announcesEqual) ? new : nil
         }
     }
 
     /// The state, if it may follow; nil if it is the same and nothing is to change.
-    @inlinable
-    @inline(__always)
-    func followed(
-        _ base: Snapshot<State>,
-        by new: State,
+    private func followed(
+        _ base: Place,
+        by new: Value,
         _ announcesEqual: Bool
-    ) throws(TransitionError<State>) -> State? {
-        if base.state == new {
+    ) throws(Refused) -> Value? {
+        if base.value.equals(new) {
             // A state may always be entered again from itself.
             return self.repeats(announcesEqual) ? new : nil
         }
-        guard base.state.mayBecome(new) else {
-            throw TransitionError(.illegal, current: base)
+        guard base.value.mayBecome(new) else {
+            throw Refused(.illegal, current: base)
         }
         return new
     }
 
-    /// Whether even the current state makes a transition.
-    @inlinable
-    func repeats(_ announcesEqual: Bool) -> Bool {
+    /// Whether even the current state makes a change.
+    private func repeats(_ announcesEqual: Bool) -> Bool {
         switch (self.kind, announcesEqual) {
         case (.enter, _), (.set, true): true
         case (.set, false), (.update, _): false
         }
     }
 
-    /// The transition of a machine at `base` into that state.
+    /// The change of a machine at `base` into that state.
     ///
     /// The time is read after the base, so a later seq never has an earlier reading.
-    @inlinable
-    func transition(from base: Snapshot<State>, to new: State) -> Transition<State> {
-        self.transition(
-            from: base,
-            to: new,
-            TransitionMark(seq: base.seq + 1, at: .now, stay: self.stay(from: base))
-        )
-    }
-
-    /// The same, with the mark of one that was made.
-    @inlinable
-    func transition(
-        from base: Snapshot<State>,
-        to new: State,
-        _ mark: TransitionMark
-    ) -> Transition<State> {
-        Transition(
-            seq: mark.seq,
-            old: base.state,
+    func change(from base: Place, to new: Value) -> Change {
+        Change(
+            seq: base.seq + 1,
+            old: base.value,
             new: new,
-            at: mark.at,
+            at: .now,
             cause: self.cause,
             setter: self.setter,
-            stay: mark.stay
+            stay: self.stay(from: base)
         )
     }
 
     /// The machine's stay after the move from `base`.
-    @inlinable
-    func stay(from base: Snapshot<State>) -> UInt64 {
+    private func stay(from base: Place) -> UInt64 {
         switch self.kind {
         case .set, .enter: base.seq + 1
         case .update: base.stay
@@ -185,30 +151,17 @@ package struct Move<State: MachineState>: Sendable {
     }
 
     /// The move as put to voters.
-    func proposal(of new: State, at base: Snapshot<State>) -> Proposal<State> {
-        Proposal(current: base, proposed: new, cause: self.cause, by: self.setter?.peer)
+    func motion(to new: Value, at base: Place) -> Motion {
+        Motion(current: base, proposed: new, cause: self.cause, by: self.setter?.peer)
     }
-}
 
-/// What became of a move.
-///
-/// Without the transition's states, which the caller has: copying them would be a tenth of a set's
-/// cost.
-@usableFromInline
-package enum MoveOutcome<State: MachineState>: Sendable {
-    case committed(TransitionMark)
-    /// The machine was in that state already; nothing happened.
-    ///
-    /// Indirect like the next case, so that the outcome has one size whatever the states are.
-    indirect case unchanged(Snapshot<State>)
-    indirect case refused(TransitionError<State>)
-
-    @inlinable
-    init(_ answer: Gate<State>.Answer) {
-        switch answer {
-        case .success(.committed(let transition)): self = .committed(transition.mark)
-        case .success(.unchanged(let snapshot)): self = .unchanged(snapshot)
-        case .failure(let error): self = .refused(error)
-        }
+    /// What became of a move that was not refused.
+    package enum Outcome: Sendable {
+        case committed(Change)
+        /// The machine was in that state already; nothing happened.
+        case unchanged(Place)
     }
+
+    /// What became of a move.
+    package typealias Answer = Result<Outcome, Refused>
 }

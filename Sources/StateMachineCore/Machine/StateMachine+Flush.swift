@@ -17,18 +17,22 @@ extension StateMachine {
                 withdrawal.has { hasPassed.give(false) }
                 if let limit {
                     hasPassed.keep(
-                        Alarm(after: limit, on: self.options.clock) { hasPassed.give(false) }
+                        Alarm(after: limit, on: self.machine.options.clock) {
+                            hasPassed.give(false)
+                        }
                     )
                 }
-                self.mark { hasPassed.give(true) }
+                self.machine.mark { hasPassed.give(true) }
             }
         } onCancel: {
             withdrawal.withdraw()
         }
     }
+}
 
+extension Machine {
     /// Calls `passed`, once, when every context has passed what has been committed so far.
-    private func mark(_ passed: @escaping @Sendable () -> Void) {
+    fileprivate func mark(_ passed: @escaping @Sendable () -> Void) {
         let entry = LogEntry(.mark, deliveryCount: DeliveryCount { _ in passed() })
         let appended = self.holder.withLock { holder -> Appended in
             let before = holder.tail

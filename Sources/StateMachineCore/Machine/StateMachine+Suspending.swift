@@ -27,9 +27,9 @@ extension StateMachine {
         reenter: Bool = false,
         cause: String? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, if: .init(isExpected), reenter: reenter, cause: cause)
+        let move = Self.move(to: new, expecting: isExpected, reenter: reenter, cause: cause)
         return try await self.outcome { completion in
-            self.begin(move, asking: question, completion: completion)
+            self.machine.begin(move, asking: question, completion: completion)
         }
     }
 
@@ -55,9 +55,12 @@ extension StateMachine {
         asking question: Question = Question(),
         becoming next: @escaping @Sendable (State) -> State?
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: .event(next), as: .enter, cause: event)
+        let following: @Sendable (Value) -> Value? = { value in
+            next(TypedValue<State>.state(of: value)).map { TypedValue($0) }
+        }
+        let move = Move(to: .event(following), as: .enter, cause: event)
         return try await self.outcome { completion in
-            self.begin(move, asking: question, completion: completion)
+            self.machine.begin(move, asking: question, completion: completion)
         }
     }
 
@@ -81,17 +84,13 @@ extension StateMachine {
         reenter: Bool = false,
         cause: String? = nil
     ) async throws(TransitionError<State>) -> Acceptance {
-        let move = Move(to: new, if: .init(seq: seq), reenter: reenter, cause: cause)
-        guard self.options.log != nil else {
-            guard !Task.isCancelled else {
-                throw TransitionError(.withdrawn, current: self.snapshot)
-            }
-            return try self.enter(move)
-        }
+        let move = Move(to: TypedValue(new), if: .init(seq: seq), reenter: reenter, cause: cause)
         return try await self.outcome { completion in
-            let pending = PendingProposal(move, asking: nil, completion: .answer(completion))
-            self.enqueue(pending)
-            return pending
+            if let answer = self.machine.enterAtOnce(move, asking: .past) {
+                completion(answer)
+                return nil
+            }
+            return self.machine.propose(move, asking: nil, completion: completion)
         }
     }
 
@@ -101,8 +100,7 @@ extension StateMachine {
     /// - Returns: what became of it.
     /// - Throws: ``TransitionError``.
     private func outcome(
-        of begin: (_ completion: @escaping @Sendable (Gate<State>.Answer) -> Void)
-            -> PendingProposal<State>?
+        of begin: (_ completion: @escaping @Sendable (Move.Answer) -> Void) -> PendingProposal?
     ) async throws(TransitionError<State>) -> Acceptance {
         guard !Task.isCancelled else { throw TransitionError(.withdrawn, current: self.snapshot) }
         let withdrawal = Withdrawal()
@@ -110,11 +108,11 @@ extension StateMachine {
             await withCheckedContinuation { continuation in
                 let pending = begin { continuation.resume(returning: $0) }
                 guard let pending else { return }
-                withdrawal.has { self.withdraw(pending) }
+                withdrawal.has { self.machine.withdraw(pending) }
             }
         } onCancel: {
             withdrawal.withdraw()
         }
-        return try answer.get()
+        return try Acceptance(answer)
     }
 }

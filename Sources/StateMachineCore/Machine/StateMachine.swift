@@ -1,88 +1,12 @@
+internal import Observation
+
 /// Holds a state, and is the only source of its changes.
 ///
 /// Setting the state numbers the change, appends it to a log under one lock, and wakes the execution
 /// contexts that listen; each of them reads the log for itself. No client's code runs under the lock.
 ///
-/// Guarded state: all of it is in `Holder`, behind `holder`.
+/// It is the typed face of its ``machine``, which does all of this for states of any type.
 public final class StateMachine<State: MachineState>: Sendable {
-    /// What the lock guards.
-    @usableFromInline
-    struct Holder: Sendable {
-        @usableFromInline var seq: UInt64
-        @usableFromInline var since: WallTime
-        @usableFromInline var stay: UInt64
-        @usableFromInline var lanes: [Lane<State>] = []
-        /// The same by the identity of their contexts.
-        var places: [ObjectIdentifier: Lane<State>] = [:]
-        @usableFromInline var tail: LogEntry
-        /// The entry of the assignment that is about to be made, its time and its stay.
-        @usableFromInline var prepared: LogEntry?
-        @usableFromInline var preparedAt: WallTime
-        @usableFromInline var preparedStay: UInt64
-        @usableFromInline var gate: Gate<State>
-        /// Whether the state is being replaced by one that looks the same.
-        @usableFromInline var isReplacing = false
-
-        @usableFromInline var state: State {
-            // The only way out: an assignment without an entry does not happen. It only links,
-            // since whatever is built from a state is built before the lock.
-            didSet {
-                guard let entry = self.prepared.take() else {
-                    precondition(self.isReplacing, "a state was assigned without a transition")
-                    return
-                }
-                self.seq += 1
-                self.since = self.preparedAt
-                self.stay = self.preparedStay
-                self.append(entry)
-            }
-        }
-
-        @inlinable
-        mutating func append(_ entry: LogEntry) {
-            entry.deliveryCount?.expect(lanes: self.lanes.count)
-            exchange(&self.tail, with: entry).append(entry)
-        }
-
-        /// Enters a state, under the lock; `entry` is its transition from the present state.
-        ///
-        /// - Returns: the former tail. The caller keeps it, and the former state, until the lock is
-        ///   released: states may go with them, and that may run a client's code.
-        @inlinable
-        mutating func enter(
-            _ new: State,
-            as entry: LogEntry,
-            at time: WallTime,
-            stay: UInt64
-        ) -> LogEntry {
-            let before = self.tail
-            self.prepared = entry
-            self.preparedAt = time
-            self.preparedStay = stay
-            self.state = new
-            return before
-        }
-
-        /// Replaces the state by one that looks the same, without a transition.
-        ///
-        /// The caller keeps the former state until the lock is released.
-        @usableFromInline
-        mutating func replace(with state: State) {
-            self.isReplacing = true
-            self.state = state
-            self.isReplacing = false
-        }
-
-        @inlinable
-        func appended(since before: LogEntry) -> Appended {
-            Appended(before: before, tail: self.tail, lanes: self.lanes)
-        }
-
-        @inlinable var snapshot: Snapshot<State> {
-            Snapshot(seq: self.seq, state: self.state, at: self.since, stay: self.stay)
-        }
-    }
-
     /// What may be chosen when a machine is made.
     public struct Options: Sendable {
         /// Whether assigning a state equal to the current one makes a transition; if not, nothing happens.
@@ -91,7 +15,7 @@ public final class StateMachine<State: MachineState>: Sendable {
         /// Log entries that a context may fall behind before the machine drops what it has not
         /// heard, and tells its delegates how many that were; nil: any number.
         ///
-        /// Nil by default: every delegate hears every transition. That costs memory, some 150 bytes
+        /// Nil by default: every delegate hears every transition. That costs memory, some 200 bytes
         /// plus the state's own for each transition that a stuck context has not heard; a machine
         /// whose delegates may block for hours should have a limit. It also holds while a delegate
         /// is being called.
@@ -124,46 +48,19 @@ public final class StateMachine<State: MachineState>: Sendable {
         public init() {}
     }
 
-    @usableFromInline let holder: Lock<Holder>
-    @usableFromInline let options: Options
-    @usableFromInline let code: MachineCode<State>
-    @usableFromInline let sleepers = LaneSleepers()
-    /// The member that tells those who track ``observed``; nil until somebody does.
-    let observation = Lock<ObservationMember<State>?>(nil)
+    /// What holds the state.
+    package let machine: Machine
+    /// Tells those who track ``observed``; nil until somebody does.
+    let observation = Lock<ObservationRegistrar?>(nil)
 
     /// A machine in that state, without delegates.
-    @inlinable
     public convenience init(_ initial: State, options: Options = Options()) {
         self.init(resuming: Snapshot(seq: 0, state: initial, at: .now), options: options)
     }
 
     /// A machine that goes on where another one stopped; nobody is told about it.
-    @inlinable
-    public convenience init(resuming snapshot: Snapshot<State>, options: Options = Options()) {
-        self.init(resuming: snapshot, options: options, code: MachineCode())
-    }
-
-    /// The same for callers that do not know the type; `code` is made where it is known.
-    @usableFromInline
-    package init(
-        resuming snapshot: Snapshot<State>,
-        options: Options = Options(),
-        code: MachineCode<State>
-    ) {
-        self.options = options
-        self.code = code
-        self.holder = Lock(
-            Holder(
-                seq: snapshot.seq,
-                since: snapshot.at,
-                stay: snapshot.stay,
-                tail: LogEntry(.beginning),
-                preparedAt: snapshot.at,
-                preparedStay: snapshot.stay,
-                gate: Gate(hasLog: options.log != nil, limit: options.proposalLimit),
-                state: snapshot.state
-            )
-        )
+    public init(resuming snapshot: Snapshot<State>, options: Options = Options()) {
+        self.machine = Machine(resuming: snapshot.place, options: options.untyped)
     }
 
     /// The state.
@@ -182,20 +79,41 @@ public final class StateMachine<State: MachineState>: Sendable {
     /// ``assign(_:ifSeq:reenter:cause:)``. Where setting would wait for itself it is queued and
     /// happens later: in code that the gate calls, such as an `.immediate` delegate of such a
     /// machine, and where the log itself works (``WriteAheadLog/isCurrent``).
-    @inlinable public var state: State {
-        get { self.holder.withLock { $0.state } }
-        set { self.assignOrTrap(newValue) }
+    public var state: State {
+        get { TypedValue<State>.state(of: self.machine.value) }
+        set { self.machine.assignOrTrap(TypedValue(newValue)) }
     }
 
     /// The state and its seq, read together.
-    @inlinable public var snapshot: Snapshot<State> {
-        self.holder.withLock { $0.snapshot }
-    }
+    public var snapshot: Snapshot<State> { Snapshot(self.machine.place) }
 
     /// Whether the state may be entered from the present one, which is no promise: the machine may have gone on, and
     /// voters and the log may refuse it.
     public func can(_ new: State) -> Bool {
         let state = self.state
         return state == new || state.mayBecome(new)
+    }
+
+    /// The write-ahead log, if there is one.
+    package var log: (any WriteAheadLog<State>)? {
+        (self.machine.log as? TypedRecording<State>)?.log
+    }
+}
+
+extension StateMachine.Options {
+    /// The same, as the engine has them.
+    fileprivate var untyped: Machine.Options {
+        // Only the names of an `EnumState` are guaranteed to be one for each case.
+        let haveCases = State.self is any EnumState.Type
+        var options = Machine.Options(proposalLimit: self.proposalLimit, haveCases: haveCases)
+        options.announcesEqual = self.announcesEqual
+        options.laneLimit = self.laneLimit
+        options.clock = self.clock
+        if let unheard { options.unheard = { unheard(Transition($0)) } }
+        if let unassigned {
+            options.unassigned = { unassigned(TypedValue.state(of: $0), TransitionError($1)) }
+        }
+        if let log { options.log = TypedRecording<State>(log) }
+        return options
     }
 }

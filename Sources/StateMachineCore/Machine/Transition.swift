@@ -1,31 +1,32 @@
 /// One change of a machine's state, as it happened.
 ///
 /// A value: it says what this change was, even if the machine has moved on since.
-public struct Transition<State: MachineState>: Equatable, Sendable {
+public struct Transition<State: MachineState>: Sendable {
+    /// The same, as the engine has it.
+    package let change: Change
+
+    package init(_ change: Change) { self.change = change }
+
     /// Its place in the total order: 1, 2, 3 … without a gap.
-    public let seq: UInt64
+    public var seq: UInt64 { self.change.seq }
     /// When it was committed.
-    public let at: WallTime
+    public var at: WallTime { self.change.at }
     /// Why, in the words of whoever set it.
-    public let cause: String?
+    public var cause: String? { self.change.cause }
     /// Who set it from outside the process; nil for the process itself.
     ///
     /// The peer's program is known while the change is delivered and written down, and until some
     /// thousands of other programs have set something.
-    public var by: Peer? { self.setter?.peer }
-    @usableFromInline package let setter: CompactPeer?
+    public var by: Peer? { self.change.setter?.peer }
     /// The seq of the transition that began the stay in the state: its own, unless it only changed what the
     /// state carries.
-    public let stay: UInt64
-    // Fields whose size does not depend on the state come first, so that generic code finds them
-    // without asking for a layout.
+    public var stay: UInt64 { self.change.stay }
     /// The state that was left.
-    public let old: State
+    public var old: State { TypedValue<State>.state(of: self.change.old) }
     /// The state that was entered.
-    public let new: State
+    public var new: State { TypedValue<State>.state(of: self.change.new) }
 
     /// A change that was recorded before; one that began a stay if `stay` is nil.
-    @inlinable
     public init(
         seq: UInt64,
         old: State,
@@ -36,96 +37,140 @@ public struct Transition<State: MachineState>: Equatable, Sendable {
         stay: UInt64? = nil
     ) {
         self.init(
-            seq: seq,
-            old: old,
-            new: new,
-            at: at,
-            cause: cause,
-            setter: by.map { CompactPeer($0) },
-            stay: stay ?? seq
+            Change(
+                seq: seq,
+                old: TypedValue(old),
+                new: TypedValue(new),
+                at: at,
+                cause: cause,
+                setter: by.map { CompactPeer($0) },
+                stay: stay ?? seq
+            )
         )
     }
 
-    @inlinable
-    package init(
-        seq: UInt64,
-        old: State,
-        new: State,
-        at: WallTime,
-        cause: String?,
-        setter: CompactPeer?,
-        stay: UInt64
-    ) {
-        self.seq = seq
-        self.old = old
-        self.new = new
-        self.at = at
-        self.cause = cause
-        self.setter = setter
-        self.stay = stay
-    }
-
     /// Where the machine was after it.
-    @inlinable public var snapshot: Snapshot<State> {
-        Snapshot(seq: self.seq, state: self.new, at: self.at, stay: self.stay)
-    }
+    public var snapshot: Snapshot<State> { Snapshot(self.change.place) }
 }
 
 /// A machine's state and its place in the order, read together.
-public struct Snapshot<State: MachineState>: Equatable, Sendable {
+public struct Snapshot<State: MachineState>: Sendable {
+    /// The same, as the engine has it.
+    package let place: Place
+
+    package init(_ place: Place) { self.place = place }
+
     /// The seq of the transition that led here; 0 if there was none.
-    public let seq: UInt64
+    public var seq: UInt64 { self.place.seq }
     /// The state.
-    public let state: State
+    public var state: State { TypedValue<State>.state(of: self.place.value) }
     /// Since when: the transition's time, or the machine's beginning.
-    public let at: WallTime
+    public var at: WallTime { self.place.at }
     /// The seq of the transition that began the stay in the state; ``seq`` unless later ones changed
     /// what the state carries.
-    public let stay: UInt64
+    public var stay: UInt64 { self.place.stay }
 
     /// A place in the order that was recorded before; the beginning of a stay if `stay` is nil.
-    @inlinable
     public init(seq: UInt64, state: State, at: WallTime, stay: UInt64? = nil) {
-        self.seq = seq
-        self.state = state
-        self.at = at
-        self.stay = stay ?? seq
+        self.init(Place(seq: seq, value: TypedValue(state), at: at, stay: stay ?? seq))
     }
 }
 
-/// A transition's place in the order and its time: all of it but the states.
-@usableFromInline
-package struct TransitionMark: Hashable, Sendable {
-    @usableFromInline package let seq: UInt64
-    @usableFromInline package let at: WallTime
-    @usableFromInline package let stay: UInt64
-
-    @inlinable
-    init(seq: UInt64, at: WallTime, stay: UInt64) {
-        self.seq = seq
-        self.at = at
-        self.stay = stay
+extension Transition: Equatable {
+    /// Whether both are the same change.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.seq == right.seq && left.at == right.at && left.cause == right.cause
+            && left.change.setter == right.change.setter && left.stay == right.stay
+            && left.change.old.equals(right.change.old)
+            && left.change.new.equals(right.change.new)
     }
 }
 
-extension Transition {
-    @inlinable package var mark: TransitionMark {
-        TransitionMark(seq: self.seq, at: self.at, stay: self.stay)
+extension Snapshot: Equatable {
+    /// Whether both are the same place, with equal states.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.seq == right.seq && left.at == right.at && left.stay == right.stay
+            && left.place.value.equals(right.place.value)
     }
 }
 
-extension Transition: Hashable where State: Hashable {}
-extension Snapshot: Hashable where State: Hashable {}
+extension Transition: Hashable where State: Hashable {
+    /// Hashes what makes two of them equal.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.seq)
+        hasher.combine(self.at)
+        hasher.combine(self.cause)
+        hasher.combine(self.old)
+        hasher.combine(self.new)
+    }
+}
+
+extension Snapshot: Hashable where State: Hashable {
+    /// Hashes what makes two of them equal.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.seq)
+        hasher.combine(self.at)
+        hasher.combine(self.state)
+    }
+}
 
 extension Transition: Codable where State: Codable {
     private enum CodingKeys: String, CodingKey {
-        case seq, old, new, at, cause
-        case setter = "by"
-        case stay
+        case seq, old, new, at, cause, by, stay
+    }
+
+    /// Reads what ``encode(to:)`` has written.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            seq: try values.decode(UInt64.self, forKey: .seq),
+            old: try values.decode(State.self, forKey: .old),
+            new: try values.decode(State.self, forKey: .new),
+            at: try values.decode(WallTime.self, forKey: .at),
+            cause: try values.decodeIfPresent(String.self, forKey: .cause),
+            by: try values.decodeIfPresent(Peer.self, forKey: .by),
+            stay: try values.decode(UInt64.self, forKey: .stay)
+        )
+    }
+
+    /// Writes everything.
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(self.seq, forKey: .seq)
+        try values.encode(self.old, forKey: .old)
+        try values.encode(self.new, forKey: .new)
+        try values.encode(self.at, forKey: .at)
+        try values.encodeIfPresent(self.cause, forKey: .cause)
+        try values.encodeIfPresent(self.by, forKey: .by)
+        try values.encode(self.stay, forKey: .stay)
     }
 }
 
-extension Snapshot: Codable where State: Codable {}
+extension Snapshot: Codable where State: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case seq, state, at, stay
+    }
+
+    /// Reads what ``encode(to:)`` has written.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            seq: try values.decode(UInt64.self, forKey: .seq),
+            state: try values.decode(State.self, forKey: .state),
+            at: try values.decode(WallTime.self, forKey: .at),
+            stay: try values.decode(UInt64.self, forKey: .stay)
+        )
+    }
+
+    /// Writes everything.
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(self.seq, forKey: .seq)
+        try values.encode(self.state, forKey: .state)
+        try values.encode(self.at, forKey: .at)
+        try values.encode(self.stay, forKey: .stay)
+    }
+}
 
 /// A process on the other end of a local socket, as the kernel knows it.
 public struct Peer: Hashable, Sendable, Codable {

@@ -1,42 +1,56 @@
 /// A state was not assigned.
 ///
 /// Nothing has changed when it is thrown.
-public struct TransitionError<State: MachineState>: Error, Equatable {
-    /// Why.
-    public let reason: Refusal
-    /// Where the machine was when it was decided.
-    public let current: Snapshot<State>
+public struct TransitionError<State: MachineState>: Error {
+    /// The same, as the engine has it.
+    package let refused: Refused
+
+    package init(_ refused: Refused) { self.refused = refused }
 
     /// A refusal of a machine that was there.
-    @inlinable
     public init(_ reason: Refusal, current: Snapshot<State>) {
-        self.reason = reason
-        self.current = current
+        self.init(Refused(reason, current: current.place))
     }
+
+    /// Why.
+    public var reason: Refusal { self.refused.reason }
+    /// Where the machine was when it was decided.
+    public var current: Snapshot<State> { Snapshot(self.refused.current) }
 
     /// The states that may follow the current one, whatever the reason; it explains
     /// ``Refusal/illegal``.
     public var allowed: Set<State.Name> { self.current.state.successors }
 }
 
+extension TransitionError: Equatable {
+    /// Whether both are the same refusal at the same place.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.reason == right.reason && left.current == right.current
+    }
+}
+
 extension TransitionError: CustomStringConvertible {
     /// Why, in one sentence: where the machine is, and what the rule allows there.
-    public var description: String {
-        let current = self.current
+    public var description: String { self.refused.description }
+}
+
+extension Refused: CustomStringConvertible {
+    /// Why, in one sentence: where the machine is, and what the rule allows there.
+    package var description: String {
+        let (current, state) = (self.current, self.current.value.text)
         switch self.reason {
         case .illegal:
-            let names = self.allowed.map(\.rawValue).sorted().joined(separator: ", ")
+            let names = current.value.successors.sorted().joined(separator: ", ")
             let rest = names.isEmpty ? "nothing may" : "allowed: \(names)"
-            return "it may not follow \(current.state); \(rest)"
+            return "it may not follow \(state); \(rest)"
         case .conflict:
             return
-                "the machine is not where it was expected to be, but in \(current.state), seq \(current.seq)"
+                "the machine is not where it was expected to be, but in \(state), seq \(current.seq)"
         case .denied(let denials):
             return denials.isEmpty
                 ? "nobody agreed" : denials.map { "\($0.label): \($0.why)" }.joined(separator: "; ")
         case .stale:
-            return
-                "while voters were asked the machine went to \(current.state), seq \(current.seq)"
+            return "while voters were asked the machine went to \(state), seq \(current.seq)"
         case .notCommitted(let why): return "it could not be written down: \(why)"
         case .overloaded: return "too many proposals wait their turn"
         case .wouldWait: return "it could not be decided without waiting"

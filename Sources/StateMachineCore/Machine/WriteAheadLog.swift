@@ -33,3 +33,25 @@ extension WriteAheadLog {
     /// False.
     public var isCurrent: Bool { false }
 }
+
+/// Where changes are made durable before they happen, as the engine sees it; ``WriteAheadLog`` is its typed face.
+package protocol Recording: AnyObject, Sendable {
+    /// Whether the calling code runs where the log commits.
+    var isCurrent: Bool { get }
+
+    /// Commits `group`, all of it or nothing, and then calls `done`, once, from anywhere; one group at a time.
+    func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void)
+}
+
+/// A program's own log as the engine calls it.
+final class TypedRecording<State: MachineState>: Recording {
+    let log: any WriteAheadLog<State>
+
+    init(_ log: any WriteAheadLog<State>) { self.log = log }
+
+    var isCurrent: Bool { self.log.isCurrent }
+
+    func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void) {
+        self.log.commit(group.map { Transition($0) }, done: done)
+    }
+}

@@ -13,19 +13,8 @@ public struct Delivery<Value: Sendable>: Sendable {
         case newestPer(@Sendable (Value) -> AnyHashable)
     }
 
-    /// When the values are delivered.
-    enum Timing: Sendable {
-        /// As they come.
-        case atOnce
-        /// When the context has got to all that there are for now.
-        case afterBurst
-        case batch(every: Duration, atMost: Int)
-        case paced(every: Duration)
-        case settled(after: Duration)
-    }
-
     let keeping: Keeping
-    let timing: Timing
+    let timing: DeliveryTiming
     /// Values that are kept until they are delivered; beyond that the oldest is dropped, and
     /// counted.
     var limit = Self.defaultLimit
@@ -121,3 +110,14 @@ public struct Delivery<Value: Sendable>: Sendable {
 
 extension Delivery.Batch: Equatable where Value: Equatable {}
 extension Delivery.Batch: Hashable where Value: Hashable {}
+
+/// When the values are delivered.
+enum DeliveryTiming: Sendable {
+    /// As they come.
+    case atOnce
+    /// When the context has got to all that there are for now.
+    case afterBurst
+    case batch(every: Duration, atMost: Int)
+    case paced(every: Duration)
+    case settled(after: Duration)
+}

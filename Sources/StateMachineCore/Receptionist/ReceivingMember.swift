@@ -3,17 +3,15 @@
 ///
 /// `@unchecked Sendable`: `select` is released once, when no call runs and none will begin; the
 /// rest never changes.
-class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
-    @unchecked Sendable
-{
-    final let scheduler: DeliveryScheduler<Value>
-    @exclusivity(unchecked) private final var select: (@Sendable (Transition<State>) -> Value?)?
+class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
+    final let scheduler: DeliveryScheduler<Element>
+    @exclusivity(unchecked) private final var select: (@Sendable (Change) -> Element?)?
 
     init(
-        _ scheduler: DeliveryScheduler<Value>,
-        select: @escaping @Sendable (Transition<State>) -> Value?,
-        of names: Set<State.Name>? = nil,
-        starting start: StateMachine<State>.Start,
+        _ scheduler: DeliveryScheduler<Element>,
+        select: @escaping @Sendable (Change) -> Element?,
+        of names: Set<String>? = nil,
+        starting start: Start,
         representing object: ObjectIdentifier? = nil
     ) {
         self.scheduler = scheduler
@@ -21,13 +19,13 @@ class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
         super.init(of: names, starting: start, representing: object, hearingBurstEnds: true)
     }
 
-    override func receive(_ transition: Transition<State>) -> Bool {
-        guard let value = self.select?(transition) else { return false }
-        self.scheduler.receive(value, seq: transition.seq)
+    override func receive(_ change: Change) -> Bool {
+        guard let element = self.select?(change) else { return false }
+        self.scheduler.receive(element, seq: change.seq)
         return true
     }
 
-    override func receiveMissed(_ count: Int, newest: Transition<State>) {
+    override func receiveMissed(_ count: Int, newest: Change) {
         self.scheduler.lost(count - 1, from: newest.seq - UInt64(count - 1))
         _ = self.receive(newest)
     }
@@ -36,7 +34,7 @@ class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
 
     override func nudged() { self.scheduler.nudged() }
 
-    override func placed(in lane: Lane<State>) {
+    override func placed(in lane: Lane) {
         self.scheduler.onNeed { [weak lane] in lane?.nudge() }
     }
 
@@ -55,18 +53,16 @@ class ReceivingMember<State: MachineState, Value: Sendable>: Member<State>,
 ///
 /// `@unchecked Sendable`: `select` and `turn` are released once, when no call runs and none will
 /// begin.
-final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>,
-    @unchecked Sendable
-{
-    private let inbox: Inbox<Value>
-    @exclusivity(unchecked) private var select: (@Sendable (Transition<State>) -> Value?)?
+final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
+    private let inbox: Inbox<Element>
+    @exclusivity(unchecked) private var select: (@Sendable (Change) -> Element?)?
     /// The turn on the target context that empties the inbox; kept alive here.
-    @exclusivity(unchecked) private var turn: SerialTurn?
+    private var turn: SerialTurn?
 
     init(
-        _ inbox: Inbox<Value>,
-        select: @escaping @Sendable (Transition<State>) -> Value?,
-        starting start: StateMachine<State>.Start,
+        _ inbox: Inbox<Element>,
+        select: @escaping @Sendable (Change) -> Element?,
+        starting start: Start,
         emptiedIn turn: SerialTurn
     ) {
         self.inbox = inbox
@@ -75,14 +71,14 @@ final class ScreeningMember<State: MachineState, Value: Sendable>: Member<State>
         super.init(starting: start)
     }
 
-    override func receive(_ transition: Transition<State>) -> Bool {
-        guard let value = self.select?(transition) else { return false }
-        self.inbox.put(value, seq: transition.seq)
+    override func receive(_ change: Change) -> Bool {
+        guard let element = self.select?(change) else { return false }
+        self.inbox.put(element, seq: change.seq)
         self.turn?.ask()
         return true
     }
 
-    override func receiveMissed(_ count: Int, newest: Transition<State>) {
+    override func receiveMissed(_ count: Int, newest: Change) {
         self.inbox.lost(count - 1, from: newest.seq - UInt64(count - 1))
         _ = self.receive(newest)
     }

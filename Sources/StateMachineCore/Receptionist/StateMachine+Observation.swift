@@ -9,42 +9,29 @@ extension StateMachine: Observable {
     /// before is not reported, as with everything that is tracked. A machine where nobody reads
     /// this pays nothing for it.
     public var observed: State {
-        let member = self.observation.withLock { observation in
+        let registrar = self.observation.withLock { observation in
             if let observation { return observation }
-            let first = ObservationMember(of: self)
+            let first = ObservationRegistrar()
+            let notify: @Sendable () -> Void = { [weak self] in
+                if let self { first.withMutation(of: self, keyPath: \.observed) {} }
+            }
+            let member = CallingMember(
+                // It cannot know whether anybody tracks.
+                listens: false,
+                .init(
+                    change: { _ in
+                        notify()
+                        return false
+                    },
+                    missed: { _, _ in notify() }
+                )
+            )
             // Under the lock, so that no other reader gets past before the machine notifies.
-            _ = self.register(first, on: .immediate)
+            _ = self.machine.register(member, on: .immediate)
             observation = first
             return first
         }
-        member.registrar.access(self, keyPath: \.observed)
+        registrar.access(self, keyPath: \.observed)
         return self.state
-    }
-}
-
-/// Notifies those who track a machine's state of its transitions; it cannot know whether there are
-/// any.
-///
-/// `@unchecked Sendable`: its fields never change.
-final class ObservationMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    let registrar = ObservationRegistrar()
-    private weak let machine: StateMachine<State>?
-
-    init(of machine: StateMachine<State>) {
-        self.machine = machine
-        super.init()
-    }
-
-    override var isAudience: Bool { false }
-
-    override func receive(_ transition: Transition<State>) -> Bool {
-        if let machine = self.machine {
-            self.registrar.withMutation(of: machine, keyPath: \.observed) {}
-        }
-        return false
-    }
-
-    override func receiveMissed(_ count: Int, newest: Transition<State>) {
-        _ = self.receive(newest)
     }
 }

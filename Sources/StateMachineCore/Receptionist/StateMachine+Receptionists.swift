@@ -25,10 +25,15 @@ extension StateMachine {
         starting start: Start = .next,
         task: @escaping @Sendable (Delivery<Value>.Batch) -> Void
     ) -> Registration {
-        let scheduler = DeliveryScheduler(delivery, clock: self.options.clock, task: task)
+        let scheduler = DeliveryScheduler(
+            delivery,
+            clock: self.machine.options.clock,
+            task: task
+        )
+        let select: @Sendable (Change) -> Value? = { select(Transition($0)) }
         guard selectsAtSource else {
             let member = ReceivingMember(scheduler, select: select, starting: start)
-            return self.add(member, on: context)
+            return self.machine.add(member, on: context)
         }
         let inbox = Inbox(scheduler, capacity: delivery.limit)
         let serialTurn = inbox.turns(on: context)
@@ -38,8 +43,8 @@ extension StateMachine {
             starting: start,
             emptiedIn: serialTurn
         )
-        _ = self.register(member, on: InlineContext())
-        return Registration(self.registration(of: member)) { [weak serialTurn] ended in
+        _ = self.machine.register(member, on: InlineContext())
+        return Registration(self.machine.registration(of: member)) { [weak serialTurn] ended in
             guard let serialTurn else { return ended() }
             serialTurn.close(quiet: ended)
         }

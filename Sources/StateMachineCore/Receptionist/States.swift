@@ -1,43 +1,3 @@
-/// A machine's states, for `for await`: the present one, and each that is entered after it.
-///
-/// As ``Transitions``, but with the state alone and not how the machine came there: an iterator
-/// that falls too far behind goes on with the newest state.
-struct States<State: MachineState>: AsyncSequence, Sendable {
-    typealias Element = State
-    typealias Failure = Never
-
-    private let transitions: Transitions<State>
-
-    fileprivate init(of transitions: Transitions<State>) { self.transitions = transitions }
-
-    /// An iterator, which begins with the present state; nothing if the machine is gone.
-    func makeAsyncIterator() -> Iterator {
-        Iterator(self.transitions.makeAsyncIterator())
-    }
-
-    /// One task's way through the states.
-    struct Iterator: AsyncIteratorProtocol, Sendable {
-        private var transitions: Transitions<State>.Iterator
-
-        fileprivate init(_ transitions: Transitions<State>.Iterator) {
-            self.transitions = transitions
-        }
-
-        /// The next state; nil once the task is cancelled or the machine is gone.
-        mutating func next() async -> State? { await self.next(isolation: #isolation) }
-
-        /// The next state, without leaving the caller's isolation; nil once the task is cancelled or the machine
-        /// is gone.
-        mutating func next(isolation actor: isolated (any Actor)?) async -> State? {
-            switch await self.transitions.next(isolation: actor) {
-            case .current(let snapshot), .missed(_, let snapshot): snapshot.state
-            case .change(let transition): transition.new
-            case nil: nil
-            }
-        }
-    }
-}
-
 extension StateMachine {
     /// The present state and those after it, as a sequence; each of its iterators starts when it is
     /// made.
@@ -45,7 +5,12 @@ extension StateMachine {
     /// It ends when the task is cancelled, and when the machine goes. An iterator that falls behind
     /// goes on with the newest state.
     public var states: some AsyncSequence<State, Never> & Sendable {
-        States(of: Transitions(of: self, starting: .current, delivering: .each))
+        self.transitions(starting: .current).map { heard in
+            switch heard {
+            case .current(let snapshot), .missed(_, let snapshot): snapshot.state
+            case .change(let transition): transition.new
+            }
+        }
     }
 
     /// Waits for a state: the present one, or the first that is entered from now on, however briefly.
@@ -87,14 +52,17 @@ extension StateMachine {
             of: Snapshot<State>.self,
             bufferingPolicy: .bufferingOldest(1)
         )
-        let registration = self.addObserver(on: ReaderContext(of: self), starting: .current) {
+        let registration = self.addObserver(on: ReaderContext(of: self.machine), starting: .current)
+        {
             transition in
             guard isWanted(transition.new) else { return }
             finding.yield(transition.snapshot)
             finding.finish()
         }
         defer { registration.cancel() }
-        let alarm = limit.map { Alarm(after: $0, on: self.options.clock) { finding.finish() } }
+        let alarm = limit.map {
+            Alarm(after: $0, on: self.machine.options.clock) { finding.finish() }
+        }
         defer { alarm?.stop() }
         for await snapshot in found { return snapshot }
         guard !Task.isCancelled else { throw CancellationError() }

@@ -1,8 +1,13 @@
 /// The elements that wait for an iterator's task, or the tasks that wait for an element.
 ///
 /// Guarded state, behind `contents`.
-final class TransitionMailbox<State: MachineState>: Sendable {
-    typealias Heard = StateMachine<State>.Heard
+final class TransitionMailbox: Sendable {
+    /// An element: ``StateMachine/Heard`` is its typed face.
+    enum Heard: Sendable {
+        case current(Place)
+        case change(Change)
+        case missed(Int, now: Place)
+    }
 
     /// One call of `next()`.
     final class Wait: Sendable {}
@@ -11,15 +16,15 @@ final class TransitionMailbox<State: MachineState>: Sendable {
 
     /// What to release after the lock: releasing a state may run a client's code.
     private struct Lost: Sendable {
-        var transitions: [Transition<State>] = []
-        var snapshot: Snapshot<State>?
+        var changes: [Change] = []
+        var place: Place?
     }
 
     private struct Contents: Sendable {
-        var current: Snapshot<State>?
+        var current: Place?
         var missed = 0
-        var missedTo: Snapshot<State>?
-        var changes: BoundedBuffer<Transition<State>>
+        var missedTo: Place?
+        var changes: BoundedBuffer<Change>
         /// In order of arrival; empty while there is an element to hear.
         var waiting: [Waiting] = []
         var isEnded = false
@@ -43,10 +48,10 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         }
 
         /// Drops all that is kept, so that what is reported as missed comes before what follows.
-        mutating func lose(_ count: Int, to now: Snapshot<State>) -> Lost {
+        mutating func lose(_ count: Int, to now: Place) -> Lost {
             let lost = self.changes.takeAll()
             self.missed += lost.count + count
-            return Lost(transitions: lost, snapshot: exchange(&self.missedTo, with: now))
+            return Lost(changes: lost, place: exchange(&self.missedTo, with: now))
         }
     }
 
@@ -57,7 +62,7 @@ final class TransitionMailbox<State: MachineState>: Sendable {
     }
 
     /// Called before anything is taken: what has come since the registration is behind it.
-    func begin(with current: Snapshot<State>) { self.contents.withLock { $0.current = current } }
+    func begin(with current: Place) { self.contents.withLock { $0.current = current } }
 
     /// Called in the task that waits.
     func take(_ continuation: CheckedContinuation<Heard?, Never>, as wait: Wait) {
@@ -92,23 +97,23 @@ final class TransitionMailbox<State: MachineState>: Sendable {
         for waiting in waiting { waiting.continuation.resume(returning: nil) }
     }
 
-    func put(_ transition: Transition<State>) {
-        self.change { contents in
+    func put(_ change: Change) {
+        self.update { contents in
             guard contents.changes.count < contents.changes.capacity else {
-                return contents.lose(1, to: transition.snapshot)
+                return contents.lose(1, to: change.place)
             }
-            _ = contents.changes.append(transition)
+            _ = contents.changes.append(change)
             return Lost()
         }
     }
 
-    func lose(_ count: Int, to now: Snapshot<State>) {
-        self.change { $0.lose(count, to: now) }
+    func lose(_ count: Int, to now: Place) {
+        self.update { $0.lose(count, to: now) }
     }
 
-    private func change(_ change: (inout Contents) -> Lost) {
+    private func update(_ update: (inout Contents) -> Lost) {
         let (served, _) = self.contents.withLock { contents in
-            let lost = change(&contents)
+            let lost = update(&contents)
             return (contents.served(), lost)
         }
         if let (continuation, heard) = served { continuation.resume(returning: heard) }

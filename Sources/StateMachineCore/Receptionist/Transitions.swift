@@ -10,18 +10,18 @@ package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
     package typealias Element = StateMachine<State>.Heard
     package typealias Failure = Never
 
-    private weak let machine: StateMachine<State>?
-    private let start: StateMachine<State>.Start
-    private let delivery: Delivery<Transition<State>>
+    private weak let machine: Machine?
+    private let start: Start
+    private let delivery: Delivery<Change>
 
     package init(
         of machine: StateMachine<State>,
         starting start: StateMachine<State>.Start,
         delivering delivery: Delivery<Transition<State>>
     ) {
-        self.machine = machine
+        self.machine = machine.machine
         self.start = start
-        self.delivery = delivery
+        self.delivery = delivery.ofChanges()
     }
 
     /// An iterator, which hears what is committed from now on; nothing if the machine is gone.
@@ -33,9 +33,9 @@ package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
 
     /// One task's way through the transitions; if tasks share one, each element goes to one task.
     package struct Iterator: AsyncIteratorProtocol, Sendable {
-        private let reader: TransitionReader<State>
+        private let reader: TransitionReader
 
-        fileprivate init(_ reader: TransitionReader<State>) {
+        fileprivate init(_ reader: TransitionReader) {
             self.reader = reader
         }
 
@@ -49,7 +49,7 @@ package struct Transitions<State: MachineState>: AsyncSequence, Sendable {
         package mutating func next(
             isolation actor: isolated (any Actor)?
         ) async -> StateMachine<State>.Heard? {
-            await self.reader.next(isolation: actor)
+            await self.reader.next(isolation: actor).map { .init($0) }
         }
     }
 }
@@ -63,6 +63,14 @@ extension StateMachine {
         case change(Transition<State>)
         /// That many transitions are lost to this iterator; `now` is where the last of them led.
         case missed(Int, now: Snapshot<State>)
+
+        fileprivate init(_ heard: TransitionMailbox.Heard) {
+            switch heard {
+            case .current(let place): self = .current(Snapshot(place))
+            case .change(let change): self = .change(Transition(change))
+            case .missed(let count, let now): self = .missed(count, now: Snapshot(now))
+            }
+        }
     }
 
     /// The transitions from now on, as a sequence.
@@ -90,14 +98,14 @@ extension StateMachine {
 ///
 /// It keeps the mailbox alive and not the member, which goes with the machine and then ends the
 /// mailbox.
-private final class TransitionReader<State: MachineState>: Sendable {
-    private let mailbox: TransitionMailbox<State>
+private final class TransitionReader: Sendable {
+    private let mailbox: TransitionMailbox
     private let leave: @Sendable () -> Void
 
     init(
-        of machine: StateMachine<State>?,
-        starting start: StateMachine<State>.Start,
-        delivering delivery: Delivery<Transition<State>>
+        of machine: Machine?,
+        starting start: Start,
+        delivering delivery: Delivery<Change>
     ) {
         self.mailbox = TransitionMailbox(keeping: delivery.limit)
         guard let machine else {
@@ -120,12 +128,22 @@ private final class TransitionReader<State: MachineState>: Sendable {
     deinit { self.leave() }
 
     private static func member(
-        of machine: StateMachine<State>,
-        _ delivery: Delivery<Transition<State>>,
-        into mailbox: TransitionMailbox<State>
-    ) -> Member<State> {
+        of machine: Machine,
+        _ delivery: Delivery<Change>,
+        into mailbox: TransitionMailbox
+    ) -> Member {
         let opening = MailboxOpening(mailbox)
-        guard !delivery.isStraight else { return ReaderMember(opening) }
+        guard !delivery.isStraight else {
+            return CallingMember(
+                .init(
+                    change: { change in
+                        opening.mailbox.put(change)
+                        return true
+                    },
+                    missed: { opening.mailbox.lose($0, to: $1.place) }
+                )
+            )
+        }
         return DeliveredMember(
             delivery,
             by: machine.options.clock,
@@ -135,8 +153,8 @@ private final class TransitionReader<State: MachineState>: Sendable {
         )
     }
 
-    func next(isolation actor: isolated (any Actor)?) async -> StateMachine<State>.Heard? {
-        let wait = TransitionMailbox<State>.Wait()
+    func next(isolation actor: isolated (any Actor)?) async -> TransitionMailbox.Heard? {
+        let wait = TransitionMailbox.Wait()
         return await withTaskCancellationHandler(
             operation: {
                 await withCheckedContinuation(isolation: actor) { continuation in
@@ -162,26 +180,10 @@ final class ReaderContext: ExecutionContext {
 }
 
 /// The way into a mailbox; when it is released, the machine is gone, or nobody iterates any more.
-private final class MailboxOpening<State: MachineState>: Sendable {
-    let mailbox: TransitionMailbox<State>
+private final class MailboxOpening: Sendable {
+    let mailbox: TransitionMailbox
 
-    init(_ mailbox: TransitionMailbox<State>) { self.mailbox = mailbox }
+    init(_ mailbox: TransitionMailbox) { self.mailbox = mailbox }
 
     deinit { self.mailbox.end() }
-}
-
-/// An iterator's place in the lane.
-private final class ReaderMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    private let opening: MailboxOpening<State>
-
-    init(_ opening: MailboxOpening<State>) { self.opening = opening }
-
-    override func receive(_ transition: Transition<State>) -> Bool {
-        self.opening.mailbox.put(transition)
-        return true
-    }
-
-    override func receiveMissed(_ count: Int, newest: Transition<State>) {
-        self.opening.mailbox.lose(count, to: newest.snapshot)
-    }
 }

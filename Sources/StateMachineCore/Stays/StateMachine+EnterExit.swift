@@ -16,12 +16,12 @@ extension StateMachine {
         on context: any ExecutionContext = .immediate,
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let member = StayEndMember<State>(of: Set(names)) { transition in
-            guard transition.beginsStay else { return false }
-            body(transition)
+        let calls = CallingMember.Calls(change: { change in
+            guard change.beginsStay else { return false }
+            body(Transition(change))
             return true
-        }
-        return self.add(member, on: context)
+        })
+        return self.machine.add(CallingMember(of: Set(names).texts, calls), on: context)
     }
 
     /// Calls `body` whenever the machine leaves one of some states, even for the same state with
@@ -34,36 +34,12 @@ extension StateMachine {
         on context: any ExecutionContext = .immediate,
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let names = Set(names)
-        let member = StayEndMember<State>(of: nil) { transition in
-            guard transition.beginsStay, names.contains(transition.old.name) else { return false }
-            body(transition)
+        let names = Set(names).texts
+        let calls = CallingMember.Calls(change: { change in
+            guard change.beginsStay, names.contains(change.old.name) else { return false }
+            body(Transition(change))
             return true
-        }
-        return self.add(member, on: context)
+        })
+        return self.machine.add(CallingMember(calls), on: context)
     }
-}
-
-extension Transition {
-    /// Whether the state was entered; false if only what it carries changed.
-    fileprivate var beginsStay: Bool { self.stay == self.seq }
-}
-
-/// A closure as a member that hears of one end of certain stays, and of nothing else.
-///
-/// `@unchecked Sendable`: `body` is released once, when no call runs and none will begin.
-private final class StayEndMember<State: MachineState>: Member<State>, @unchecked Sendable {
-    /// Returns whether it was meant.
-    @exclusivity(unchecked) private var body: (@Sendable (Transition<State>) -> Bool)?
-
-    init(of names: Set<State.Name>?, _ body: @escaping @Sendable (Transition<State>) -> Bool) {
-        self.body = body
-        super.init(of: names)
-    }
-
-    override func receive(_ transition: Transition<State>) -> Bool {
-        self.body?(transition) ?? false
-    }
-
-    override func letGo() { self.body = nil }
 }

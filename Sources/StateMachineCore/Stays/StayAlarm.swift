@@ -18,49 +18,53 @@ extension StateMachine {
         in names: State.Name...,
         become next: @escaping @Sendable (State) -> State
     ) -> Registration {
-        let alarm = StayAlarm<State>(limit, in: Set(names), of: self, next)
-        let registration = self.addDelegate(
-            alarm,
-            on: ReaderContext(of: self),
-            retaining: true,
-            starting: .current
-        )
+        let becoming: @Sendable (Value) -> Value = {
+            TypedValue(next(TypedValue<State>.state(of: $0)))
+        }
+        let alarm = StayAlarm(limit, in: Set(names).texts, of: self.machine, becoming)
+        let registration = self.machine.follow({ alarm.heard($0) })
         return Registration(registration) { [weak alarm] ended in
             alarm?.end()
             ended()
         }
     }
+}
 
-    /// Enters the state if the stay still lasts; does not wait for a log.
-    fileprivate func leave(stay: UInt64, after limit: Duration, for next: (State) -> State) {
-        let snapshot = self.snapshot
-        guard snapshot.stay == stay else { return }
-        let new = next(snapshot.state)
-        let move = Move(to: new, if: .stay(stay), cause: "after \(limit)")
-        guard self.options.log != nil else {
-            do {
-                _ = try self.enter(move)
-            } catch {
-                self.alarmFailed(new, error)
-            }
-            return
-        }
-        self.enqueue(
-            PendingProposal(
-                move,
-                asking: nil,
-                completion: .answer { answer in
-                    if case .failure(let error) = answer { self.alarmFailed(new, error) }
-                }
+extension Machine {
+    /// Calls `heard` with where the machine is and then with where each change leads, on the machine's own queue.
+    func follow(_ heard: @escaping @Sendable (Place) -> Void) -> Registration {
+        let member = CallingMember(
+            starting: .current,
+            .init(
+                change: { change in
+                    heard(change.place)
+                    return true
+                },
+                missed: { heard($1.place) }
             )
         )
+        return self.add(member, on: ReaderContext(of: self))
     }
 
-    private func alarmFailed(_ new: State, _ error: TransitionError<State>) {
-        switch error.reason {
+    /// Enters the state if the stay still lasts; does not wait for a log.
+    fileprivate func leave(stay: UInt64, after limit: Duration, for next: (Value) -> Value) {
+        let place = self.place
+        guard place.stay == stay else { return }
+        let new = next(place.value)
+        let move = Move(to: new, if: .stay(stay), cause: "after \(limit)")
+        if let answer = self.enterAtOnce(move, asking: .past) {
+            self.left(for: new, answer)
+        } else {
+            self.propose(move, asking: nil) { self.left(for: new, $0) }
+        }
+    }
+
+    private func left(for new: Value, _ answer: Move.Answer) {
+        guard case .failure(let refused) = answer else { return }
+        switch refused.reason {
         case .conflict: break
         case .illegal, .denied, .stale, .wouldWait, .withdrawn, .notCommitted, .overloaded:
-            self.trapOrReport(new, error)
+            self.trapOrReport(new, refused)
         }
     }
 }
@@ -68,7 +72,7 @@ extension StateMachine {
 /// Limits how long a stay in one of some states may last.
 ///
 /// Guarded state: all of it, behind `guarded`.
-private final class StayAlarm<State: MachineState>: StateDelegate {
+private final class StayAlarm: Sendable {
     private struct Guarded {
         /// The last stay it heard of.
         var stay: UInt64?
@@ -77,17 +81,17 @@ private final class StayAlarm<State: MachineState>: StateDelegate {
     }
 
     private let limit: Duration
-    private let names: Set<State.Name>
-    private weak let machine: StateMachine<State>?
+    private let names: Set<String>
+    private weak let machine: Machine?
     private let clock: any Clock<Duration>
-    private let next: @Sendable (State) -> State
+    private let next: @Sendable (Value) -> Value
     private let guarded = Lock(Guarded())
 
     init(
         _ limit: Duration,
-        in names: Set<State.Name>,
-        of machine: StateMachine<State>,
-        _ next: @escaping @Sendable (State) -> State
+        in names: Set<String>,
+        of machine: Machine,
+        _ next: @escaping @Sendable (Value) -> Value
     ) {
         self.limit = limit
         self.names = names
@@ -96,17 +100,13 @@ private final class StayAlarm<State: MachineState>: StateDelegate {
         self.next = next
     }
 
-    func stateChanged(_ transition: Transition<State>) { self.heard(transition.snapshot) }
-
-    func transitionsMissed(_ count: Int, now: Snapshot<State>) { self.heard(now) }
-
-    private func heard(_ snapshot: Snapshot<State>) {
+    func heard(_ place: Place) {
         let isNew = self.guarded.withLock { guarded in
-            defer { guarded.stay = snapshot.stay }
-            return guarded.stay != snapshot.stay
+            defer { guarded.stay = place.stay }
+            return guarded.stay != place.stay
         }
         guard isNew else { return }
-        let alarm = self.names.contains(snapshot.state.name) ? self.alarm(of: snapshot.stay) : nil
+        let alarm = self.names.contains(place.value.name) ? self.alarm(of: place.stay) : nil
         let last = self.guarded.withLock { guarded -> Alarm? in
             guarded.hasEnded ? alarm : exchange(&guarded.alarm, with: alarm)
         }

@@ -18,13 +18,8 @@ extension StateMachine {
         _ names: State.Name...,
         body: @escaping @Sendable (State) async -> Void
     ) -> Registration {
-        let task = StayTask<State>(in: Set(names), body)
-        let registration = self.addDelegate(
-            task,
-            on: ReaderContext(of: self),
-            retaining: true,
-            starting: .current
-        )
+        let task = StayTask(in: Set(names).texts) { await body(TypedValue<State>.state(of: $0)) }
+        let registration = self.machine.follow({ task.heard($0) })
         return Registration(registration) { [weak task] ended in
             guard let task else { return ended() }
             task.end(then: ended)
@@ -35,12 +30,12 @@ extension StateMachine {
 /// Runs one task at a time, one for each stay in one of some states.
 ///
 /// Guarded state: all of it, behind `guarded`.
-private final class StayTask<State: MachineState>: StateDelegate {
+private final class StayTask: Sendable {
     private struct Guarded {
         /// The last stay it heard of.
         var stay: UInt64?
         /// The state that the next task is for.
-        var next: State?
+        var next: Value?
         /// The running task, perhaps for a stay that is over.
         var task: Task<Void, Never>?
         var hasEnded = false
@@ -48,27 +43,23 @@ private final class StayTask<State: MachineState>: StateDelegate {
         var waiting: [@Sendable () -> Void] = []
     }
 
-    private let names: Set<State.Name>
-    private let body: @Sendable (State) async -> Void
+    private let names: Set<String>
+    private let body: @Sendable (Value) async -> Void
     private let guarded = Lock(Guarded())
 
-    init(in names: Set<State.Name>, _ body: @escaping @Sendable (State) async -> Void) {
+    init(in names: Set<String>, _ body: @escaping @Sendable (Value) async -> Void) {
         self.names = names
         self.body = body
     }
 
     deinit { self.guarded.withLock { $0.task }?.cancel() }
 
-    func stateChanged(_ transition: Transition<State>) { self.heard(transition.snapshot) }
-
-    func transitionsMissed(_ count: Int, now: Snapshot<State>) { self.heard(now) }
-
-    private func heard(_ snapshot: Snapshot<State>) {
-        let isMeant = self.names.contains(snapshot.state.name)
+    func heard(_ place: Place) {
+        let isMeant = self.names.contains(place.value.name)
         let last = self.guarded.withLock { guarded -> Task<Void, Never>? in
-            guard guarded.stay != snapshot.stay, !guarded.hasEnded else { return nil }
-            guarded.stay = snapshot.stay
-            guarded.next = isMeant ? snapshot.state : nil
+            guard guarded.stay != place.stay, !guarded.hasEnded else { return nil }
+            guarded.stay = place.stay
+            guarded.next = isMeant ? place.value : nil
             return guarded.task
         }
         last?.cancel()
@@ -77,9 +68,9 @@ private final class StayTask<State: MachineState>: StateDelegate {
 
     private func beginNext() {
         self.guarded.withLock { guarded in
-            guard guarded.task == nil, let state = guarded.next.take() else { return }
+            guard guarded.task == nil, let value = guarded.next.take() else { return }
             guarded.task = Task { [weak self, body] in
-                await body(state)
+                await body(value)
                 self?.taskEnded()
             }
         }

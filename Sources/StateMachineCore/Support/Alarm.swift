@@ -78,7 +78,6 @@ extension Duration {
 }
 
 /// Returns a function that tells how long ago this call was.
-@usableFromInline
 func stopwatch<C: Clock>(on clock: C) -> @Sendable () -> Duration where C.Duration == Duration {
     let start = clock.now
     return { start.duration(to: clock.now) }

@@ -1,12 +1,11 @@
 import CPlatform
 
 /// Identifies a thread.
-@usableFromInline
 struct ThreadIdentity: Sendable {
     private let thread: UInt
 
     /// That of the calling thread.
-    @usableFromInline static var current: ThreadIdentity {
+    static var current: ThreadIdentity {
         ThreadIdentity(thread: platform_thread())
     }
 

@@ -25,12 +25,14 @@ package class EncodedState: @unchecked Sendable {
 
 /// A state with its wire form.
 package final class TypedState<State: MachineState & Hashable>: EncodedState, @unchecked Sendable {
-    package let state: State
+    /// The state as a machine holds it.
+    package let value: TypedValue<State>
+    package var state: State { self.value.state }
     /// What time does to it; nil if nothing.
     package let deadline: EncodedDeadline?
 
     package init(_ state: State, _ coding: StateCoding<State>) {
-        self.state = state
+        self.value = TypedValue(state)
         self.deadline = coding.deadline(of: state)
         let data = coding.data(of: state)
         super.init(

@@ -1,17 +1,17 @@
 /// Caches states in another form, so that none is converted again.
 package struct RememberedStates<State: Hashable, Form> {
-    @usableFromInline var forms: [State: Form] = [:]
+    var forms: [State: Form] = [:]
 
     /// How many are kept before all are dropped.
     ///
     /// 256: more than the combinations of most enums, and with ``sizeLimit`` at most a quarter of a megabyte.
     /// Not tuned.
-    @usableFromInline static var limit: Int { 256 }
+    static var limit: Int { 256 }
 
     /// How many bytes a form may have to be remembered.
-    @usableFromInline static var sizeLimit: Int { 1024 }
+    static var sizeLimit: Int { 1024 }
 
-    @inlinable package init() {}
+    package init() {}
 
     /// The form of a state, made if it is not cached.
     ///
@@ -19,7 +19,6 @@ package struct RememberedStates<State: Hashable, Form> {
     ///   - state: the state.
     ///   - make: makes the form, and returns its size in bytes.
     /// - Returns: the form, cached now if it is small enough.
-    @inlinable
     package mutating func form(of state: State, make: (State) -> (form: Form, size: Int)) -> Form {
         if let form = self.forms[state] { return form }
         let (form, size) = make(state)

@@ -33,10 +33,6 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
     // MARK: - What is proposed
 
     /// Proposes what is asked for.
-    ///
-    /// Apart from ``TypedMachine/propose(_:of:)``, which chooses the code for the state's type, as
-    /// `TypedMachine.outcome` is from what calls it.
-    @inline(never)
     func propose(_ request: ChangeRequest, of sets: Sets, to served: TypedMachine<State>) {
         switch request.wanted {
         case .state(let state, let call):
@@ -84,39 +80,37 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
         let set = TypedSet(request, making, served, isOrdered: !self.hasVoters, of: sets)
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
-        let terms = ProposalTerms(
-            kind,
-            cause: request.cause,
-            by: request.setter,
+        let target: Move.Target =
+            if let typed = set.plain {
+                .state(typed.value)
+            } else {
+                .made { set.state(from: Snapshot($0))?.value }
+            }
+        self.machine.machine.propose(
+            Move(
+                to: target,
+                if: .holds { set.isExpected(Snapshot($0)) },
+                as: kind,
+                cause: request.cause,
+                by: request.setter
+            ),
+            asking: Question(),
             isTimed: !set.isOrdered,
             // Decided at once, this is still the request's turn; decided later, it is whoever's thread
             // brought the last vote or the commit.
             in: self.decisions
-        )
-        // These hold the set alone, for which nothing has to be allotted.
-        let isExpected: @Sendable (Snapshot<State>) -> Bool = { set.isExpected($0) }
-        let completion: @Sendable (MoveOutcome<State>) -> Void = { outcome in
-            set.machine.proposals.decided(set, outcome)
-        }
-        if let typed = set.plain {
-            self.machine.propose(typed.state, if: isExpected, terms, completion: completion)
-        } else {
-            self.machine.propose(
-                madeBy: { set.state(from: $0) },
-                if: isExpected,
-                terms,
-                completion: completion
-            )
+        ) { answer in
+            set.machine.proposals.decided(set, answer)
         }
     }
 
     private func holdGroups() {
         guard !self.isHolding else { return }
         self.isHolding = true
-        self.hasVoters = self.machine.holdGroups()
+        self.hasVoters = self.machine.machine.holdGroups()
         self.loop.execute {
             self.isHolding = false
-            self.machine.releaseGroups()
+            self.machine.machine.releaseGroups()
             // Several are worth a sleep: what comes meanwhile is the next group.
             if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
         }
@@ -135,18 +129,19 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
         let coding = served.coding
         // It is not asked about what came before it in this turn.
         if self.isHolding {
-            self.machine.releaseGroups()
-            _ = self.machine.holdGroups()
+            self.machine.machine.releaseGroups()
+            _ = self.machine.machine.holdGroups()
         }
         self.hasVoters = true
-        return self.machine.addVoter(
-            label: name.label,
-            peer: peer,
+        return self.machine.machine.addVoter(
+            Machine.Voter(label: name.label, peer: peer, deadline: deadline),
             on: self.decisions,
-            deadline: deadline,
-            before: { proposal in patterns.contain { coding.matches($0, proposal.proposed) } },
+            before: { motion in
+                let proposed = TypedValue<State>.state(of: motion.proposed)
+                return patterns.contain { coding.matches($0, proposed) }
+            },
             { ask in
-                let proposal = ask.proposal
+                let proposal = Proposal<State>(ask.motion)
                 body(
                     VoteRequest(
                         current: served.encoded(proposal.current),
@@ -162,49 +157,43 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
 
     // MARK: - What is answered
 
-    private func decided(_ set: TypedSet<State>, _ outcome: MoveOutcome<State>) {
+    private func decided(_ set: TypedSet<State>, _ answer: Move.Answer) {
         if set.isOrdered { self.committing -= 1 }
-        guard case .committed(let mark) = outcome, let typed = set.plain else {
-            return set.answer(self.outcome(outcome, of: set))
+        let served = set.machine
+        switch (answer, set.found) {
+        case (.success(.committed(let change)), .state(let typed)):
+            // A move of the machine's own.
+            if set.request.setter == nil { served.stays?.moves.moved() }
+            set.answer(.committed(served.noted(served.encoded(change.place, typed))))
+        case (.success(.committed), _):
+            preconditionFailure("a change was made of what changes nothing")
+        case (.success(.unchanged(let place)), let found):
+            set.answer(self.unchanged(served, Snapshot(place), found))
+        case (.failure(let refused), .state(let typed)):
+            // Of a set it is told as it was asked for.
+            let state = set.request.state ?? typed
+            let current = served.encoded(Snapshot(refused.current))
+            set.answer(.refused(refused.reason, of: state, current: current))
+        case (.failure(let refused), _): set.answer(served.outcome(refused))
         }
-        set.answer(self.committed(mark, typed, by: set))
     }
 
-    private func committed(
-        _ mark: TransitionMark,
-        _ typed: TypedState<State>,
-        by set: TypedSet<State>
+    /// What it means that nothing has changed.
+    private func unchanged(
+        _ served: TypedMachine<State>,
+        _ snapshot: Snapshot<State>,
+        _ found: TypedSet<State>.Found
     ) -> SetOutcome {
-        let served = set.machine
-        // A move of the machine's own.
-        if set.request.setter == nil { served.stays?.moves.moved() }
-        return .committed(served.noted(served.encoded(mark, typed)))
-    }
-
-    /// Apart from ``decided(_:_:)`` as `TypedMachine.outcome` is from what calls it.
-    @inline(never)
-    private func outcome(_ outcome: MoveOutcome<State>, of set: TypedSet<State>) -> SetOutcome {
-        let served = set.machine
-        switch (outcome, set.found) {
-        case (.committed(let mark), .state(let typed)): return self.committed(mark, typed, by: set)
-        case (.committed, _): preconditionFailure("a change was made of what changes nothing")
-        case (.unchanged(let snapshot), .rejected(let error)):
-            return .rejected(error, current: served.encoded(snapshot))
-        case (.unchanged(let snapshot), .illegal):
-            return served.outcome(TransitionError(.illegal, current: snapshot))
-        case (.unchanged(let snapshot), .unhandled):
-            return .unchanged(served.encoded(snapshot), isHandled: false)
-        case (.unchanged(let snapshot), .handled(renewing: true)):
+        switch found {
+        case .rejected(let error): return .rejected(error, current: served.encoded(snapshot))
+        case .illegal: return served.outcome(Refused(.illegal, current: snapshot.place))
+        case .unhandled: return .unchanged(served.encoded(snapshot), isHandled: false)
+        case .handled(renewing: true):
             served.stays?.renewed(snapshot.stay)
             let renewed = served.encoded(snapshot)
             if let stay = renewed.stay { served.server?.renewed(stay) }
             return .unchanged(renewed)
-        case (.unchanged(let snapshot), _): return .unchanged(served.encoded(snapshot))
-        case (.refused(let error), .state(let typed)):
-            // Of a set it is told as it was asked for.
-            let state = set.request.state ?? typed
-            return .refused(error.reason, of: state, current: served.encoded(error.current))
-        case (.refused(let error), _): return served.outcome(error)
+        case .handled(renewing: false), .state: return .unchanged(served.encoded(snapshot))
         }
     }
 }

@@ -4,14 +4,14 @@ import StateMachineProtocol
 /// What a `set` requires of the machine: its seq, its state, its stay.
 ///
 /// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
-extension Move.Condition where State: Hashable {
+extension Move.Condition {
     /// All of the request's conditions; a seq alone costs no closure.
-    init(_ call: SetCall?, by coding: StateCoding<State>) {
+    init<State>(_ call: SetCall?, by coding: StateCoding<State>) {
         guard let call, call.asksForState else {
             self.init(seq: call?.ifSeq)
             return
         }
-        self = .holds { coding.matches(call.ifSeq, call.ifState, call.ifStay, $0) }
+        self = .holds { coding.matches(call.ifSeq, call.ifState, call.ifStay, Snapshot($0)) }
     }
 }
 

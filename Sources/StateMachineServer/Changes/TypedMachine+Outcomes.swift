@@ -3,8 +3,8 @@ import StateMachineProtocol
 
 /// What the machine answers, as the server has it.
 extension TypedMachine {
-    func outcome(_ error: TransitionError<State>) -> SetOutcome {
-        .refused(error.reason, current: self.encoded(error.current))
+    func outcome(_ refused: Refused) -> SetOutcome {
+        .refused(refused.reason, current: self.encoded(Snapshot(refused.current)))
     }
 
     func encoded(_ snapshot: Snapshot<State>) -> EncodedSnapshot {
@@ -18,16 +18,16 @@ extension TypedMachine {
     }
 
     func encoded(_ transition: Transition<State>) -> EncodedSnapshot {
-        self.encoded(transition.mark, self.encoded(transition.new))
+        self.encoded(transition.change.place, self.encoded(transition.new))
     }
 
     /// The same, of a state that is encoded already.
-    func encoded(_ mark: TransitionMark, _ state: TypedState<State>) -> EncodedSnapshot {
+    func encoded(_ place: Place, _ state: TypedState<State>) -> EncodedSnapshot {
         EncodedSnapshot(
-            seq: mark.seq,
+            seq: place.seq,
             state: state,
-            at: mark.at,
-            stay: self.stays?.stay(after: mark, state.deadline)
+            at: place.at,
+            stay: self.stays?.stay(after: place, state.deadline)
         )
     }
 }

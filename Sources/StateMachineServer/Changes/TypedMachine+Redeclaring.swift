@@ -19,22 +19,24 @@ extension TypedMachine {
         done: @escaping @Sendable (Result<UInt64, NotRedeclared>) -> Void
     ) {
         self.server?.expect(coding.schema)
-        self.machine.recast(
+        self.machine.machine.recast(
             cause: coding.declaration?.cause,
             in: self.decisions,
-            { [isKept = self.machine.history != nil] in coding.recast($0.state, isKept: isKept) },
+            { [isKept = self.machine.history != nil] in
+                coding.recast(TypedValue<State>.state(of: $0.value), isKept: isKept)
+            },
             completion: { outcome in
                 defer { self.server?.expect(nil) }
                 switch outcome {
-                case .same(let snapshot):
-                    self.redeclared(by: coding, at: snapshot)
-                    done(.success(snapshot.seq))
-                case .changed(let transition):
-                    self.redeclared(by: coding, at: transition.snapshot)
-                    done(.success(transition.seq))
+                case .same(let place):
+                    self.redeclared(by: coding, at: Snapshot(place))
+                    done(.success(place.seq))
+                case .changed(let change):
+                    self.redeclared(by: coding, at: Snapshot(change.place))
+                    done(.success(change.seq))
                 case .impossible(let why): done(.failure(NotRedeclared(sentence: why)))
-                case .failed(let error):
-                    done(.failure(NotRedeclared(sentence: error.sentence)))
+                case .failed(let refused):
+                    done(.failure(NotRedeclared(sentence: refused.sentence)))
                 }
             }
         )
@@ -55,7 +57,7 @@ extension TypedMachine {
     }
 }
 
-extension TransitionError {
+extension Refused {
     /// Why another declaration could not be put in force.
     fileprivate var sentence: String {
         guard case .notCommitted(let why) = self.reason else { return "\(self)" }
@@ -65,12 +67,12 @@ extension TransitionError {
 
 extension StateCoding {
     /// What becomes of a state of another declaration; `isKept` says whether the next start goes on with it.
-    fileprivate func recast(_ state: State, isKept: Bool) -> Recast<State> {
+    fileprivate func recast(_ state: State, isKept: Bool) -> Recast {
         do {
             let data = self.data(of: state).members ?? []
             let carried = try self.carried(state.name.rawValue, data: data)
             let isSame = self.fragment(of: carried) == self.fragment(of: state)
-            return isSame ? .same(carried) : .changed(carried)
+            return isSame ? .same(TypedValue(carried)) : .changed(TypedValue(carried))
         } catch {
             guard isKept else { return .impossible(error.sentence) }
             let start =

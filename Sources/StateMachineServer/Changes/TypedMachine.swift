@@ -23,7 +23,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
     private let typedState = ObjectIdentifier(TypedState<State>.self)
     /// With a log nothing is decided at once.
     private let hasLog: Bool
-    private(set) var cursor: LogCursor<State>?
+    private(set) var cursor: LogCursor?
     /// Nil of a machine that has no stays.
     private(set) var stays: Stays<State>?
     @exclusivity(unchecked) var server: StateServer?
@@ -47,7 +47,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         self.loop = loop
         self.decisions = LoopInbox(loop)
         self.proposals = Proposals(to: machine, on: loop, in: self.decisions)
-        self.hasLog = machine.hasLog
+        self.hasLog = machine.machine.hasLog
     }
 
     var schema: StateSchema { self.current.schema }
@@ -77,7 +77,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
 
     func observe() -> EncodedSnapshot {
         let cursor = LogCursor(
-            of: self.machine,
+            of: self.machine.machine,
             on: self.decisions,
             // Not weak, here and below: an object that is ever referred to weakly is counted out of line
             // from then on, at twice the cost wherever it is used.
@@ -85,13 +85,13 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
                 self.server?.scheduleFlush()
                 self.stays?.moves.arm()
             },
-            task: { self.handOver($0) }
+            task: { self.handOver(Transition($0)) }
         )
         self.cursor = cursor
         self.stays = self.coding.behaviour.map { behaviour in
             Stays(
                 of: self.machine,
-                from: cursor.start,
+                from: Snapshot(cursor.start),
                 behaviour,
                 clock: self.clock,
                 on: self.loop,
@@ -99,7 +99,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
                 deadline: { self.encoded($0).deadline }
             )
         }
-        return self.encoded(cursor.start)
+        return self.encoded(Snapshot(cursor.start))
     }
 
     func catchUp() { self.cursor?.catchUp() }
@@ -167,46 +167,26 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         guard !self.hasLog else { return nil }
         self.stays?.moves.lift()
         let typed = self.typed(state)
-        // What is most often the case, without a value whose layout depends on the state's type: the runtime would be
-        // asked for that each time.
-        if call?.asksForState != true {
-            let mark = self.machine.enterAtOnce(
-                typed.state,
-                ifSeq: call?.ifSeq,
-                reenter: call?.reenter ?? false,
-                cause: cause,
-                by: setter
-            )
-            if let mark { return .committed(self.noted(self.encoded(mark, typed))) }
-        }
-        return self.outcome(of: typed, call, cause, setter)
-    }
-
-    /// Apart from ``decide(_:_:cause:by:)``: the layouts that a function may need are looked up where it begins.
-    @inline(never)
-    private func outcome(
-        of typed: TypedState<State>,
-        _ call: SetCall?,
-        _ cause: String?,
-        _ setter: CompactPeer
-    ) -> SetOutcome? {
         let move = Move(
-            to: typed.state,
+            to: typed.value,
             if: Move.Condition(call, by: self.coding),
             reenter: call?.reenter ?? false,
             cause: cause,
             by: setter
         )
-        switch self.machine.decideAtOnce(move) {
+        switch self.machine.machine.enterAtOnce(move, asking: .nobody(denials: nil)) {
         case nil: return nil
-        case .committed(let mark): return .committed(self.noted(self.encoded(mark, typed)))
-        case .unchanged(let snapshot): return .unchanged(self.encoded(snapshot))
-        case .refused(let error):
+        case .success(.committed(let change)):
+            return .committed(self.noted(self.encoded(change.place, typed)))
+        case .success(.unchanged(let place)): return .unchanged(self.encoded(Snapshot(place)))
+        case .failure(let refused):
             // Of another declaration it can only be evaluated at its turn.
-            if error.reason == .illegal, self.isOutdated(typed.state, at: error.current) {
+            if refused.reason == .illegal,
+                self.isOutdated(typed.state, at: Snapshot(refused.current))
+            {
                 return nil
             }
-            return self.outcome(error)
+            return self.outcome(refused)
         }
     }
 
@@ -214,10 +194,10 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         self.proposals.propose(request, of: sets, to: self)
     }
 
-    var groupUnderWay: UInt64? { self.machine.groupUnderWay }
+    var groupUnderWay: UInt64? { self.machine.machine.groupUnderWay }
 
     func afterCommits(_ done: @escaping @Sendable () -> Void) {
-        self.machine.afterCommits { [decisions] in decisions.run(done) }
+        self.machine.machine.afterCommits { [decisions] in decisions.run(done) }
     }
 
     func addVoter(
@@ -252,19 +232,16 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         let entered = self.entered.handOver(transition.seq)
         self.server?.append(
             entered ?? self.put(transition),
-            by: transition.setter,
+            by: transition.change.setter,
             cause: transition.cause
         )
         if self.stays != nil { self.pass(transition) }
     }
 
-    /// These are apart from ``handOver(_:)`` as ``outcome(of:_:_:_:)`` is from what calls it.
-    @inline(never)
     private func put(_ transition: Transition<State>) -> EncodedSnapshot {
         self.encoded(transition)
     }
 
-    @inline(never)
     private func pass(_ transition: Transition<State>) { self.stays?.passed(transition.snapshot) }
 
     /// What a set has led to, kept until it is handed over.

@@ -70,14 +70,14 @@ final class TypedSet<State: MachineState & Hashable>: PendingSet, @unchecked Sen
     }
 
     /// The state that it leads to from there; nil if nothing is to change.
-    func state(from snapshot: Snapshot<State>) -> State? {
+    func state(from snapshot: Snapshot<State>) -> TypedState<State>? {
         let found: Found
         do {
             switch self.making {
             case .set(let typed):
                 if snapshot.mayBecome(typed.state) {
                     if self.made != nil { self.made = nil }
-                    return typed.state
+                    return typed
                 }
                 found = try self.machine.coding.made(of: typed, from: snapshot)
             case .made(let make): found = try make(snapshot)
@@ -87,7 +87,7 @@ final class TypedSet<State: MachineState & Hashable>: PendingSet, @unchecked Sen
         }
         self.made = found
         guard case .state(let typed) = found else { return nil }
-        return typed.state
+        return typed
     }
 }
 

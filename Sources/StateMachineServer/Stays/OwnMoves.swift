@@ -212,22 +212,23 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         let made = self.move(for: pending.reason)
         let delay = behaviour.deadline(of: self.snapshot.state)?.delay
         self.pending?.isTried = true
-        self.machine.propose(
-            madeBy: { made($0.state)?.next },
-            // At the move's turn the declaration, and with it what is due, may have changed.
-            if: {
-                $0.stay == start.stay && starts.newest(of: start.stay) == start
-                    && behaviour.deadline(of: $0.state)?.delay == delay
-            },
-            ProposalTerms(
-                .enter,
-                cause: made(self.snapshot.state)?.cause,
-                by: nil,
-                isTimed: true,
-                in: self.place
+        let cause = made(self.snapshot.state)?.cause
+        let state: @Sendable (Place) -> State = { TypedValue<State>.state(of: $0.value) }
+        // At the move's turn the declaration, and with it what is due, may have changed.
+        let isDue: @Sendable (Place) -> Bool = {
+            $0.stay == start.stay && starts.newest(of: start.stay) == start
+                && behaviour.deadline(of: state($0))?.delay == delay
+        }
+        self.machine.machine.propose(
+            Move(
+                to: .made { made(state($0)).map { TypedValue($0.next) } },
+                if: .holds(isDue),
+                as: .enter,
+                cause: cause
             ),
-            completion: { self.tried(pending.number, $0) }
-        )
+            asking: Question(),
+            in: self.place
+        ) { self.tried(pending.number, $0) }
     }
 
     /// The move to make from a state; pure.
@@ -239,11 +240,11 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         }
     }
 
-    private func tried(_ number: UInt64, _ outcome: MoveOutcome<State>) {
-        if case .committed = outcome { self.moved() }
+    private func tried(_ number: UInt64, _ answer: Move.Answer) {
+        if case .success(.committed) = answer { self.moved() }
         defer { self.onBoot.take()?() }
         guard self.pending?.number == number else { return }
-        guard case .refused(let error) = outcome else { return }
+        guard case .failure(let error) = answer else { return }
         switch error.reason {
         case .illegal: break
         case .conflict:

@@ -68,7 +68,7 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     ///   - deadline: the deadline of the state that it led to.
     /// - Returns: its number, and what is due.
     func stay(
-        after transition: TransitionMark,
+        after transition: Place,
         _ deadline: EncodedDeadline?
     ) -> ServerLine.Stay {
         // Without a deadline the start of the stay is not looked up for every change.

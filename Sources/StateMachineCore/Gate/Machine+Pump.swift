@@ -1,49 +1,61 @@
 /// Performs what the gate decides.
-extension StateMachine {
+extension Machine {
     /// An action of the gate, and what was appended for it under the lock.
-    @usableFromInline
     struct Step: Sendable {
-        @usableFromInline let action: Gate<State>.Action
-        @usableFromInline let appended: Appended?
+        let action: Gate.Action
+        let appended: Appended?
 
-        @inlinable
-        init(_ action: Gate<State>.Action, appended: Appended? = nil) {
+        init(_ action: Gate.Action, appended: Appended? = nil) {
             self.action = action
             self.appended = appended
         }
     }
 
-    /// Enqueues a proposal to be decided at its turn.
+    /// The way in that waits its turn: `completion` is called with what became of the move, once.
     ///
     /// - Parameters:
-    ///   - pending: the proposal.
-    ///   - isLimited: whether it is refused if there is no room; its completion is told that too.
-    @usableFromInline
-    func enqueue(_ pending: PendingProposal<State>, isLimited: Bool = true) {
-        self.code.enqueue(self, pending, isLimited)
-    }
-
-    /// The same, specialized for the type known at the call site.
-    @inlinable
-    func enqueueHere(_ pending: PendingProposal<State>, isLimited: Bool) {
+    ///   - move: what is asked for.
+    ///   - question: how voters are asked; nil: nobody is.
+    ///   - isTimed: whether the time until voters are asked counts towards their deadline; needless where there are
+    ///     none.
+    ///   - place: where the completion is called; nil: where it is decided.
+    ///   - isLimited: whether it is refused if there is no room.
+    ///   - completion: called with the outcome; it must not block.
+    /// - Returns: the proposal, so that it can be withdrawn.
+    @discardableResult
+    package func propose(
+        _ move: Move,
+        asking question: Question?,
+        isTimed: Bool = true,
+        in place: (any CompletionPlace)? = nil,
+        isLimited: Bool = true,
+        completion: @escaping @Sendable (Move.Answer) -> Void
+    ) -> PendingProposal {
+        let pending = PendingProposal(
+            move,
+            asking: question,
+            waited: isTimed && question != nil ? stopwatch(on: self.options.clock) : nil,
+            place: place,
+            completion: completion
+        )
         switch self.holder.withLock({ $0.gate.proposed(pending, isLimited: isLimited) }) {
         case .entered: self.pump()
         case .left: break
-        case .refused:
-            self.tell(pending, .failure(TransitionError(.overloaded, current: self.snapshot)))
+        case .refused: self.tell(pending, .failure(Refused(.overloaded, current: self.place)))
         }
+        return pending
     }
 
     /// Answers the proposal with ``Refusal/withdrawn``, unless it is decided.
     ///
     /// The proposals behind it move up. Called from anywhere, under no lock.
-    func withdraw(_ pending: PendingProposal<State>) {
+    func withdraw(_ pending: PendingProposal) {
         let (withdrawal, current) = self.holder.withLock { holder in
-            (holder.gate.withdrawn(pending), holder.snapshot)
+            (holder.gate.withdrawn(pending), holder.place)
         }
         switch withdrawal {
         case .left:
-            self.tell(pending, .failure(TransitionError(.withdrawn, current: current)))
+            self.tell(pending, .failure(Refused(.withdrawn, current: current)))
             self.pump()
         case .isAsked(let ballot): ballot.withdraw()
         case .isEvaluated, .tooLate: break
@@ -58,11 +70,7 @@ extension StateMachine {
     /// it.
     ///
     /// - Returns: whether there are voters that might be asked about a proposal.
-    package func holdGroups() -> Bool { self.code.hold(self) }
-
-    /// The same, specialized for the type known at the call site.
-    @inlinable
-    func holdGroupsHere() -> Bool {
+    package func holdGroups() -> Bool {
         self.holder.withLock { holder in
             holder.gate.held()
             return !holder.gate.voters.isEmpty
@@ -70,33 +78,26 @@ extension StateMachine {
     }
 
     /// Gives what gathered to the log; without ``holdGroups()`` it does nothing.
-    package func releaseGroups() { self.code.release(self) }
-
-    /// The same, specialized for the type known at the call site.
-    @inlinable
-    func releaseGroupsHere() { self.pump(from: self.after { $0.released(at: $1) }) }
+    package func releaseGroups() { self.pump(from: self.after { $0.released(at: $1) }) }
 
     /// Moves the gate on until nothing is left to do, unless another thread is doing so already.
-    @inlinable
     func pump() { self.pump(from: self.after { $0.pumped(at: $1) }) }
 
     /// Tells the gate about an event, and does the part of its answer that needs the lock.
     ///
     /// The question that this closes is released after the lock, with the states that it was about.
-    @inlinable
     func after(
-        _ event: (inout Gate<State>, Snapshot<State>) -> Gate<State>.Action?
+        _ event: (inout Gate, Place) -> Gate.Action?
     ) -> Step? {
         let (step, _) = self.holder.withLock { holder in
             let ballot = holder.gate.ballot
-            let machine = holder.snapshot
+            let machine = holder.place
             return (event(&holder.gate, machine).map { holder.take($0) }, ballot)
         }
         return step
     }
 
     /// Pumps from the first step, for a caller that has begun to pump.
-    @inlinable
     func pump(from first: Step?) {
         var step = first
         while let current = step {
@@ -105,7 +106,7 @@ extension StateMachine {
                 let evaluated = self.evaluate(run, from: base)
                 step = self.after { $0.evaluated(evaluated, at: $1) }
             case .commit(let group):
-                self.options.log?.commit(group) { failure in
+                self.options.log?.record(group) { failure in
                     self.holder.withLock { $0.gate.committed(failure: failure) }
                     self.pump()
                 }
@@ -123,15 +124,14 @@ extension StateMachine {
 
     /// Evaluates each proposal against the state as it will be after those before it; like all
     /// evaluating never under the lock, since it runs pure code of the state and the proposer.
-    @inlinable
     func evaluate(
-        _ run: [PendingProposal<State>],
-        from base: Snapshot<State>
-    ) -> [EvaluatedProposal<State>] {
+        _ run: [PendingProposal],
+        from base: Place
+    ) -> [EvaluatedProposal] {
         var base = base
         return run.map { pending in
-            let fate: EvaluatedProposal<State>.Fate
-            do throws(TransitionError<State>) {
+            let fate: EvaluatedProposal.Fate
+            do throws(Refused) {
                 let new = try pending.move.state(
                     from: base,
                     announcingEqual: self.options.announcesEqual
@@ -140,29 +140,27 @@ extension StateMachine {
             } catch {
                 fate = .answered(.failure(error))
             }
-            if case .entering(let entry) = fate { base = entry.snapshot }
+            if case .entering(let entry) = fate { base = entry.change.place }
             return EvaluatedProposal(pending, fate)
         }
     }
 
     /// What becomes of a proposal that asks nobody; nothing changes if `new` is nil.
-    @inlinable
     func fate(
-        of pending: PendingProposal<State>,
-        into new: State?,
-        from base: Snapshot<State>
-    ) -> EvaluatedProposal<State>.Fate {
+        of pending: PendingProposal,
+        into new: Value?,
+        from base: Place
+    ) -> EvaluatedProposal.Fate {
         guard let new else { return .answered(.success(.unchanged(base))) }
         if let denials = pending.questionToPut?.denialsWithoutVoters {
-            return .answered(.failure(TransitionError(.denied(by: denials), current: base)))
+            return .answered(.failure(Refused(.denied(by: denials), current: base)))
         }
         return .entering(self.entry(of: pending.move, from: base, to: new))
     }
 
     // MARK: - Telling
 
-    @inlinable
-    func tell(_ evaluated: [EvaluatedProposal<State>], of appended: Appended?) {
+    func tell(_ evaluated: [EvaluatedProposal], of appended: Appended?) {
         // Delegates on this very thread are told before any completion, and may wait for others.
         let isHeardHere = appended?.lanes.contains { !$0.hasTurns } ?? false
         guard !isHeardHere, let place = evaluated.first?.pending.place else {
@@ -176,14 +174,12 @@ extension StateMachine {
         }
     }
 
-    @usableFromInline
-    func tell(_ pending: PendingProposal<State>, _ answer: Gate<State>.Answer) {
+    func tell(_ pending: PendingProposal, _ answer: Gate.Answer) {
         self.tell([EvaluatedProposal(pending, .answered(answer))])
     }
 
     /// Completes each; successive ones with the same place are completed there together.
-    @inlinable
-    func tell(_ evaluated: ArraySlice<EvaluatedProposal<State>>) {
+    func tell(_ evaluated: ArraySlice<EvaluatedProposal>) {
         var rest = evaluated
         while let first = rest.first {
             guard let place = first.pending.place else {
@@ -200,10 +196,9 @@ extension StateMachine {
     }
 }
 
-extension StateMachine.Holder {
+extension Machine.Holder {
     /// Does the part of an action that needs the lock: enters states, puts a question.
-    @inlinable
-    mutating func take(_ action: Gate<State>.Action) -> StateMachine<State>.Step {
+    mutating func take(_ action: Gate.Action) -> Machine.Step {
         switch action {
         case .asking(.put(let ballot, _, _)):
             return .init(action, appended: self.put(ballot))
@@ -217,7 +212,7 @@ extension StateMachine.Holder {
             for index in evaluated.indices {
                 guard case .entering(let entry) = evaluated[index].fate else { continue }
                 isEntering = true
-                _ = self.enter(entry.new, as: entry, at: entry.at, stay: entry.stay)
+                _ = self.enter(entry)
             }
             let appended = isEntering ? self.appended(since: before) : nil
             return .init(action, appended: appended)

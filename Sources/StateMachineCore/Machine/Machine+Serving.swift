@@ -1,4 +1,4 @@
-extension StateMachine {
+extension Machine {
     /// Calls `done` when all that has been evaluated so far has happened, or has failed to, and its
     /// proposers know.
     ///
@@ -9,14 +9,11 @@ extension StateMachine {
     /// straight away on a machine without a write-ahead log.
     package func afterCommits(_ done: @escaping @Sendable () -> Void) {
         // A proposal which goes past the voters and is always refused: its answer waits its turn.
-        self.enqueue(
-            PendingProposal(
-                Move(to: self.state, if: .holds { _ in false }),
-                asking: nil,
-                completion: .outcome { _ in done() }
-            ),
+        self.propose(
+            Move(to: self.value, if: .holds { _ in false }),
+            asking: nil,
             isLimited: false
-        )
+        ) { _ in done() }
     }
 
     /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
@@ -27,5 +24,5 @@ extension StateMachine {
     package var hasLog: Bool { self.options.log != nil }
 
     /// The write-ahead log, if there is one.
-    package var log: (any WriteAheadLog<State>)? { self.options.log }
+    package var log: (any Recording)? { self.options.log }
 }

@@ -1,0 +1,66 @@
+/// A closure as a member, for as long as it is registered, or as an object lives.
+///
+/// `@unchecked Sendable`: `calls` is released once, when no call runs and none will begin; the rest never changes.
+final class CallingMember: Member, @unchecked Sendable {
+    /// What is called.
+    struct Calls {
+        /// Returns whether anybody was told.
+        let change: @Sendable (Change) -> Bool
+        /// Called with how many changes were lost, and the last of them.
+        var missed: @Sendable (Int, _ newest: Change) -> Void = { _, _ in }
+        /// Called when nothing more is in the log.
+        var burstEnd: (@Sendable () -> Void)?
+    }
+
+    @exclusivity(unchecked) private var calls: Calls?
+    /// The object whose lifetime bounds the member, and whether there is one.
+    private weak let receiver: (any AnyObject & Sendable)?
+    private let hasReceiver: Bool
+    private let listens: Bool
+
+    /// - Parameters:
+    ///   - names: the states that it hears of; nil: all.
+    ///   - start: what it hears first.
+    ///   - receiver: the object whose lifetime bounds it; nil: it lasts until cancelled.
+    ///   - object: the delegate that it represents; nil: none.
+    ///   - listens: whether it counts among those who hear of a state.
+    ///   - calls: what is called.
+    init(
+        of names: Set<String>? = nil,
+        starting start: Start = .next,
+        for receiver: (any AnyObject & Sendable)? = nil,
+        representing object: ObjectIdentifier? = nil,
+        listens: Bool = true,
+        _ calls: Calls
+    ) {
+        self.calls = calls
+        self.receiver = receiver
+        self.hasReceiver = receiver != nil
+        self.listens = listens
+        super.init(
+            of: names,
+            starting: start,
+            representing: object,
+            hearingBurstEnds: calls.burstEnd != nil
+        )
+    }
+
+    // Never loads another object here: the caller holds `object`.
+    override func represents(_ object: AnyObject) -> Bool {
+        self.object == ObjectIdentifier(object) && self.receiver === object
+    }
+
+    override var isGone: Bool { self.hasReceiver && self.receiver == nil }
+
+    override var isAudience: Bool { self.listens }
+
+    override func receive(_ change: Change) -> Bool { self.calls?.change(change) ?? false }
+
+    override func receiveMissed(_ count: Int, newest: Change) {
+        self.calls?.missed(count, newest)
+    }
+
+    override func burstEnded() { self.calls?.burstEnd?() }
+
+    override func letGo() { self.calls = nil }
+}

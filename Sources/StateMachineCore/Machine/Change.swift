@@ -1,0 +1,100 @@
+/// A machine's state and its place in the order, read together; ``Snapshot`` is its typed face.
+package struct Place: Sendable {
+    /// The seq of the change that led here; 0 if there was none.
+    package let seq: UInt64
+    package let value: Value
+    /// Since when.
+    package let at: WallTime
+    /// The seq of the change that began the stay.
+    package let stay: UInt64
+
+    package init(seq: UInt64, value: Value, at: WallTime, stay: UInt64) {
+        self.seq = seq
+        self.value = value
+        self.at = at
+        self.stay = stay
+    }
+}
+
+/// One change of a machine's state; ``Transition`` is its typed face.
+package struct Change: Sendable {
+    package let seq: UInt64
+    package let old: Value
+    package let new: Value
+    package let at: WallTime
+    /// Why, in the words of whoever set it.
+    package let cause: String?
+    /// Who set it from outside the process; nil for the process itself.
+    package let setter: CompactPeer?
+    /// The seq of the change that began the stay.
+    package let stay: UInt64
+
+    package init(
+        seq: UInt64,
+        old: Value,
+        new: Value,
+        at: WallTime,
+        cause: String? = nil,
+        setter: CompactPeer? = nil,
+        stay: UInt64
+    ) {
+        self.seq = seq
+        self.old = old
+        self.new = new
+        self.at = at
+        self.cause = cause
+        self.setter = setter
+        self.stay = stay
+    }
+
+    /// The state that a machine began with or is in, as a change from that state to itself.
+    init(beginningAt place: Place) {
+        self.init(
+            seq: place.seq,
+            old: place.value,
+            new: place.value,
+            at: place.at,
+            stay: place.seq
+        )
+    }
+
+    /// Where the machine was after it.
+    package var place: Place {
+        Place(seq: self.seq, value: self.new, at: self.at, stay: self.stay)
+    }
+
+    /// Where the machine was before it: with this change's time, and, if this one begins a stay, the last seq at
+    /// which the previous stay can have begun.
+    var origin: Place {
+        // A change from a state to itself is what a machine begins with.
+        let seq = self.seq == 0 ? 0 : self.seq - 1
+        return Place(seq: seq, value: self.old, at: self.at, stay: min(self.stay, seq))
+    }
+
+    /// Whether the state was entered; false if only what it carries changed.
+    var beginsStay: Bool { self.stay == self.seq }
+}
+
+/// A state was not entered; ``TransitionError`` is its typed face.
+package struct Refused: Error {
+    package let reason: Refusal
+    /// Where the machine was when it was decided.
+    package let current: Place
+
+    package init(_ reason: Refusal, current: Place) {
+        self.reason = reason
+        self.current = current
+    }
+}
+
+/// What may happen next, as put to voters; ``Proposal`` is its typed face.
+package struct Motion: Sendable {
+    /// Where the machine is; the voter has heard of all that led there.
+    package let current: Place
+    /// The state that would be entered.
+    package let proposed: Value
+    /// Why, in the words of whoever proposed it.
+    package let cause: String?
+    /// Who proposed it from outside the process; nil for the process itself.
+    package let by: Peer?
+}

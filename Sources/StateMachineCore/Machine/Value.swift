@@ -1,0 +1,60 @@
+/// A state as the engine holds it: immutable, and shared by everything that refers to it.
+///
+/// All that the engine asks of a state goes through this class, so that the engine is compiled once. All values of a
+/// machine are of one class.
+package class Value: @unchecked Sendable {
+    package init() {}
+
+    /// Which of its type's cases it is; nil if it is not a case, or has a name of its own.
+    ///
+    /// Two values of one machine with the same tag have the same name.
+    package var tag: UInt32? { nil }
+
+    /// The state's name, as on the wire.
+    package var name: String { preconditionFailure("a value without a name") }
+
+    /// The names of the states that may follow.
+    package var successors: Set<String> { [] }
+
+    /// Whether the states are equal.
+    package func equals(_ other: Value) -> Bool { self === other }
+
+    /// Whether `next` may follow.
+    package func mayBecome(_ next: Value) -> Bool { true }
+
+    /// The state, for people to read.
+    package var text: String { self.name }
+}
+
+/// The state of a program's own type.
+///
+/// A subclass, and not a field of the type `any Sendable`, which would be an allocation of its own.
+package final class TypedValue<State: MachineState>: Value, @unchecked Sendable {
+    package let state: State
+
+    package init(_ state: State) {
+        self.state = state
+        super.init()
+    }
+
+    /// The state of a value of a machine of that type.
+    package static func state(of value: Value) -> State {
+        unsafeDowncast(value, to: TypedValue<State>.self).state
+    }
+
+    package override var tag: UInt32? { EnumCases.tag(of: self.state) }
+
+    package override var name: String { self.state.name.rawValue }
+
+    package override var successors: Set<String> { Set(self.state.successors.map(\.rawValue)) }
+
+    package override func equals(_ other: Value) -> Bool {
+        self === other || self.state == Self.state(of: other)
+    }
+
+    package override func mayBecome(_ next: Value) -> Bool {
+        self.state.mayBecome(Self.state(of: next))
+    }
+
+    package override var text: String { "\(self.state)" }
+}
