@@ -5,9 +5,13 @@ package struct YAMLPosition: Hashable, Sendable {
     package let line: Int
     package let column: Int
 
+    fileprivate init(line: Int, column: Int) {
+        self.line = line
+        self.column = column
+    }
+
     fileprivate init(_ mark: yaml_mark_t) {
-        self.line = Int(mark.line) + 1
-        self.column = Int(mark.column) + 1
+        self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
     }
 }
 
@@ -119,15 +123,29 @@ package final class YAMLEvents {
 
     private var syntaxError: SyntaxError {
         let parser = self.parser.pointee
-        // Unreadable input has no mark of its own; the parser stands before it.
         let isUnreadable = parser.error == YAML_READER_ERROR
-        let position = YAMLPosition(isUnreadable ? parser.mark : parser.problem_mark)
+        let position =
+            isUnreadable ? self.position(of: parser.problem_offset) : YAMLPosition(parser.problem_mark)
+        let problem = parser.problem.map { String(cString: $0) } ?? "there is no memory left"
+        let character =
+            isUnreadable && parser.problem_value > 0
+            ? " (U+\(String(parser.problem_value, radix: 16, uppercase: true)))" : ""
         return SyntaxError(
             position: position,
-            problem: parser.problem.map { String(cString: $0) } ?? "there is no memory left",
+            problem: problem + character,
             context: parser.context.map { String(cString: $0) } ?? "",
             isUnreadable: isUnreadable,
             isAtTab: self.isTab(at: position)
+        )
+    }
+
+    /// What cannot be read has no mark, only the number of the byte before which it stands.
+    private func position(of offset: Int) -> YAMLPosition {
+        let before = self.input.prefix(offset)
+        let start = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        return YAMLPosition(
+            line: before.count { $0 == UInt8(ascii: "\n") } + 1,
+            column: String(decoding: before[start...], as: UTF8.self).unicodeScalars.count + 1
         )
     }
 }

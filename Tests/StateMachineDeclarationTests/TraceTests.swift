@@ -126,4 +126,16 @@ import Testing
             try self.run("send circle\nwait 1h\nset idle -> idle\nwait 1h -> idle") == "idle n=0"
         )
     }
+
+    /// What a mismatch shows of a state can be written in the trace.
+    @Test func aQuoteMayStandInAWord() throws {
+        let machine = try declaration(
+            """
+            start: a t=x o={}
+            states: {a: {to: [a], fields: {t: string, o: object}}}
+            """
+        )
+        let trace = #"set a t="say \"hi\" \\ \n" o="{\"a\": [\"b\"]}" -> a t="say \"hi\" \\ \n""#
+        #expect(try Trace(trace).run(on: machine).state.written.contains(#"\"a\""#))
+    }
 }

@@ -61,4 +61,16 @@ import Testing
         #expect(problems.count == 1001)
         #expect(problems.last?.sentence == "there are more errors; mend these 1000 first")
     }
+
+    @Test(arguments: [
+        (
+            "start: a\nstates:\n  é: \u{1}\n",
+            "m:3:6: this is not YAML: control characters are not allowed (U+1)"
+        ),
+        ("\u{7F}: a\n", "m:1:1: this is not YAML: control characters are not allowed (U+7F)"),
+    ])
+    func aControlCharacterIsSaidWhereItStands(text: String, sentence: String) {
+        let reading = DeclarationReading(Array(text.utf8))
+        #expect(reading.problems.map { $0.line(in: "m") } == [sentence])
+    }
 }

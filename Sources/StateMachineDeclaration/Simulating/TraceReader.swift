@@ -4,7 +4,8 @@ import StateMachineProtocol
 ///
 /// `send offer url=u version=2 -> downloading`, `set booting`, `update volume=3 tries+=1`, `wait 24h -> idle`,
 /// `run ends 1 x6 -> idle result=refused`, `run is killed by SIGKILL`, `run times out`, `run is interrupted`,
-/// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes.
+/// `reboot -> idle`, `-> idle` alone, `set playing -> refused`, and comments after `#`. A value with spaces stands in double quotes,
+/// in which \\" is a quote and \\\\ a backslash.
 enum TraceReader {
     /// The most ends of a run in one line.
     private static let mostEnds = 10_000
@@ -122,13 +123,22 @@ enum TraceReader {
         return fields
     }
 
-    /// Words between white space, up to a comment; double quotes keep white space together.
+    /// Words between white space, up to a comment; double quotes keep white space together, and in them a backslash
+    /// makes a quote or a backslash part of the word.
     private static func words(_ line: Substring, _ number: Int) throws(TraceFailure) -> [String] {
         var words: [String] = []
         var word: String?
         var isQuoted = false
+        var isEscaped = false
         for scalar in line.unicodeScalars {
+            if isEscaped {
+                if scalar != "\"", scalar != "\\" { word?.unicodeScalars.append("\\") }
+                word?.unicodeScalars.append(scalar)
+                isEscaped = false
+                continue
+            }
             switch scalar {
+            case "\\" where isQuoted: isEscaped = true
             case "\"":
                 isQuoted.toggle()
                 word = word ?? ""
@@ -145,7 +155,7 @@ enum TraceReader {
                 word?.unicodeScalars.append(scalar)
             }
         }
-        guard !isQuoted else {
+        guard !isQuoted, !isEscaped else {
             throw TraceFailure(line: number, sentence: "a quote is opened and not closed")
         }
         if let word { words.append(word) }

@@ -7,14 +7,27 @@ package enum TimeText {
         package let sentence: String
     }
 
-    private static let range: ClosedRange<Int64> = 10...(400 * 86_400_000)
+    /// What a file may say: from 10 ms to 400 d.
+    package static let range: ClosedRange<Int64> = 10...(400 * 86_400_000)
 
-    /// The time that a text states: from 10 ms to 400 d, the greatest unit first.
-    package static func duration(_ text: String) throws(Objection) -> Duration {
-        .milliseconds(try self.milliseconds(text))
+    /// The time that a text states, the greatest unit first.
+    ///
+    /// - Parameters:
+    ///   - text: the text.
+    ///   - range: how many milliseconds it may be.
+    /// - Returns: the time.
+    /// - Throws: `Objection`, which says what is wrong.
+    package static func duration(
+        _ text: String,
+        in range: ClosedRange<Int64> = range
+    ) throws(Objection) -> Duration {
+        .milliseconds(try self.milliseconds(text, in: range))
     }
 
-    private static func milliseconds(_ text: String) throws(Objection) -> Int64 {
+    private static func milliseconds(
+        _ text: String,
+        in range: ClosedRange<Int64>
+    ) throws(Objection) -> Int64 {
         guard let first = text.utf8.first, self.isDigit(first) else {
             throw Objection(sentence: "\(text.quoted) is no time; write it like 30s or 1h30min")
         }
@@ -37,10 +50,10 @@ package enum TimeText {
             let (part, isTooLong) = (Int64(number) ?? .max)
                 .multipliedReportingOverflow(by: unit.milliseconds)
             let (sum, isLonger) = total.addingReportingOverflow(part)
-            guard !isTooLong, !isLonger else { throw self.outOfRange(text) }
+            guard !isTooLong, !isLonger else { throw self.outOfRange(text, range) }
             total = sum
         }
-        guard self.range.contains(total) else { throw self.outOfRange(text) }
+        guard range.contains(total) else { throw self.outOfRange(text, range) }
         return total
     }
 
@@ -69,8 +82,9 @@ package enum TimeText {
         throw Objection(sentence: sentence)
     }
 
-    private static func outOfRange(_ text: String) -> Objection {
-        Objection(sentence: "\(text.excerpt()): a time is from 10ms to 400d")
+    private static func outOfRange(_ text: String, _ range: ClosedRange<Int64>) -> Objection {
+        let ends = [range.lowerBound, range.upperBound].map { Duration.milliseconds($0).timeText }
+        return Objection(sentence: "\(text.excerpt()): a time is from \(ends[0]) to \(ends[1])")
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {

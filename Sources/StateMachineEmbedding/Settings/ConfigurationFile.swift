@@ -1,3 +1,4 @@
+import Glibc
 import StateMachineYAML
 import SystemPackage
 
@@ -46,8 +47,13 @@ struct ConfigurationFile {
     }
 
     private static func text(of path: FilePath) throws -> String {
-        let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+        // A pipe would have the start, or a reload, wait for whoever writes into it.
+        let file = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
         return try file.closeAfter {
+            var status = stat()
+            guard fstat(file.rawValue, &status) == 0,
+                [S_IFREG, S_IFCHR].contains(status.st_mode & S_IFMT)
+            else { throw ConfigurationError("it is no ordinary file") }
             var bytes: [UInt8] = []
             var isAtEnd = false
             while !isAtEnd, bytes.count <= Self.maxBytes {
