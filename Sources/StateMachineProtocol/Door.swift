@@ -45,6 +45,8 @@ public enum Door: String, CaseIterable, Codable, Sendable {
             case .guard: "guard                      be asked before a state is entered (an object)"
             case .vote: "vote                       answer what was asked (an object)"
             case .history: "history                    the changes that are kept"
+            case .reload:
+                "reload                     read the settings and the machine's file again"
             case .stats: "stats                      who is connected, how far behind; counters"
             case .describe: "describe                   states, operations, errors, limits"
             case .ping: "ping                       the seq that all before it have reached"

@@ -17,7 +17,7 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
         .illegalTransition, .conflict, .denied, .suspended, .forbidden, .timeout, .failedState,
         .notFound,
         .limit, .tooLong,
-        .shuttingDown, .internal,
+        .shuttingDown, .badFile, .internal,
     ]
 
     /// The codes that only a machine with events uses.
@@ -57,6 +57,8 @@ public struct ErrorCode: Hashable, Sendable, CustomStringConvertible {
     public static let tooLong = ErrorCode("too-long")
     /// The daemon is going down.
     public static let shuttingDown = ErrorCode("shutting-down")
+    /// What was to be read again has errors, and what was in force stays.
+    public static let badFile = ErrorCode("bad-file")
     /// The daemon could not do its work.
     public static let `internal` = ErrorCode("internal")
 }

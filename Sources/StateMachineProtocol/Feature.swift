@@ -16,4 +16,8 @@ package enum Feature: String, CaseIterable, Sendable {
     case historyOutline
     /// `add`, `ifSeq` and `ifState` of `update`.
     case add
+    /// `progress` of `history`.
+    case historyProgress
+    /// `ageMs` and `stayMs` in the answer to `get`.
+    case ages
 }

@@ -44,8 +44,6 @@ package final class YAMLEvents {
         package let problem: String
         /// What it was reading, in its words; empty if it does not say.
         package let context: String
-        /// Whether characters cannot be read at all.
-        package let isUnreadable: Bool
         /// Whether there is a tab at the position.
         package let isAtTab: Bool
     }
@@ -134,7 +132,6 @@ package final class YAMLEvents {
             position: position,
             problem: problem + character,
             context: parser.context.map { String(cString: $0) } ?? "",
-            isUnreadable: isUnreadable,
             isAtTab: self.isTab(at: position)
         )
     }

@@ -42,7 +42,8 @@ struct LineJudge: Sendable {
         case .wait(let call):
             _ = call.until.contains { self.coding.matches($0, self.current) }
             return 0
-        case .send, .update, .get, .unwatch, .hold, .release, .guard, .vote, .history, .describe,
+        case .send, .update, .get, .unwatch, .hold, .release, .guard, .vote, .history, .reload,
+            .describe,
             .stats, .ping,
             .help:
             return 0

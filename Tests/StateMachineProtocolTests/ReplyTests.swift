@@ -41,6 +41,7 @@ struct ReplyTests {
     private func sent() throws -> [[UInt8]] {
         let playing = try ServerLine.Report.playing()
         let menu = try ServerLine.Report.menu()
+        let problem = "machine.yaml:3:5: there is no state \"idel\"; did you mean idle?"
         return [
             ServerLine.reply(
                 id: nil,
@@ -79,6 +80,12 @@ struct ReplyTests {
                     "the machine has made 50 moves of its own within 60.0 seconds, and makes none until somebody "
                         + "asks for something; send it again later"
                 )
+            ),
+            ServerLine.refusal(
+                id: .integer(14),
+                WireError(.badFile, problem),
+                report: try ServerLine.Report(42, .ready(true)),
+                own: { $0.json(.problems, .array([.string(problem)])) }
             ),
         ]
     }

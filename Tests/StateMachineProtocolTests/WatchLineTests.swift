@@ -9,7 +9,9 @@ struct WatchLineTests {
     @Test("is what the examples show, byte for byte")
     func isWhatTheExamplesShow() throws {
         try Fixture.watches.expect(
-            self.states() + self.changes() + self.signs() + self.outlines() + self.farewells()
+            self.states() + self.changes() + self.signs() + self.outlines()
+                + [ServerLine.progress(id: .integer(12), examined: 819_200, of: 4_000_000)]
+                + self.farewells()
         )
     }
 
@@ -52,7 +54,11 @@ struct WatchLineTests {
         }
         let wrong =
             #"{"type":"outline","seq":1,"at":"2026-11-20T21:55:45.120007Z","states":["a"],"changes":"#
-        for changes in ["[1,0]", "[0]", "[0,true]", "{}"] {
+        // The last two are no times: their sum is beyond any clock, or any integer.
+        for changes in [
+            "[1,0]", "[0]", "[0,true]", "{}", "[0,9000000000000000000]",
+            "[0,9223372036854775807,0,9223372036854775807]",
+        ] {
             let line = try #require(Line(Array("\(wrong)\(changes)}".utf8)))
             #expect(TransitionOutline(line) == nil)
         }

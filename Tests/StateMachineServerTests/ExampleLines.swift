@@ -30,6 +30,7 @@ struct ExampleLines {
     private static func shape(_ line: String) -> String {
         line.replacing(/"cursor":"[^"]*"/, with: ##""cursor":"#""##).replacing(/[0-9]+/, with: "#")
             .replacing(/,"(comm|unit)":"([^"\\]|\\.)*"/, with: "")
+            .replacing(/,"(ageMs|stayMs|began)":("[^"]*"|#)/, with: "")
     }
 }
 

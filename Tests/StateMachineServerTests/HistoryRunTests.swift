@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineProtocol
 import Testing
 
@@ -8,11 +9,12 @@ import Testing
 struct HistoryRunTests {
     /// A run over the changes 11 to 100.
     private func run(
+        _ line: String = "history",
         resync: ServerLine.Resync? = nil,
         isFromOldest: Bool = false
     ) throws -> HistoryRun {
         let call = try #require(
-            try Request.parse(Array("history".utf8)).flatMap { request -> HistoryCall? in
+            try Request.parse(Array(line.utf8)).flatMap { request -> HistoryCall? in
                 guard case .history(let call) = request.call else { return nil }
                 return call
             }
@@ -26,6 +28,30 @@ struct HistoryRunTests {
             isFromOldest: isFromOldest,
             request: []
         )
+    }
+
+    @Test
+    func whoAsksIsToldEachSecondThatNothingWasFound() throws {
+        let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+        let run = try self.run(#"{"op":"history","progress":true}"#)
+        #expect(run.search.isNeeded)
+        run.beginLooking(at: start)
+        run.passed(to: 20)
+        #expect(run.progress(false, at: start + .milliseconds(999)) == nil)
+        let told = try #require(run.progress(false, at: start + .seconds(1)))
+        #expect(told == (10, 90))
+        #expect(run.progress(false, at: start + .milliseconds(1500)) == nil)
+        // What is found says so itself.
+        #expect(run.progress(true, at: start + .seconds(3)) == nil)
+        #expect(run.progress(false, at: start + .milliseconds(3500)) == nil)
+        run.passed(to: 60)
+        let later = try #require(run.progress(false, at: start + .seconds(4)))
+        #expect(later == (50, 90))
+        run.passed(to: 100)
+        #expect(run.progress(false, at: start + .seconds(9)) == nil)
+        let unasked = try self.run()
+        unasked.beginLooking(at: start)
+        #expect(unasked.progress(false, at: start + .seconds(9)) == nil)
     }
 
     @Test

@@ -198,8 +198,7 @@ private struct SettingLines {
         do {
             return try self.events.next()
         } catch {
-            guard error.isUnreadable else { throw self.error(error.position, error.problem) }
-            throw ConfigurationError("\(self.path): this is not YAML: \(error.problem)")
+            throw self.error(error.position, error.problem)
         }
     }
 

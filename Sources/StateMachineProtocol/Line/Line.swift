@@ -175,6 +175,20 @@ extension Line {
 
     package subscript(_ key: LineKey) -> JSONValue? { self.value[key.name.description] }
 
+    /// How far a search has come: the changes that have been looked at, and all that are to be looked at.
+    package var progress: (examined: UInt64, whole: UInt64)? {
+        guard self.kind == .other("progress"), let examined = self.number(.examined),
+            let whole = self.number(.of)
+        else { return nil }
+        return (examined, whole)
+    }
+
+    /// How long ago the newest change was made, by a clock that nobody sets; nil if the daemon does not say.
+    package var age: Duration? { self.milliseconds(.ageMs) }
+
+    /// How long the present stay has lasted, by the same clock.
+    package var stayAge: Duration? { self.milliseconds(.stayMs) }
+
     private func number(_ key: LineKey) -> UInt64? {
         self[key]?.integer.flatMap { UInt64(exactly: $0) }
     }

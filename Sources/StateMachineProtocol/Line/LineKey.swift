@@ -30,12 +30,14 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var cursor: LineKey { "cursor" }
 
     // The declaration of the states, and the stay.
-    static var declaration: LineKey { "declaration" }
-    static var version: LineKey { "version" }
+    package static var declaration: LineKey { "declaration" }
+    package static var version: LineKey { "version" }
 
     static var stay: LineKey { "stay" }
     static var due: LineKey { "due" }
     package static var handled: LineKey { "handled" }
+    package static var ageMs: LineKey { "ageMs" }
+    package static var stayMs: LineKey { "stayMs" }
 
     // What a watch has lost or left out.
     static var replay: LineKey { "replay" }
@@ -58,6 +60,9 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var missing: LineKey { "missing" }
     package static var count: LineKey { "count" }
     package static var more: LineKey { "more" }
+    static var examined: LineKey { "examined" }
+    static var of: LineKey { "of" }
+    package static var problems: LineKey { "problems" }
 
     // A farewell.
     static var reason: LineKey { "reason" }

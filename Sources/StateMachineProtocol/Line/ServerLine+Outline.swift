@@ -31,7 +31,10 @@ extension ServerLine {
 }
 
 extension TransitionOutline {
-    /// The outline in a line; nil if the line has none.
+    /// How far a time may be from 1970, in microseconds: 9,000 years, so that no sum of two is too great.
+    private static let farthest: UInt64 = 1 << 58
+
+    /// The outline in a line; nil if the line has none, or one that cannot be.
     package init?(_ line: Line) {
         guard line.kind == .other("outline"), let first = line.seq, let begin = line.at,
             let names = line["states"]?.elements?.map({ $0.string ?? "?" }),
@@ -43,7 +46,9 @@ extension TransitionOutline {
             guard let state = numbers[index].integer, let span = numbers[index + 1].integer,
                 state < names.count
             else { return nil }
-            time += span
+            let (next, isOver) = time.addingReportingOverflow(span)
+            guard !isOver, next.magnitude < Self.farthest else { return nil }
+            time = next
             self.append(
                 Entry(state: state < 0 ? nil : Int(state), at: WallTime(microseconds: time))
             )

@@ -151,6 +151,14 @@ package enum ServerLine {
         }
     }
 
+    /// How far a search has come that has found nothing for a while.
+    package static func progress(id: RequestID?, examined: UInt64, of whole: UInt64) -> [UInt8] {
+        self.line("progress", id: id) { writer in
+            writer.number(.examined, examined)
+            writer.number(.of, whole)
+        }
+    }
+
     private static func mark(
         _ type: StaticString,
         id: RequestID?,

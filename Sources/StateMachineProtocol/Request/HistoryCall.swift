@@ -18,6 +18,8 @@ package struct HistoryCall: Hashable, Sendable {
     package var cause: String?
     /// Whether to send an outline of the changes instead of the changes.
     package var isOutline = false
+    /// Whether to tell how far a search has come that finds nothing for a while.
+    package var reportsProgress = false
 
     /// Who requested a change.
     package enum Actor: Hashable, Sendable {
@@ -33,7 +35,7 @@ package struct HistoryCall: Hashable, Sendable {
     /// Whether it requests more than what follows a cursor.
     package var isSearch: Bool {
         self.order == .newest || self.after != nil || self.before != nil || self.by != nil
-            || self.cause != nil || self.isOutline
+            || self.cause != nil || self.isOutline || self.reportsProgress
     }
 }
 
@@ -62,7 +64,8 @@ extension HistoryCall {
             before: try keys.place(.before),
             by: try keys.actor(.by),
             cause: try keys.text(.cause),
-            isOutline: try keys.bool(.outline) ?? false
+            isOutline: try keys.bool(.outline) ?? false,
+            reportsProgress: try keys.bool(.progress) ?? false
         )
         try self.checkOutline()
     }
@@ -94,5 +97,6 @@ extension HistoryCall {
         }
         members.add(.cause, self.cause)
         if self.isOutline { members.add(.outline, .bool(true)) }
+        if self.reportsProgress { members.add(.progress, .bool(true)) }
     }
 }

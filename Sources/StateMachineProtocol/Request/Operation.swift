@@ -12,6 +12,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     case `guard`
     case vote
     case history
+    case reload
     case describe
     case stats
     case ping
@@ -20,7 +21,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     /// The keys that it takes besides ``RequestKey/op`` and ``RequestKey/id``, in writing order.
     package var keys: [RequestKey] {
         switch self {
-        case .get, .unwatch, .describe, .stats, .ping, .help: []
+        case .get, .unwatch, .reload, .describe, .stats, .ping, .help: []
         case .set: [.state, .data, .words, .ifSeq, .ifState, .ifStay, .reenter, .cause]
         case .send: [.event, .data, .words, .ifSeq, .ifState, .ifStay, .cause]
         case .update: [.data, .words, .add, .ifSeq, .ifState, .ifStay, .cause]
@@ -30,7 +31,8 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         case .release: [.hold, .required]
         case .guard: [.before, .timeoutMs, .onTimeout, .why, .required]
         case .vote: [.ask, .allow, .why]
-        case .history: [.since, .limit, .only, .order, .after, .before, .by, .cause, .outline]
+        case .history:
+            [.since, .limit, .only, .order, .after, .before, .by, .cause, .outline, .progress]
         }
     }
 
@@ -38,8 +40,8 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     package var isProposal: Bool {
         switch self {
         case .set, .send, .update: true
-        case .get, .watch, .unwatch, .wait, .hold, .release, .guard, .vote, .history, .describe,
-            .stats, .ping, .help:
+        case .get, .watch, .unwatch, .wait, .hold, .release, .guard, .vote, .history, .reload,
+            .describe, .stats, .ping, .help:
             false
         }
     }
@@ -50,7 +52,7 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
     /// Whether it changes nothing; the events door takes these too.
     package var isReading: Bool {
         switch self {
-        case .set, .send, .update, .hold, .release, .guard, .vote: false
+        case .set, .send, .update, .hold, .release, .guard, .vote, .reload: false
         case .get, .watch, .unwatch, .wait, .history, .describe, .stats, .ping, .help: true
         }
     }
@@ -64,6 +66,6 @@ package enum RequestKey: String, Sendable {
     case until, fail, timeoutMs
     case before, maxMs, onTimeout, why
     case hold, ask, allow, limit
-    case order, after, by, outline
+    case order, after, by, outline, progress
     case required
 }

@@ -8,6 +8,8 @@ extension Request {
     public static let describe = Request(.describe)
     /// Requests the counters and the connections.
     public static let stats = Request(.stats)
+    /// Has the daemon read its settings and the machine's file again, as its own user and root may.
+    public static let reload = Request(.reload)
     /// Requests a sign of life.
     public static let ping = Request(.ping)
     /// Requests a short text for people.
@@ -126,5 +128,12 @@ extension Request {
         Request(
             .history(HistoryCall(limit: limit, after: after, before: before, isOutline: true))
         )
+    }
+
+    /// The same request, of a search that tells how far it has come while it finds nothing.
+    package var reportingProgress: Request {
+        guard case .history(var call) = self.call else { return self }
+        call.reportsProgress = true
+        return Request(id: self.id, .history(call))
     }
 }

@@ -20,6 +20,7 @@ public struct Request: Hashable, Sendable {
         case `guard`(GuardCall)
         case vote(VoteCall)
         case history(HistoryCall)
+        case reload
         case describe
         case stats
         case ping
@@ -48,6 +49,7 @@ public struct Request: Hashable, Sendable {
         case .guard: .guard
         case .vote: .vote
         case .history: .history
+        case .reload: .reload
         case .describe: .describe
         case .stats: .stats
         case .ping: .ping
@@ -60,7 +62,7 @@ public struct Request: Hashable, Sendable {
         var members = RequestMembers()
         members.add(.op, self.operation.rawValue)
         switch self.call {
-        case .get, .unwatch, .describe, .stats, .ping, .help: break
+        case .get, .unwatch, .reload, .describe, .stats, .ping, .help: break
         case .set(let call): call.write(to: &members)
         case .send(let call): call.write(to: &members)
         case .update(let call): call.write(to: &members)

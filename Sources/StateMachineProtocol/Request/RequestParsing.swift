@@ -98,6 +98,7 @@ extension Request.Call {
         switch operation {
         case .get: self = .get
         case .unwatch: self = .unwatch
+        case .reload: self = .reload
         case .describe: self = .describe
         case .stats: self = .stats
         case .ping: self = .ping
@@ -121,6 +122,7 @@ extension Request.Call {
         switch operation {
         case .get: self = .get
         case .unwatch: self = .unwatch
+        case .reload: self = .reload
         case .describe: self = .describe
         case .stats: self = .stats
         case .ping: self = .ping

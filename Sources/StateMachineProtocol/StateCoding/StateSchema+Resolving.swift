@@ -78,7 +78,7 @@ extension StateSchema {
         case .history(var call):
             call.only = try call.only?.mapped(read)
             return .history(call)
-        case .get, .unwatch, .release, .vote, .describe, .stats, .ping, .help:
+        case .get, .unwatch, .release, .vote, .reload, .describe, .stats, .ping, .help:
             return call
         }
     }

@@ -211,6 +211,13 @@ struct ChangeWriter {
         }
     }
 
+    /// Writes a line of the answer that shows no change; false if the socket did not take it all.
+    func write(own line: [UInt8]) -> Bool {
+        guard let count = self.outbox.offer(line[...]) else { return false }
+        if count < line.count { self.outbox.leave(line[count...]) }
+        return count == line.count
+    }
+
     /// Writes the lines of a piece; what comes after the line in which the socket stops is forgotten.
     func write(_ piece: HistoryLines) -> Sent {
         guard !piece.bytes.isEmpty else { return .all }

@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
@@ -54,6 +55,21 @@ final class HistoryRun {
         fileprivate var times: (after: WallTime?, before: WallTime?)
         /// Whether such a change is being looked up.
         var isPlacing = false
+        /// How many changes there are to be looked at, and when the client was last told anything; nil before the first look.
+        fileprivate var begun: (whole: UInt64, told: NIODeadline)?
+        /// Whether to tell how far it has come.
+        private let reportsProgress: Bool
+
+        /// The least time between two lines that say so: people look about that often.
+        fileprivate static let pause = TimeAmount.seconds(1)
+
+        /// Whether the client is to be told, now that a piece with or without lines has been sent.
+        fileprivate mutating func mustTell(_ hasSent: Bool, at now: NIODeadline) -> Bool {
+            guard self.reportsProgress, let told = self.begun?.told else { return false }
+            let isTime = !hasSent && now - told >= Self.pause
+            if hasSent || isTime { self.begun?.told = now }
+            return isTime
+        }
 
         init(_ call: HistoryCall) {
             self.isNeeded = call.isSearch
@@ -61,6 +77,7 @@ final class HistoryRun {
             self.isOutline = call.isOutline
             self.filter = ChangeFilter(call)
             self.times = (call.after?.time, call.before?.time)
+            self.reportsProgress = call.reportsProgress
         }
 
         /// A time whose change is not known yet.
@@ -179,6 +196,19 @@ final class HistoryRun {
             before: self.end + 1,
             isNewestFirst: self.search.isNewestFirst
         )
+    }
+
+    /// Notes that the search begins, if it has not begun.
+    func beginLooking(at now: NIODeadline) {
+        if self.search.begun == nil { self.search.begun = (self.end - self.cursor, now) }
+    }
+
+    /// How far it has come, if that is to be told now.
+    func progress(_ hasSent: Bool, at now: NIODeadline) -> (examined: UInt64, of: UInt64)? {
+        guard self.search.mustTell(hasSent, at: now), !self.isDone,
+            let whole = self.search.begun?.whole
+        else { return nil }
+        return (whole - min(whole, self.end - self.cursor), whole)
     }
 
     /// Notes that the unplaced time lies just before that change.

@@ -1,3 +1,4 @@
+import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
@@ -79,7 +80,14 @@ struct HistorySearches {
 
     private func write(_ piece: HistoryLines, of run: HistoryRun) -> Bool {
         if piece.hasGap { run.misses() }
-        return run.sent(self.changes.write(piece), piece)
+        run.beginLooking(at: .now())
+        guard run.sent(self.changes.write(piece), piece) else { return false }
+        guard let (examined, whole) = run.progress(!piece.lines.isEmpty, at: .now()) else {
+            return true
+        }
+        return self.changes.write(
+            own: ServerLine.progress(id: run.id, examined: examined, of: whole)
+        )
     }
 
     // MARK: - From the ring

@@ -30,10 +30,15 @@ final class LateReplies {
 
     /// Sends the reply at a place, or the refusal if there was a failure.
     func end(_ place: UInt64, _ failure: String?, refusal: (String) -> [UInt8]) {
+        self.end(place) { reply in failure.map(refusal) ?? reply }
+    }
+
+    /// Sends what `answer` makes of the reply at a place.
+    func end(_ place: UInt64, _ answer: ([UInt8]) -> [UInt8]) {
         guard let index = self.pending.firstIndex(where: { $0.place == place }) else { return }
         let reply = self.pending.remove(at: index).reply
         guard !self.outbox.isClosed else { return }
-        self.outbox.reply(failure.map(refusal) ?? reply)
+        self.outbox.reply(answer(reply))
         self.turn.want()
     }
 

@@ -169,7 +169,10 @@ struct Requests {
                 to: &self.server.scratch.line,
                 id: request.id,
                 report: self.server.report.counting(self.server.machine.leftMs),
-                rest: { self.server.writeOrigin(of: self.server.snapshot.seq, to: &$0) }
+                rest: { writer in
+                    self.server.writeOrigin(of: self.server.snapshot.seq, to: &writer)
+                    self.server.writeAges(to: &writer)
+                }
             )
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):
@@ -194,6 +197,8 @@ struct Requests {
             try self.parts.voters.vote(call, id: request.id)
         case .history(let call):
             try self.parts.history.begin(call, id: request.id, line)
+        case .reload:
+            try self.reload(id: request.id)
         case .stats:
             self.outbox.reply(self.server.stats(id: request.id))
         case .ping:
@@ -212,6 +217,24 @@ struct Requests {
                     return ServerLine.reply(id: nil, own: { $0.string("help", text) })
                 }
             )
+        }
+    }
+
+    /// Has the settings and the machine's file read again, as its own user and root may; answers when that is done.
+    private func reload(id: RequestID?) throws(WireError) {
+        guard self.parts.peer.uid == 0 || self.parts.peer.uid == self.server.ownPeer.uid else {
+            throw WireError(.forbidden, "reload is for root and the daemon's own user")
+        }
+        guard let reload = self.server.reload else {
+            throw WireError(.notFound, "this daemon has nothing that it reads again")
+        }
+        let place = self.parts.late.begin(ServerLine.reply(id: id))
+        let parts = NIOLoopBound((self.parts, self.server), eventLoop: self.server.loop)
+        reload { result in
+            parts.eventLoop.execute {
+                let (parts, server) = parts.value
+                parts.late.end(place) { _ in server.answer(to: result, id: id) }
+            }
         }
     }
 

@@ -103,7 +103,8 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
                 past: self.machine.history.map { history in
                     HistoryReader(history, loop: loop) { self.log(trouble: $0) }
                 },
-                bell: bell.value
+                bell: bell.value,
+                clock: self.clock
             )
         }.get()
         do {
@@ -172,7 +173,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         self.onReady()
 
         let reload = Reload(self, served, by: server, showing: status)
-        let end = try await self.untilEnd(heeding: signals) { await reload.perform() }
+        let end = try await self.untilEnd(heeding: signals, at: server) { await reload.perform() }
 
         await self.manager.tell("stopping") { try $0.stopping() }
         for listener in listeners { try await listener.close() }
@@ -238,10 +239,18 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         }
     }
 
-    /// Waits for the end, and meanwhile does what signals ask for.
+    /// What is asked of a daemon that runs.
+    private enum Wish {
+        case signal(UnixSignal)
+        /// A client asks for a reload, and is told how that went.
+        case reload(@Sendable (ReloadResult) -> Void)
+    }
+
+    /// Waits for the end, and meanwhile does what signals and clients ask for.
     private func untilEnd(
         heeding signals: UnixSignalsSequence?,
-        reload: () async -> Bool
+        at server: StateServer,
+        reload: () async -> ReloadResult
     ) async throws -> End {
         guard let signals else {
             try await gracefulShutdown()
@@ -249,21 +258,32 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         }
         // By hand, not by `cancelOnGracefulShutdown`, which makes a task of its own on Dispatch's
         // global queues: see `QueueExecutor`.
+        let (heard, hearing) = AsyncStream.makeStream(of: Wish.self)
+        try await server.loop.submit {
+            server.reload = { told in hearing.yield(.reload(told)) }
+        }.get()
         return await withTaskGroup { group in
-            let (heard, hearing) = AsyncStream.makeStream(of: UnixSignal.self)
-            group.addTask { for await signal in signals { hearing.yield(signal) } }
+            group.addTask { for await signal in signals { hearing.yield(.signal(signal)) } }
             group.addTask {
                 // Throws if it is cancelled, which is the end as well.
                 try? await gracefulShutdown()
                 hearing.finish()
             }
             defer { group.cancelAll() }
-            for await signal in heard {
-                switch DaemonSignal(signal) {
-                case .reload: if await reload() { return .succession }
-                case .restart: return .restart
-                case nil: break
+            for await wish in heard {
+                var tell: @Sendable (ReloadResult) -> Void = { _ in }
+                switch wish {
+                case .reload(let told): tell = told
+                case .signal(let signal):
+                    switch DaemonSignal(signal) {
+                    case .reload: break
+                    case .restart: return .restart
+                    case nil: continue
+                    }
                 }
+                let result = await reload()
+                tell(result)
+                if result.needsSuccessor { return .succession }
             }
             return .stop
         }

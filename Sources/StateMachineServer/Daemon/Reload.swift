@@ -5,7 +5,17 @@ import StateMachineCore
 import StateMachineProtocol
 import Systemd
 
-/// Handles SIGHUP: reads the limits and the machine's declaration anew, all or nothing.
+/// How a reload went.
+struct ReloadResult: Sendable {
+    /// Why it is refused, a line for each thing that is wrong; none if it is not.
+    var problems: [String] = []
+    /// The settings that have to wait for the next start.
+    var later: [String] = []
+    /// Whether another process has to take over.
+    var needsSuccessor = false
+}
+
+/// Handles SIGHUP, and `reload`: reads the limits and the machine's declaration anew, all or nothing.
 struct Reload<State: MachineState & Hashable>: Sendable {
     private let run: DaemonRun<State>
     private let served: TypedMachine<State>
@@ -27,26 +37,26 @@ struct Reload<State: MachineState & Hashable>: Sendable {
 
     /// Reloads, and tells the service manager when that begins and when it is done, however it went.
     ///
-    /// - Returns: whether another process has to take over.
-    func perform() async -> Bool {
+    func perform() async -> ReloadResult {
         await self.run.manager.tell("reloading") { try $0.reloading() }
-        var needsSuccessor = false
+        var result = ReloadResult()
         do {
             do {
-                try await self.readAnew()
+                result.later = try await self.readAnew()
             } catch is SuccessionNeeded {
                 try self.checkSuccession()
-                needsSuccessor = true
+                result.needsSuccessor = true
             }
             self.status.reloadRefused(nil)
             try await self.server.loop.submit { self.server.machine.liftSuspension() }.get()
         } catch let refusal as ReloadRefusal {
-            self.refused(refusal.problems)
+            result.problems = refusal.problems
         } catch {
-            self.refused(["\(error)"])
+            result.problems = ["\(error)"]
         }
+        if !result.problems.isEmpty { self.refused(result.problems) }
         await self.run.manager.tell("ready") { try $0.ready() }
-        return needsSuccessor
+        return result
     }
 
     /// Checks that the next process would start, and that something starts it.
@@ -65,16 +75,18 @@ struct Reload<State: MachineState & Hashable>: Sendable {
         self.logger.notice("a file declares a machine now, starting again to serve it")
     }
 
-    private func readAnew() async throws {
+    /// Returns the settings that have to wait for the next start.
+    private func readAnew() async throws -> [String] {
         let redeclaration = try self.run.redeclare?()
         let limits = try self.run.configuration.reload?()
         if let redeclaration { try await self.redeclare(redeclaration) }
-        guard let limits else { return }
+        guard let limits else { return [] }
         let later = try await self.server.loop.submit { self.server.apply(limits) }.get()
         self.logger.notice(
             "\(CataloguedMessage.reloaded.rawValue)",
             metadata: later.isEmpty ? [:] : ["atNextStart": "\(later.joined(separator: ", "))"]
         )
+        return later
     }
 
     private func refused(_ problems: [String]) {

@@ -7,9 +7,12 @@ import StateMachineProtocol
 struct PresentState {
     private(set) var snapshot: EncodedSnapshot
     private var origin = ChangeOrigin()
+    /// When the present stay began; nil if that was before this run.
+    private(set) var began: WallTime?
 
     init(_ snapshot: EncodedSnapshot) {
         self.snapshot = snapshot
+        self.began = snapshot.beginsStay ? snapshot.at : nil
     }
 
     /// Who brought it there.
@@ -23,6 +26,7 @@ struct PresentState {
     ) -> EncodedSnapshot {
         let left = exchange(&self.snapshot, with: entered)
         self.origin.note(by, cause: cause)
+        if entered.beginsStay { self.began = entered.at }
         return left
     }
 
@@ -53,6 +57,9 @@ struct PresentState {
 }
 
 extension EncodedSnapshot {
+    /// Whether the stay began with it.
+    fileprivate var beginsStay: Bool { self.stay.map { $0.seq == self.seq } ?? true }
+
     /// The report of the snapshot as lines show it.
     func report(in epoch: Epoch) -> ServerLine.Report {
         ServerLine.Report(

@@ -33,4 +33,26 @@ extension StateServer {
         }
         self.scheduleFlush()
     }
+
+    /// The answer to `reload`.
+    func answer(to result: ReloadResult, id: RequestID?) -> [UInt8] {
+        if let first = result.problems.first {
+            self.counters.refusals.add()
+            let others = result.problems.count - 1
+            let error = WireError(.badFile, others > 0 ? "\(first) (and \(others) more)" : first)
+            return ServerLine.refusal(id: id, error, report: self.report) { writer in
+                writer.json(.problems, .array(result.problems.map { .string($0) }))
+            }
+        }
+        return ServerLine.reply(id: id, report: self.report) { writer in
+            if let declaration = self.machine.declaration {
+                writer.string(.declaration, declaration.hash)
+                if let version = declaration.version { writer.string(.version, version) }
+            }
+            if !result.later.isEmpty {
+                writer.json("atNextStart", .array(result.later.map { .string($0) }))
+            }
+            if result.needsSuccessor { writer.bool("restarts", true) }
+        }
+    }
 }

@@ -9,6 +9,7 @@ extension StateServer {
             id: id,
             own: { writer in
                 writer.number("uptimeMs", self.uptimeMs)
+                if let began { writer.time("began", began) }
                 writer.json("counters", self.counters.json)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
                 self.writeVoters(to: &writer)

@@ -43,6 +43,16 @@ final class StateServer: @unchecked Sendable {
     /// Where the machine is, and who brought it there.
     @exclusivity(unchecked) private var present: PresentState
 
+    /// How long ago changes were made.
+    @exclusivity(unchecked) private var ages: ChangeAges
+    private let clock: any StayClock
+
+    /// Reads the settings and the machine's file again, and calls back on the loop; nil where that is nobody's work.
+    var reload: ((@escaping @Sendable (ReloadResult) -> Void) -> Void)?
+
+    /// When the numbering began, which is when the initial state was entered; nil if that was before this run.
+    let began: WallTime?
+
     /// What has declared the machine.
     @exclusivity(unchecked) var declarations: Declarations
 
@@ -75,7 +85,8 @@ final class StateServer: @unchecked Sendable {
         loop: any EventLoop,
         limits: ServerLimits,
         past: HistoryReader? = nil,
-        bell: LoopBell
+        bell: LoopBell,
+        clock: any StayClock = KernelClock()
     ) {
         loop.preconditionInEventLoop()
         self.turns = TurnScheduler(on: loop, bell: bell)
@@ -88,6 +99,9 @@ final class StateServer: @unchecked Sendable {
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()
         self.present = PresentState(start)
+        self.clock = clock
+        self.began = start.seq == 0 ? start.at : nil
+        self.ages = ChangeAges(clock.moment, head: start.seq)
         self.declarations = Declarations(machine.declaration, from: start.seq)
         self.onlookers = StateReporters(after: start.seq)
         self.rounds = Rounds(on: loop, by: self.turns, after: start.seq)
@@ -163,6 +177,16 @@ final class StateServer: @unchecked Sendable {
         self.present.writeOrigin(of: seq, to: &writer)
     }
 
+    /// Writes how long ago the present state was entered and its stay began, as far as that is known.
+    func writeAges(to writer: inout LineWriter) {
+        let now = self.clock.moment
+        self.ages.look(at: now, head: self.ring.head)
+        let present = self.snapshot
+        writer.number(.ageMs, self.ages.age(of: present.seq, at: present.at, now))
+        guard let stay = present.stay, let began = self.present.began else { return }
+        writer.number(.stayMs, self.ages.age(of: stay.seq, at: began, now))
+    }
+
     /// Where a reader with that cursor goes on.
     func resumePoint(_ since: String) -> ResumePoint {
         ResumePoint(since: since, epoch: self.epoch, kept: self.first, head: self.ring.head)
@@ -195,6 +219,7 @@ final class StateServer: @unchecked Sendable {
         self.isFlushScheduled = true
         self.loop.assumeIsolated().execute {
             self.isFlushScheduled = false
+            self.ages.look(at: self.clock.moment, head: self.ring.head)
             self.rounds.writeToAnswered()
             self.rounds.begin(of: self)
             self.counters.report()

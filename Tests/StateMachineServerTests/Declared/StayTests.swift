@@ -41,6 +41,24 @@ struct StayTests {
         }
     }
 
+    /// The stamps are the real clock's, and the ages are told apart from them here by what is added to the clocks.
+    @Test
+    func agesAreCountedByAClockThatNobodySets() async throws {
+        let clock = ManualStayClock(wall: .now)
+        try await DeclaredDaemon.run(Self.oven, state: nil, clock: clock) { daemon in
+            let client = try daemon.connect()
+            let beginning = try await client.ask("get")
+            #expect(beginning.has("ageMs") && beginning.has("stayMs"))
+            _ = try await client.ask("send bake")
+            clock.pass(.seconds(600))
+            clock.setWall(by: .seconds(86_400))
+            let got = try await client.ask("get")
+            let age = try #require(got.int("ageMs"))
+            // The clock stood still meanwhile.
+            #expect((540_000...600_000).contains(age) && got.int("stayMs") == age)
+        }
+    }
+
     @Test
     func onlyASetOrAnEventBeginsAStay() async throws {
         let clock = ManualStayClock()
