@@ -26,6 +26,8 @@ public struct Client: Sendable {
     /// Where the daemon's sockets are.
     public let directory: RuntimeDirectory
     private let group: any EventLoopGroup
+    /// ``answerLimit``, where a test does not want to wait so long.
+    var patience = Self.answerLimit
 
     /// A client of the daemon in that directory; nothing is connected yet.
     public init(
@@ -60,14 +62,19 @@ public struct Client: Sendable {
     /// - Parameters:
     ///   - request: one that has one reply. `set`, `send`, `update` and those about holds and guards
     ///     need the control door; all others also work for users who may only open the events door.
-    ///   - limit: after how long to give up on a silent daemon; nil means never.
+    ///   - limit: after how long to give up on a silent daemon; nil means only once it shows no sign of life either.
+    ///   - isAlive: called each ``answerLimit`` in which a daemon that lives has not answered; only without a limit.
     /// - Returns: the reply, whatever it says.
     /// - Throws: ``ClientError``, or `CancellationError`.
     public func reply(
         to request: Request,
-        within limit: Duration? = answerLimit
+        within limit: Duration? = answerLimit,
+        isAlive: @escaping @Sendable () -> Void = {}
     ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: request.operation.isReading)
+        let vigil =
+            limit == nil ? Vigil(over: dialogue.connection, of: self, isAlive: isAlive) : nil
+        defer { vigil?.end() }
         let reply = try await dialogue.reply(to: request, within: limit)
         await dialogue.connection.close()
         return reply

@@ -66,12 +66,13 @@ public struct Connection: Sendable {
     /// Ends the connection with ``ClientError/silent(path:_:)`` for its reader, unless the returned
     /// task is cancelled in time.
     func expectAnswer(within limit: Duration) -> Scheduled<Void> {
-        let path = self.path
-        let pipeline = self.channel.pipeline
-        return self.channel.eventLoop.scheduleTask(in: TimeAmount(limit)) {
-            pipeline.fireErrorCaught(ClientError.silent(path: path, limit))
+        self.channel.eventLoop.scheduleTask(in: TimeAmount(limit)) {
+            self.channel.pipeline.fireErrorCaught(ClientError.silent(path: self.path, limit))
         }
     }
+
+    /// Ends the connection with that error for its reader.
+    func end(_ error: ClientError) { self.channel.pipeline.fireErrorCaught(error) }
 }
 
 extension Connection {

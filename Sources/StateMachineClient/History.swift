@@ -30,15 +30,26 @@ extension Client {
     ///
     /// - Parameters:
     ///   - request: one of ``Request/history(since:limit:only:order:after:before:by:cause:)``.
+    ///   - progress: called, while nothing is found, with how many changes have been looked at and how many there are
+    ///     to be looked at; a daemon that does not know that tells nothing.
     ///   - body: called with each change as it comes, in the order asked for.
     /// - Returns: the reply that ends the list, as for ``history(since:limit:only:_:)``.
     /// - Throws: ``ClientError``, `CancellationError`, or what `body` throws.
     public func changes(
         _ request: Request,
+        progress: ((_ examined: UInt64, _ whole: UInt64) -> Void)? = nil,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: true)
-        let reply = try await dialogue.changes(request, body)
+        let vigil = Vigil(over: dialogue.connection, of: self)
+        defer { vigil.end() }
+        let asked = progress == nil ? request : request.reportingProgress
+        var reply = try await dialogue.changes(asked, vigil, progress, body)
+        if progress != nil, reply.error == .badRequest, !reply.known.isEmpty,
+            !reply.known.contains(RequestKey.progress.rawValue)
+        {
+            reply = try await dialogue.changes(request, vigil, nil, body)
+        }
         await dialogue.connection.close()
         return reply
     }
@@ -55,9 +66,11 @@ extension Client {
         _ body: (Line) throws -> Void
     ) async throws -> Line? {
         let dialogue = try await self.dialogue(isReading: true)
+        let vigil = Vigil(over: dialogue.connection, of: self)
+        defer { vigil.end() }
         var reply: Line?
         for request in requests where reply?.isOK ?? true {
-            reply = try await dialogue.changes(request, body)
+            reply = try await dialogue.changes(request, vigil, nil, body)
         }
         await dialogue.connection.close()
         return reply
@@ -78,6 +91,8 @@ extension Client {
         _ body: (TransitionOutline) throws -> Void
     ) async throws -> Line {
         let dialogue = try await self.dialogue(isReading: true)
+        let vigil = Vigil(over: dialogue.connection, of: self)
+        defer { vigil.end() }
         var after = after
         while true {
             var last: String?
@@ -86,7 +101,7 @@ extension Client {
                 before: before,
                 limit: RequestLimits.historyChanges
             )
-            let reply = try await dialogue.answer(to: request) { line in
+            let reply = try await dialogue.answer(to: request, vigil) { line in
                 guard let outline = TransitionOutline(line) else { return }
                 last = line.cursor
                 try body(outline)
@@ -104,24 +119,29 @@ extension Dialogue {
     /// Asks for changes and calls `body` with each.
     fileprivate func changes(
         _ request: Request,
+        _ vigil: Vigil,
+        _ progress: ((UInt64, UInt64) -> Void)?,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        try await self.answer(to: request) { line in
-            if line.kind == .change { try body(line) }
+        try await self.answer(to: request, vigil) { line in
+            if line.kind == .change {
+                try body(line)
+            } else if let (examined, whole) = line.progress {
+                progress?(examined, whole)
+            }
         }
     }
 
     /// Sends a request and calls `body` with each line that comes before the reply.
     fileprivate func answer(
         to request: Request,
+        _ vigil: Vigil,
         _ body: (Line) throws -> Void
     ) async throws -> Line {
-        let deadline = self.connection.expectAnswer(within: Client.answerLimit)
-        defer { deadline.cancel() }
         try await self.send(request)
         while true {
             let line = try await self.next()
-            deadline.cancel()
+            vigil.lineReceived()
             guard line.kind != .reply else { return line }
             try body(line)
         }

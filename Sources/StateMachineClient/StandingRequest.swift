@@ -31,8 +31,7 @@ struct StandingRequest {
         self.subscription = Subscription(
             client,
             clock: clock,
-            resumption: Resumption(since: nil, isPatient: false),
-            limit: Client.answerLimit
+            resumption: Resumption(since: nil, isPatient: false)
         ) { _ in [request] }
     }
 

@@ -14,7 +14,7 @@ struct Subscription {
     private enum Stage {
         case disconnected
         case pausing(Duration)
-        case asked(Dialogue, Scheduled<Void>?)
+        case asked(Dialogue, Vigil)
         case answered(Dialogue)
         case ended
     }
@@ -22,8 +22,6 @@ struct Subscription {
     private let client: Client
     private let clock: any Clock<Duration>
     private let requests: @Sendable (_ since: String?) -> [Request]
-    /// How long the first line may take; nil means for ever.
-    private let limit: Duration?
     private var resumption: Resumption
     private var stage = Stage.disconnected
     private var random = SystemRandomNumberGenerator()
@@ -32,19 +30,16 @@ struct Subscription {
     ///   - client: whose doors are used.
     ///   - clock: what the pauses between attempts are measured with.
     ///   - resumption: where to begin.
-    ///   - limit: how long a connection's first line may take; nil means for ever.
     ///   - requests: what is sent on each connection, given the cursor of the last line.
     init(
         _ client: Client,
         clock: any Clock<Duration>,
         resumption: Resumption,
-        limit: Duration? = nil,
         requests: @escaping @Sendable (_ since: String?) -> [Request]
     ) {
         self.client = client
         self.clock = clock
         self.resumption = resumption
-        self.limit = limit
         self.requests = requests
     }
 
@@ -62,8 +57,8 @@ struct Subscription {
                     self.stage = .disconnected
                 case .disconnected:
                     self.stage = try await self.connect()
-                case .asked(let dialogue, let deadline):
-                    defer { deadline?.cancel() }
+                case .asked(let dialogue, let vigil):
+                    defer { vigil.end() }
                     let line = try await dialogue.next()
                     self.stage = .answered(dialogue)
                     return self.event(line, dialogue)
@@ -100,9 +95,9 @@ struct Subscription {
         let requests = self.requests(self.resumption.cursor)
         let isReading = requests.allSatisfy(\.operation.isReading)
         let dialogue = try await self.client.dialogue(isReading: isReading)
-        let deadline = self.limit.map { dialogue.connection.expectAnswer(within: $0) }
+        let vigil = Vigil(over: dialogue.connection, of: self.client)
         for request in requests { try await dialogue.send(request) }
-        return .asked(dialogue, deadline)
+        return .asked(dialogue, vigil)
     }
 
     private mutating func event(_ line: Line, _ dialogue: Dialogue) -> Event {

@@ -9,7 +9,7 @@ extension Client {
     /// How late a daemon may answer ``ErrorCode/timeout``.
     ///
     /// 1 s: its answer says more than ours, and a daemon that is merely busy gives it by then.
-    static let lateness = Duration.seconds(1)
+    package static let lateness = Duration.seconds(1)
 
     /// Waits for a state, over restarts of the daemon.
     ///

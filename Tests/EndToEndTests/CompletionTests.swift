@@ -95,6 +95,15 @@ struct CompletionTests {
         ),
     ]
 
+    /// zsh takes what follows a colon for a description.
+    @Test func aColonIsEscapedForZsh() async throws {
+        try await DaemonProcess.run { daemon in
+            let line = Case(argument: "positional@0", words: ["watch", "ready:"], offered: [])
+            let offered = try await Self.offered(line, at: daemon.directory, ["SAP_SHELL": "zsh"])
+            #expect(offered == [#"ready\:value=true"#, #"ready\:value=false"#])
+        }
+    }
+
     @Test func whatADeclaredMachineHasIsOffered() async throws {
         try await withTemporaryDirectory { directory in
             let file = "\(directory)/machine.yaml"

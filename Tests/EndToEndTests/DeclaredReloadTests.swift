@@ -20,6 +20,33 @@ struct DeclaredReloadTests {
           ready: {fields: {why: {type: string, default: none}}}
         """
 
+    @Test
+    func whoAsksForAReloadIsToldHowItWent() async throws {
+        try await withReloadedMachine(Self.coffee) { machine, daemon in
+            let client = try daemon.connect(\.control)
+            func run() async throws -> (output: String, errors: String, status: TerminationStatus) {
+                try await BuiltProduct.statectl.run(
+                    ["--runtime-directory", machine.directory, "reload"]
+                )
+            }
+            try machine.write(Self.coffee.replacing("version: 1", with: "version: 2"))
+            let done = try await run()
+            #expect(done.status == .exited(0), "\(done.errors)")
+            #expect(done.output.contains("declared by 2"))
+            try machine.write(Self.coffee.replacing("start: idle", with: "start: idel\nx: 1"))
+            let refused = try await run()
+            #expect(refused.status == .exited(78) && refused.output.isEmpty)
+            #expect(refused.errors.contains("there is no state \"idel\""))
+            #expect(refused.errors.contains("x"))
+            let answer = try await client.ask("reload")
+            #expect(answer.error == "bad-file" && answer.items("problems")?.count == 2)
+            #expect(try await client.ask("describe").string("declaration") != nil)
+            let reader = try daemon.connect(\.events)
+            _ = try await reader.next()
+            #expect(try await reader.ask("reload").error == "forbidden")
+        }
+    }
+
     @Test(arguments: [false, true])
     func aRenamedStateIsOneChangeAndItsStayGoesOn(isDurable: Bool) async throws {
         try await withReloadedMachine(Self.coffee, isDurable: isDurable) { machine, daemon in

@@ -127,6 +127,36 @@ struct StatectlInstanceTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func theChangesOfSeveralMachinesAreInTheOrderOfTheirTimes(isOldestFirst: Bool) async throws {
+        try await self.run { environment in
+            for (index, name) in ["right", "left", "right", "left", "left"].enumerated() {
+                let set = try await BuiltProduct.statectl.run(
+                    ["set", "-m", name, "authentication", "--reenter", "--cause", "c\(index)"]
+                        + ["phase=idle"],
+                    environment: environment
+                )
+                #expect(set.status == .exited(0), "\(set.errors)")
+            }
+            let order = isOldestFirst ? ["--oldest-first"] : []
+            for format in [["--format", "{cause}"], ["--json"]] {
+                let history = try await BuiltProduct.statectl.run(
+                    ["history", "--all", "--cause", "c", "-n", "4"] + order + format,
+                    environment: environment
+                )
+                let lines = history.output.split(separator: "\n").prefix(4)
+                let causes = try lines.map { line in
+                    format.count > 1
+                        ? String(line) : try JSONLine(String(line)).string("cause") ?? ""
+                }
+                let expected = ["c0", "c1", "c2", "c3", "c4"]
+                #expect(
+                    causes == Array((isOldestFirst ? expected : expected.reversed()).prefix(4))
+                )
+            }
+        }
+    }
+
     @Test
     func severalMachinesAreWatchedAtOnce() async throws {
         try await self.run { environment in

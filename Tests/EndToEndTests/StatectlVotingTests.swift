@@ -73,6 +73,86 @@ struct StatectlVotingTests {
         }
     }
 
+    /// A lost terminal sends SIGHUP; whatever survives it must not run unheld.
+    @Test(arguments: ["HUP", "USR1", "ALRM", "QUIT"])
+    func aHoldLastsUntilItsCommandHasEndedWhateverSignalComes(name: String) async throws {
+        try await DaemonProcess.run { daemon in
+            let fifo = try FIFO(beside: daemon.directory)
+            let script = """
+                trap 'echo asked; read go <"$0"; exit 9' \(name == "QUIT" ? "TERM" : name)
+                echo begun
+                tail -f /dev/null & wait $!
+                """
+            let arguments = ["hold", "--before", "ready", "--", "sh", "-c", script, fifo.path]
+            let signals: [String: Signal] = [
+                "HUP": .terminalClosed, "USR1": .userDefinedOne, "ALRM": .alarm, "QUIT": .quit,
+            ]
+            let signal = try #require(signals[name])
+            let status = try await daemon.withStatectl(arguments) { hold in
+                #expect(try await hold.next() == "begun")
+                try hold.send(signal)
+                // A terminal sends SIGQUIT to the command too; it is not passed on.
+                if name == "QUIT" { try hold.send(.terminate) }
+                #expect(try await hold.next() == "asked")
+                let denied = try await daemon.ask(\.control, "set ready value=true")
+                #expect(denied.error == "denied")
+                try fifo.open()
+            }
+            #expect(status == .exited(9))
+        }
+    }
+
+    @Test(arguments: [
+        ["--when-not", "ready:value=true", "--within", "0"],
+        ["--when", "ready", "--when-not", "ready:value=true", "--within", "1ms"],
+    ])
+    func aHoldLooksAtTheStateHoweverLittleTimeThereIs(condition: [String]) async throws {
+        try await DaemonProcess.run { daemon in
+            let hold = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory, "hold", "--before", "authentication"]
+                    + condition + ["--", "echo", "run"]
+            )
+            #expect(hold.status == .exited(0), "\(hold.errors)")
+            #expect(hold.output == "run\n")
+        }
+    }
+
+    @Test
+    func aHoldWaitsForAStateAndSaysForWhich() async throws {
+        try await DaemonProcess.run { daemon in
+            let arguments = [
+                "hold", "--before", "dataRetrieval", "--when", "authentication", "--when-not",
+                "authentication:phase=idle", "--verbose", "--", "echo", "run",
+            ]
+            let status = try await daemon.withStatectl(arguments) { hold in
+                #expect(try await hold.next().hasPrefix("statectl: hold 1 is taken"))
+                #expect(
+                    try await hold.next()
+                        == "statectl: waiting until it is authentication, and not authentication:phase=idle"
+                )
+                let client = try daemon.connect(\.control)
+                #expect(try await client.ask("set authentication phase=idle").ok == true)
+                #expect(try await client.ask("set authentication phase=active").ok == true)
+                #expect(try await hold.next() == "run")
+            }
+            #expect(status == .exited(0))
+        }
+    }
+
+    /// The time is up when it is up, also where nobody answers.
+    @Test
+    func aHoldOfADaemonThatStandsStillGivesUpInTime() async throws {
+        try await DaemonProcess.run { daemon in
+            try daemon.send(.suspend)
+            let late = try await BuiltProduct.statectl.run(
+                ["--runtime-directory", daemon.directory, "hold", "--before", "authentication"]
+                    + ["--when-not", "authentication", "--within", "50ms", "--", "echo", "run"]
+            )
+            try daemon.send(.resume)
+            #expect(late.status == .exited(124) && late.output == "", "\(late.errors)")
+        }
+    }
+
     @Test(arguments: [Signal.terminate, .interrupt])
     func aHoldWithoutACommandLastsUntilItIsInterrupted(signal: Signal) async throws {
         try await DaemonProcess.run { daemon in

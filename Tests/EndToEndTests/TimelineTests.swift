@@ -34,6 +34,36 @@ struct TimelineTests {
         }
     }
 
+    @Test(arguments: [["timeline"], ["timeline", "--since", "1h"]])
+    func theStateToBeginWithHasAStayOfItsOwn(words: [String]) async throws {
+        try await DaemonProcess.run { daemon in
+            _ = try await daemon.ask(\.control, "set authentication phase=active")
+            let run = try await self.run(daemon, ["--json"] + words)
+            let states = try JSONLine(run.output).items("states") ?? []
+            #expect(states.map { $0.string("state") } == ["ready", "authentication"])
+            #expect(states.map { $0.int("entered") } == [1, 1])
+        }
+    }
+
+    @Test func staysAreShownWithTheirLengths() async throws {
+        try await DaemonProcess.run { daemon in
+            let client = try daemon.connect(\.control)
+            for phase in ["idle", "active"] {
+                _ = try await client.ask("set authentication phase=\(phase)")
+            }
+            let run = try await self.run(daemon, ["--json", "history", "--stays"])
+            let lines = try run.output.split(separator: "\n").map { try JSONLine(String($0)) }
+            #expect(lines.map(\.type) == ["change", "change", "reply"])
+            #expect(lines[0].has("forMs") && !lines[0].has("until"))
+            #expect(lines[1].has("forMs") && lines[1].string("until") == lines[0].string("at"))
+            let text = try await self.run(
+                daemon,
+                ["history", "--stays", "authentication:phase=active"]
+            )
+            #expect(text.output.contains("so far"), "\(text)")
+        }
+    }
+
     @Test func aPastIsDrawn() async throws {
         try await FixedPast.run { daemon in
             let picture = try await self.timeline(daemon, Self.whole + ["--svg", "-"])

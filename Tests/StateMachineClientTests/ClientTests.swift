@@ -1,6 +1,8 @@
-import StateMachineClient
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import StateMachineClient
 
 @Suite(.bounded) struct ClientTests {
     private static let yes = #"{"type":"reply","ok":true,"seq":4,"cursor":"e:4"}"#
@@ -71,6 +73,60 @@ import Testing
             await #expect(throws: ClientError.silent(path: path, limit)) {
                 try await daemon.client.reply(to: .get, within: limit)
             }
+        }
+    }
+
+    /// A set may wait for votes, and a search may find nothing, for as long as the daemon lives.
+    @Test func whatMayTakeLongIsWaitedForWhileTheDaemonLives() async throws {
+        // The second connection is the one that asks for a sign of life.
+        let control = ScriptedDoor(
+            [.awaitRequest],
+            [.awaitRequest, .send(Self.yes + "\n"), .awaitRequest],
+            []
+        )
+        try await ScriptedDaemon.with(control: control) { daemon in
+            var client = daemon.client
+            client.patience = .milliseconds(200)
+            let alive = Counter()
+            let path = daemon.directory.socketPath(of: .control)
+            await #expect(throws: ClientError.silent(path: path, .milliseconds(300))) {
+                try await client.reply(to: .set("a"), within: nil) { alive.add() }
+            }
+            #expect(alive.count == 1)
+            #expect(
+                control.requests == [
+                    #"{"op":"set","state":"a"}"#, #"{"op":"ping"}"#, #"{"op":"ping"}"#,
+                ]
+            )
+        }
+    }
+
+    @Test func aSearchTellsHowFarItIsAndAnOlderDaemonIsAskedWithoutThat() async throws {
+        let refusal =
+            #"{"type":"reply","ok":false,"error":"bad-request","known":["op","id","since"]}"#
+        let control = ScriptedDoor(
+            [
+                .awaitRequest,
+                .send(#"{"type":"progress","examined":5,"of":9}"# + "\n" + Self.yes + "\n"),
+                .awaitRequest,
+            ],
+            [
+                .awaitRequest, .send(refusal + "\n"), .awaitRequest, .send(Self.yes + "\n"),
+                .awaitRequest,
+            ]
+        )
+        try await ScriptedDaemon.with(control: control) { daemon in
+            for expected: [[UInt64]] in [[[5, 9]], []] {
+                var told: [[UInt64]] = []
+                let reply = try await daemon.client.changes(
+                    .history(order: .newest),
+                    progress: { told.append([$0, $1]) }
+                ) { _ in }
+                #expect(reply.text == Self.yes && told == expected)
+            }
+            let plain = #"{"op":"history","order":"newest"}"#
+            let asked = #"{"op":"history","order":"newest","progress":true}"#
+            #expect(control.requests == [asked, asked, plain])
         }
     }
 
@@ -146,4 +202,13 @@ extension Request {
         let line = Request.wait(until: ["a"], timeout: duration).line
         return JSONValue(parsing: String(decoding: line, as: UTF8.self))?["timeoutMs"]?.integer
     }
+}
+
+/// Counts; guarded state: `value`, behind its lock.
+private final class Counter: Sendable {
+    private let value = Mutex(0)
+
+    var count: Int { self.value.withLock { $0 } }
+
+    func add() { self.value.withLock { $0 += 1 } }
 }

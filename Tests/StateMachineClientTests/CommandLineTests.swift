@@ -79,6 +79,56 @@ import Testing
         )
     }
 
+    private static let negative = "-5 is taken for an option; write key=-5, or -- before it"
+
+    /// Scripts write `--cause="$WHY"`, and `$WHY` may be empty.
+    @Test func anEmptyValueAfterTheSignIsAValueAndNoneOfTheWordsThatFollow() async throws {
+        func parsed(_ words: String...) async throws -> any ParsableCommand {
+            try await Statectl.command(Statectl.words(words))
+        }
+        let set = try await parsed("set", "--cause=", "text", "idle") as? SetCommand
+        #expect(set?.cause == "" && set?.state == "text" && set?.values == ["idle"])
+        let state = try await parsed("set", "--if-state=", "text", "idle") as? SetCommand
+        #expect(state?.conditions.ifState == [""] && state?.state == "text")
+        let unless = try await parsed("set", "--unless-state=", "neg", "idle") as? SetCommand
+        #expect(unless?.conditions.unlessState == [""] && unless?.state == "neg")
+        let update = try await parsed("update", "--cause=", "s=z", "t=q") as? UpdateCommand
+        #expect(update?.cause == "" && update?.values == ["s=z", "t=q"])
+        let history = try await parsed("history", "--cause=", "text") as? HistoryCommand
+        #expect(history?.cause == "" && history?.patterns == ["text"])
+        let last = try await parsed("set", "text", "s=x", "--cause=") as? SetCommand
+        #expect(last?.cause == "" && last?.values == ["s=x"])
+        // A value that ends in the sign, and a program's own words, stay as they are.
+        let value = try await parsed("set", "text", "s=", "--cause=x=") as? SetCommand
+        #expect(value?.cause == "x=" && value?.values == ["s="])
+        let hold = try await parsed("hold", "--before", "a", "--why=", "--", "run", "--x=")
+        #expect((hold as? HoldCommand)?.command == ["run", "--x="])
+        #expect((hold as? HoldCommand)?.why == "")
+        await #expect(throws: (any Error).self) { try await parsed("watch", "--cursor-file=", "a") }
+        await #expect(throws: (any Error).self) { try await parsed("get", "--json=") }
+    }
+
+    @Test func aWordThatIsNotUTF8IsShownByItsBytes() {
+        #expect("s=aé".withCString { ArgumentBytes.unreadable($0) } == nil)
+        let word = Array("s=a".utf8) + [0xFF, 0x09] + Array("b\0".utf8)
+        let shown = word.withUnsafeBytes { bytes in
+            bytes.bindMemory(to: CChar.self).baseAddress.flatMap { ArgumentBytes.unreadable($0) }
+        }
+        #expect(shown == #"s=a\xff\x09b"#)
+    }
+
+    @Test(arguments: [
+        (#"{"s":"x","s":"y"}"#, "--data has the key \"s\" twice in one object"),
+        (#"{"s":"x",}"#, "--data is not JSON: a key was expected at byte 9"),
+        ("\u{FEFF}{}", "--data is not JSON: a value was expected at byte 0"),
+        ("[]", "--data is not a JSON object, like '{\"key\":\"value\"}'"),
+    ])
+    func whatIsWrongWithDataIsSaidWithItsPlace(data: String, sentence: String) throws {
+        let typed = try TypedValues.parse(["--data", data])
+        let error = #expect(throws: ValidationError.self) { try typed.fields([]) }
+        #expect(error?.message == sentence)
+    }
+
     @Test(arguments: [
         (["wiat", "a"], "there is no command \"wiat\"; did you mean wait?"),
         (["--json", "-m", "left", "GET"], "there is no command \"GET\"; did you mean get?"),
@@ -97,7 +147,35 @@ import Testing
         (["wait", "a", "--timeout=-3"], "--timeout takes no negative number, and -3 was given"),
         (
             ["wait", "a", "--timeout=-inf"],
-            "The value '-inf' is invalid for '--timeout <time>'; write 200ms, 30s, 2min, 1h30min, 2d or seconds"
+            "--timeout: \"-inf\" is no time; write it like 30s or 1h30min"
+        ),
+        (["wait", "a", "--for", "1m"], "--for: 1m: \"m\" may be minutes or months; write 1min"),
+        (
+            ["watch", "--every", "5 minutes"],
+            "--every: 5 minutes: write it without spaces, like 1h30min"
+        ),
+        (["--runtime-directory", "/d", "set", "neg", "-5"], Self.negative),
+        (
+            ["status", "--all"],
+            "status has no option --all; get, watch, history, timeline, stats, top have it"
+        ),
+        (["is", "a", "--qiet"], "is has no option --qiet; did you mean --quiet?"),
+        (["get", "--format="], "--format is empty; name what to show, as in '{state}'"),
+        (
+            ["get", "--format", "{state:xml}"],
+            "--format: after a name there may be :json, not :xml; {state:json}"
+        ),
+        (
+            ["hold", "--before", "a", "--when-not", "!b", "--", "run"],
+            "--when-not takes no \"!\"; write --when b"
+        ),
+        (
+            ["hold", "--before", "a", "--when", "b"],
+            "--when is about a command: statectl hold --before PATTERN … --when PATTERN … -- COMMAND …"
+        ),
+        (
+            ["history", "-f", "--stays"],
+            "-f shows changes as they happen; --stays does not go with it"
         ),
         (
             ["watch", "--every=-1e300"],
@@ -110,10 +188,10 @@ import Testing
         ),
         (["release", "-1"], "-1 is a negative number, which is taken nowhere here"),
         (
-            ["hold", "--before", "a", "--max", "2m"],
+            ["hold", "--before", "a", "--max", "2min"],
             "--max is how long a set waits; it needs --mode delay"
         ),
-        (["hold", "--before", "a", "--mode", "delay", "--max", "2m"], "--max is at most 60s"),
+        (["hold", "--before", "a", "--mode", "delay", "--max", "2min"], "--max is at most 60s"),
         (["guard", "--before", "a", "--timeout", "1h", "--", "true"], "--timeout is at most 60s"),
         (["watch", "--beat", "50ms"], "--beat is at least 100ms"),
         (
@@ -139,7 +217,7 @@ import Testing
         sentence: String
     ) async {
         let error = await #expect(throws: (any Error).self) {
-            try await Statectl.command(arguments)
+            try await Statectl.command(Statectl.words(arguments))
         }
         #expect(error.map { Statectl.message(for: $0) } == sentence)
         #expect(error.map { Statectl.exitCode(for: $0).isSuccess } == false)
@@ -159,17 +237,16 @@ import Testing
 
     @Test(
         arguments: [
-            ("200ms", .milliseconds(200)), ("30s", .seconds(30)), ("1m", .seconds(60)),
-            ("1min", .seconds(60)), ("1h30m", .seconds(5400)), ("2d", .seconds(172_800)),
-            ("1w", .seconds(604_800)), ("0.25", .milliseconds(250)), ("1.5h", .seconds(5400)),
-            ("0", .zero), ("90", .seconds(90)), ("", nil), ("s", nil), ("1h30", nil), ("1y", nil),
-            ("-1", nil), ("1m1min", nil), ("1 min", .seconds(60)), ("5 minutes", .seconds(300)),
-            ("1 m 1 min", nil), ("nan", nil), ("1e10", nil),
-            ("99999w", nil),
+            ("200ms", .milliseconds(200)), ("1ms", .milliseconds(1)), ("30s", .seconds(30)),
+            ("1min", .seconds(60)), ("1h30min", .seconds(5400)), ("2d", .seconds(172_800)),
+            ("1w", .seconds(604_800)), ("0.25", .milliseconds(250)), ("0", .zero), ("0s", .zero),
+            ("90", .seconds(90)), ("", nil), ("s", nil), ("1h30", nil), ("1y", nil), ("-1", nil),
+            ("1m", nil), ("1h30m", nil), ("1.5h", nil), ("1 min", nil), ("1min1min", nil),
+            ("1min1h", nil), ("nan", nil), ("inf", nil), ("1e10", nil), ("99999w", nil),
             ("1..5s", nil),
         ] as [(String, Duration?)]
     )
-    func aTimeIsWrittenAsPeopleDo(text: String, duration: Duration?) {
+    func aTimeIsWrittenAsInAFileOrInSeconds(text: String, duration: Duration?) {
         #expect(Seconds(argument: text)?.duration == duration)
     }
 
@@ -213,7 +290,7 @@ import Testing
         let error = await #expect(throws: ValidationError.self) { try await root.run() }
         #expect(
             error?.message.contains(
-                "ping, history, timeline, stats, status, top, machines, hold, release, guard, check, try, graph, replay or schema"
+                "ping, history, timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay or schema"
             ) == true
         )
     }

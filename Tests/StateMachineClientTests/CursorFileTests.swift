@@ -37,6 +37,21 @@ import Testing
         }
     }
 
+    @Test func whatIsNoFileOfItsOwnIsNotRead() async throws {
+        try await Scratch.with { scratch in
+            try scratch.write("secret", to: "elsewhere")
+            let (link, pipe) = ("\(scratch.path)/link", "\(scratch.path)/pipe")
+            #expect(symlink("\(scratch.path)/elsewhere", link) == 0 && mkfifo(pipe, 0o600) == 0)
+            for (path, reason) in [
+                (link, "it is a link; name the file itself"), (pipe, "it is no ordinary file"),
+            ] {
+                #expect(throws: CursorFile.Failure.unreadable(path: path, reason: reason)) {
+                    try CursorFile(path: path).read()
+                }
+            }
+        }
+    }
+
     @Test(arguments: ["", "\n", "hello\n", "7f3a9c\n", "a:1\nb:2\n", "a b:1", ":3"])
     func nonsenseIsQuoted(text: String) async throws {
         try await Scratch.with { scratch in

@@ -100,7 +100,7 @@ import Testing
             #expect(
                 complaints.contents == [
                     lost, "connected; hold 4 is taken anew", lost,
-                    "full; going on without the hold",
+                    "full; continuing without the hold",
                 ]
             )
         }

@@ -44,4 +44,23 @@ import Testing
     func aBraceWithoutItsOtherIsAnError(format: String) {
         #expect(throws: (any Error).self) { try LineFormat(format) }
     }
+
+    @Test func aNameMayBeShownAsJSON() throws {
+        let line = try Line.of(
+            #"{"type":"state","seq":1,"state":"a","data":{"t":"x\"\u202e","n":[1]},"by":{"uid":0,"pid":1}}"#
+        )
+        let format = try LineFormat(
+            "{state:json} {t:json} {n:json} {by.uid:json} {cause:json} {seq}"
+        )
+        let text = LineText(
+            style: .plain,
+            now: .now,
+            userName: { _ in nil },
+            localTime: { _ in nil }
+        )
+        #expect(
+            format.text(line, event: "state", text) == #""a" "x\"\u202e" [1] 0 null 1"#
+        )
+        #expect(format.fields == ["t", "n"])
+    }
 }

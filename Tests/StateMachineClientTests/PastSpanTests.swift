@@ -46,6 +46,27 @@ import Testing
         #expect(rows.map(\.share) == [0.625, 0.375])
     }
 
+    @Test func moreStatesThanAMachineCanHaveEndNothing() {
+        var past = PastStays()
+        for index in 0..<70_000 {
+            // Numbers that go back, and times far apart: a daemon may say anything.
+            past.enter(
+                past.place(of: "s\(index)"),
+                at: index.isMultiple(of: 2) ? 1 << 57 : -(1 << 57),
+                seq: UInt64(70_000 - index)
+            )
+        }
+        #expect(past.isTooMany && past.names.count == PastStays.mostNames)
+        let span = PastSpan(
+            start: -(1 << 58),
+            end: 1 << 58,
+            stays: past,
+            hasEarlier: false,
+            origin: nil
+        )
+        #expect(span.summaries().count == PastStays.mostNames)
+    }
+
     @Test func sharesAddUpInEveryColumn() {
         var random = SystemRandomNumberGenerator()
         var at: Int64 = 0

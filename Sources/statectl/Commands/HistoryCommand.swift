@@ -8,7 +8,7 @@ struct HistoryCommand: AsyncParsableCommand {
         abstract: "Show what has happened, the newest change first.",
         usage: """
             statectl history [PATTERN …] [-n N] [-f] [--since WHEN] [--until WHEN] [--by WHO] [--cause TEXT] \
-            [--oldest-first] [--format TEXT]
+            [--oldest-first] [--stays] [--format TEXT]
             """,
         discussion: """
             WHEN is a time (22:40, 2026-11-20, "2026-11-20 22:40:05", today, yesterday), how long ago (30s, 1h, 2d), \
@@ -62,8 +62,14 @@ struct HistoryCommand: AsyncParsableCommand {
     @Flag(help: "Show the oldest change first.")
     var oldestFirst = false
 
+    @Flag(help: "Show each stay with how long it lasted, and not what was updated in it.")
+    var stays = false
+
     func validate() throws {
         try self.format.check(beside: self.options)
+        guard !self.follow || !self.stays else {
+            throw ValidationError("-f shows changes as they happen; --stays does not go with it")
+        }
         guard !self.follow || self.until == nil else {
             throw ValidationError("-f goes on, and --until ends; give one")
         }
@@ -82,26 +88,49 @@ struct HistoryCommand: AsyncParsableCommand {
         guard targets.count == 1 || !self.follow else {
             throw ValidationError("-f is about one machine; statectl watch follows several")
         }
-        try await targets.each { target in
-            let printer = LinePrinter(
-                options: target.options,
-                mark: target.mark,
-                format: try self.format.parsed
-            )
-            let client = try target.options.client
-            try await self.format.check(client)
-            let run = HistoryRun(
-                client: client,
-                search: search,
-                options: target.options,
-                printer: printer
-            )
+        guard targets.count == 1 || !self.stays else {
+            throw ValidationError("--stays is about one machine; give --machine once")
+        }
+        if targets.count > 1 {
+            let runs = try await self.runs(of: targets, search)
+            var merge = HistoryMerge(runs, order: self.oldestFirst ? .oldest : .newest)
+            return try await merge.show(count)
+        }
+        for run in try await self.runs(of: targets, search) {
             if self.follow {
                 try await run.follow(count)
             } else {
                 try await run.show(count, order: self.oldestFirst ? .oldest : .newest)
             }
         }
+    }
+
+    private func runs(
+        of targets: [MachineTarget],
+        _ search: ChangeSearch
+    ) async throws -> [HistoryRun] {
+        var runs: [HistoryRun] = []
+        let columns = Columns(width: StandardOutput.columns)
+        try await targets.each { target in
+            let printer = LinePrinter(
+                options: target.options,
+                mark: target.mark,
+                format: try self.format.parsed,
+                columns: columns
+            )
+            let client = try target.options.client
+            try await self.format.check(client)
+            runs.append(
+                HistoryRun(
+                    client: client,
+                    search: search,
+                    options: target.options,
+                    printer: printer,
+                    showsStays: self.stays
+                )
+            )
+        }
+        return runs
     }
 
     private func search() throws -> ChangeSearch {

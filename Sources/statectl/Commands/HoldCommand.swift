@@ -7,18 +7,18 @@ struct HoldCommand: AsyncParsableCommand {
         commandName: "hold",
         abstract: "Keep states from being entered while a command runs.",
         usage: """
-            statectl hold --before PATTERN … [--when-not PATTERN … [--within TIME]] [--mode block|delay] \
-            [--max TIME] [--why TEXT] [-- COMMAND …]
+            statectl hold --before PATTERN … [--when PATTERN …] [--when-not PATTERN …] [--within TIME] \
+            [--mode block|delay] [--max TIME] [--why TEXT] [-- COMMAND …]
             """,
         discussion: """
             Ends with the command's exit code, or 128 and the signal's number. Without a command \
-            the hold lasts until this is interrupted. SIGTERM is passed on to the command; SIGINT, \
-            which a terminal gives to both, is left to it. If the daemon is lost meanwhile, the \
-            command goes on, and the hold is taken anew.
+            the hold lasts until this is interrupted. SIGTERM, SIGHUP and other signals that would end it are passed \
+            on to the command, and the hold lasts until that has ended; SIGINT and SIGQUIT, which a terminal gives to \
+            both, are left to it. If the daemon is lost meanwhile, the command continues, and the hold is taken again.
 
-            With --when-not the hold is taken first, and the command begins when the state is none of these: what \
-            is held cannot come in between. With --within it gives up after that time, gives the hold back, runs nothing and \
-            ends with exit code 124.
+            With --when and --when-not the hold is taken first, and the command begins when the state is one of the first \
+            and none of the second: what is held cannot come in between. With --within it gives up after that time, gives \
+            the hold back, runs nothing and ends with exit code 124; the state is looked at once at least.
             """
     )
 
@@ -34,6 +34,16 @@ struct HoldCommand: AsyncParsableCommand {
     @Option(
         parsing: .upToNextOption,
         help: ArgumentHelp(
+            "Once it is held, wait until it is one of these states.",
+            valueName: "pattern"
+        ),
+        completion: .patterns
+    )
+    var when: [String] = []
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp(
             "Once it is held, wait until it is none of these states.",
             valueName: "pattern"
         ),
@@ -43,7 +53,7 @@ struct HoldCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --when-not: give up after this time, with exit code 124.",
+            "With --when or --when-not: give up after this time, with exit code 124.",
             valueName: "time"
         )
     )
@@ -79,17 +89,26 @@ struct HoldCommand: AsyncParsableCommand {
         guard self.max == nil || self.mode == .delay else {
             throw ValidationError("--max is how long a set waits; it needs --mode delay")
         }
-        guard self.within == nil || !self.whenNot.isEmpty else {
-            throw ValidationError("--within is how long --when-not may take; give both")
+        guard self.within == nil || self.isConditional else {
+            throw ValidationError(
+                "--within is how long --when or --when-not may take; give one of them"
+            )
+        }
+        if let pattern = self.whenNot.first(where: { $0.hasPrefix("!") }) {
+            throw ValidationError("--when-not takes no \"!\"; write --when \(pattern.dropFirst())")
         }
         try OptionLimits.checkVote("--max", self.max)
         try OptionLimits.checkText("--why", self.why)
-        guard self.whenNot.isEmpty || !self.command.isEmpty else {
+        guard !self.isConditional || !self.command.isEmpty else {
+            let option = self.when.isEmpty ? "--when-not" : "--when"
             throw ValidationError(
-                "--when-not is about a command: statectl hold --before PATTERN … --when-not PATTERN … -- COMMAND …"
+                "\(option) is about a command: statectl hold --before PATTERN … \(option) PATTERN … -- COMMAND …"
             )
         }
     }
+
+    /// Whether the command waits for a state.
+    private var isConditional: Bool { !self.when.isEmpty || !self.whenNot.isEmpty }
 
     /// What happens while the hold lasts.
     private var purpose: String {
@@ -111,12 +130,9 @@ struct HoldCommand: AsyncParsableCommand {
         if self.verbose || StandardError.isTerminal {
             run.report = { StandardError.write("statectl: \($0)") }
         }
-        if !self.whenNot.isEmpty {
-            run.absence = Absence(
-                client: client,
-                patterns: self.whenNot.map { Pattern(typed: $0) },
-                limit: self.within?.duration
-            )
+        if self.isConditional {
+            run.condition = HoldCondition(client: client, when: self.when, whenNot: self.whenNot)
+            run.limit = self.within?.duration
         }
         do {
             guard var command = ChildCommand(self.command) else { return try await run.keep() }

@@ -35,15 +35,14 @@ struct IsCommand: AsyncParsableCommand {
             until: self.patterns.map { Pattern(typed: $0) },
             timeout: .zero
         )
-        let reply = try await self.options.client.reply(to: request)
+        let client = try self.options.client
+        let reply = try await client.reply(to: request)
         guard reply.isOK == true || reply.error == .timeout else { try self.options.refuse(reply) }
         var isYes = reply.isOK == true
         if isYes, let span = self.span?.duration {
-            let past = LastingPast(
-                client: try self.options.client,
-                patterns: self.patterns.map { Pattern(typed: $0) }
-            )
-            isYes = try await past.hasLasted(reply, span, at: .now)
+            let patterns = self.patterns.map { Pattern(typed: $0) }
+            let past = LastingPast(client: client, patterns: patterns)
+            isYes = try await past.hasLasted(reply, span, age: client.age(of: reply))
         }
         if !self.quiet { try self.options.print(reply) { $0.report(reply) } }
         if !isYes { throw ExitStatus.no }

@@ -1,43 +1,27 @@
 import ArgumentParser
 import StateMachineDeclaration
 
-/// A span of time as it is typed: `200ms`, `30s`, `2min`, `1h30min`, `2 days`, or plain seconds.
+/// A span of time as it is typed: as in a machine's file (`200ms`, `30s`, `2min`, `1h30min`, `2d`), or plain seconds.
 struct Seconds: ExpressibleByArgument {
+    /// 10,000 d: 27 years.
+    private static let range: ClosedRange<Int64> = 0...864_000_000_000
+
     let duration: Duration
 
-    /// 10^9 s: 31 years.
-    private static let longest = Duration.seconds(1_000_000_000)
-
-    /// Nil unless it is a time from 0 to 10^9 seconds, each unit given once.
     init?(argument: String) {
-        let plain = Double(argument).map { Self.time($0, milliseconds: 1000) }
-        let duration = plain ?? Self.sum(of: argument)
-        guard let duration, duration >= .zero, duration <= Self.longest else { return nil }
-        self.duration = duration
-    }
-
-    private static func sum(of text: String) -> Duration? {
-        var rest = text.filter { $0 != " " }[...]
-        var sum = Duration.zero
-        var used: Set<TimeUnit> = []
-        while !rest.isEmpty {
-            let digits = rest.prefix { $0.isASCII && $0.isNumber || $0 == "." }
-            rest = rest.dropFirst(digits.count)
-            let name = rest.prefix { $0.isLetter }
-            rest = rest.dropFirst(name.count)
-            guard let number = Double(digits), let unit = TimeUnit.called(String(name)),
-                used.insert(unit).inserted,
-                let part = self.time(number, milliseconds: unit.milliseconds)
-            else { return nil }
-            sum += part
+        do {
+            self.duration = try Self.duration(argument)
+        } catch {
+            // The parser says that there is something; `WordCheck` asks what.
+            return nil
         }
-        return used.isEmpty ? nil : sum
     }
 
-    /// Nil if it is negative, not a number, or too long; a fraction of a microsecond is rounded.
-    private static func time(_ number: Double, milliseconds: Int64) -> Duration? {
-        let microseconds = (number * Double(milliseconds) * 1000).rounded()
-        guard microseconds >= 0, microseconds <= self.longest / .microseconds(1) else { return nil }
-        return .microseconds(Int64(microseconds))
+    /// The time that a text states.
+    static func duration(_ text: String) throws(TimeText.Objection) -> Duration {
+        guard let seconds = Double(text), seconds >= 0,
+            seconds * 1000 <= Double(self.range.upperBound)
+        else { return try TimeText.duration(text, in: self.range) }
+        return .microseconds(Int64((seconds * 1_000_000).rounded()))
     }
 }

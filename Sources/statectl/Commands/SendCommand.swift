@@ -7,11 +7,12 @@ struct SendCommand: AsyncParsableCommand {
         abstract: "Tell the machine of an event.",
         usage: """
             statectl send EVENT [key=value … | --data JSON] [--if-seq N] [--if-state PATTERN] [--unless-state PATTERN] [--if-stay N] \
-            [--cause TEXT]
+            [--cause TEXT] [--must]
             """,
         discussion: """
             Where the state asks for the event it is left, or stays, as the machine's file says. \
-            An event that the state does not ask for changes nothing, and is no error.
+            An event that the state does not ask for changes nothing, and is no error but with --must: then the exit \
+            code is 1.
             """
     )
 
@@ -36,6 +37,9 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Why, for those who see the change.", valueName: "text"))
     var cause: String?
 
+    @Flag(help: "End with exit code 1 if the state does not ask for the event.")
+    var must = false
+
     func validate() throws {
         try self.typed.check(self.values)
         try OptionLimits.checkText("--cause", self.cause)
@@ -52,8 +56,9 @@ struct SendCommand: AsyncParsableCommand {
             ifStay: self.conditions.ifStay,
             cause: self.cause
         )
-        try await self.options.change(by: request) { reply in
+        let reply = try await self.options.change(by: request) { reply in
             reply.isHandled == false ? "does not ask for \(self.event)" : nil
         }
+        if self.must, reply.isHandled == false { throw ExitStatus.no }
     }
 }

@@ -142,25 +142,44 @@ extension SharedOptions {
 
     /// Makes a request that changes the machine, and prints where that led; `remark` adds what else
     /// to say about the reply.
+    @discardableResult
     func change(
         by request: Request,
         remark: (Line) -> String? = { _ in nil }
-    ) async throws {
+    ) async throws -> Line {
         let reply = try await self.answer(to: request)
         try self.print(reply) {
             $0.report(reply, remark(reply) ?? (reply.hasChanged == false ? "unchanged" : nil))
         }
+        return reply
     }
 
     /// The reply to a request that changes the machine; ends the command if it is a refusal.
     private func answer(to request: Request) async throws -> Line {
         let reply: Line
+        let length = request.line.count - 1
+        guard length <= RequestLimits.lineBytes else {
+            throw Refusal(
+                sentence: "the request has \(length) bytes; it may have \(RequestLimits.lineBytes)",
+                status: .usage
+            )
+        }
         do {
             // Without a limit: guards are asked, and holds may last.
-            reply = try await self.client.reply(to: request, within: nil)
-        } catch ClientError.lost(let path) {
+            reply = try await self.client.reply(to: request, within: nil) {
+                guard StandardError.isTerminal else { return }
+                StandardError.write(
+                    "statectl: there is no answer yet, though the daemon is alive; holds and guards may take "
+                        + "so long: statectl status"
+                )
+            }
+        } catch let error as ClientError {
+            switch error {
+            case .lost, .silent: break
+            default: throw error
+            }
             StandardError.write(
-                "statectl: the connection to \(path) was lost before the answer; "
+                "statectl: \(error.description.printable); "
                     + "whether the state was changed is not known: statectl get"
             )
             throw ExitStatus.lost

@@ -118,6 +118,12 @@ enum StateCompletion {
             }
     }
 
+    /// As the shell takes them: in zsh what follows a colon describes the word before it, unless it is escaped.
+    static func escaped(_ words: [String]) -> [String] {
+        guard CompletionShell.requesting == .zsh else { return words }
+        return words.map { $0.replacing(":", with: "\\:") }
+    }
+
     // MARK: - The daemon
 
     private static func states(for words: [String]) async -> [JSONValue] {
@@ -159,43 +165,50 @@ enum StateCompletion {
 }
 
 extension CompletionKind {
+    /// Words that a daemon knows.
+    private static func ofDaemon(
+        _ candidates: @escaping @Sendable (_ words: [String], _ index: Int) async -> [String]
+    ) -> CompletionKind {
+        .custom { words, index, _ in StateCompletion.escaped(await candidates(words, index)) }
+    }
+
     /// The names of states.
     static var states: CompletionKind {
-        .custom { words, _, _ in await StateCompletion.names(words) }
+        .ofDaemon { words, _ in await StateCompletion.names(words) }
     }
 
     /// The names of states and groups, with fields and their values.
     static var patterns: CompletionKind {
-        .custom { words, index, _ in await StateCompletion.patterns(words, at: index) }
+        .ofDaemon { words, index in await StateCompletion.patterns(words, at: index) }
     }
 
     /// The names of events.
     static var events: CompletionKind {
-        .custom { words, _, _ in await StateCompletion.events(words) }
+        .ofDaemon { words, _ in await StateCompletion.events(words) }
     }
 
     /// The names of guards that are required.
     static var requirements: CompletionKind {
-        .custom { words, _, _ in await StateCompletion.requirements(words) }
+        .ofDaemon { words, _ in await StateCompletion.requirements(words) }
     }
 
     /// The names of instances.
     static var instances: CompletionKind {
-        .custom { _, _, _ in StateCompletion.instances() }
+        .custom { _, _, _ in StateCompletion.escaped(StateCompletion.instances()) }
     }
 
     /// The values that the state named before may carry.
     static var valuesOfState: CompletionKind {
-        .custom { words, index, _ in await StateCompletion.valuesOfState(words, at: index) }
+        .ofDaemon { words, index in await StateCompletion.valuesOfState(words, at: index) }
     }
 
     /// The values that the event named before may carry.
     static var valuesOfEvent: CompletionKind {
-        .custom { words, index, _ in await StateCompletion.valuesOfEvent(words, at: index) }
+        .ofDaemon { words, index in await StateCompletion.valuesOfEvent(words, at: index) }
     }
 
     /// The values that the present state may carry.
     static var valuesOfPresent: CompletionKind {
-        .custom { words, index, _ in await StateCompletion.valuesOfPresent(words, at: index) }
+        .ofDaemon { words, index in await StateCompletion.valuesOfPresent(words, at: index) }
     }
 }

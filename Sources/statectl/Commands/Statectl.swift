@@ -16,7 +16,7 @@ struct Statectl: AsyncParsableCommand {
             is that of the one field that has to be given. !PATTERN is every state but these; of several patterns, \
             which may be given wherever one may, it takes away from what the others select.
 
-            A TIME is 200ms, 30s, 2min, 1h30min, 2d, or seconds.
+            A TIME is 200ms, 30s, 2min, 1h30min, 2d, as in a machine's file, or seconds.
 
             Exit codes: 0 yes, reached, accepted; 1 no, refused, failed state; 2 usage, unknown \
             state, bad data; 69 daemon not reachable; 75 connection lost for good; 77 not \
@@ -42,6 +42,7 @@ struct Statectl: AsyncParsableCommand {
             HoldCommand.self,
             ReleaseCommand.self,
             GuardCommand.self,
+            ReloadCommand.self,
             CheckCommand.self,
             TryCommand.self,
             GraphCommand.self,
@@ -57,7 +58,7 @@ struct Statectl: AsyncParsableCommand {
         if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "timeline, stats, status, top, machines, hold, release, guard, check, try, graph, replay or schema"
+                + "timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay or schema"
         )
     }
 
@@ -69,6 +70,14 @@ struct Statectl: AsyncParsableCommand {
         var words = Array(arguments)
         // A question from a shell's completion script, which has a "--" of its own.
         if words.first == "---completion" { return words }
+        let end = words.firstIndex { $0 == "--" || $0 == "--exec" } ?? words.endIndex
+        // The parser takes the next word for the value of an option that ends in "=".
+        for index in words[..<end].indices.reversed()
+        where words[index].hasPrefix("-")
+            && words[index].firstIndex(of: "=") == words[index].indices.last
+        {
+            words.replaceSubrange(index...index, with: [String(words[index].dropLast()), ""])
+        }
         guard let terminator = words.firstIndex(of: "--") else { return words }
         let names = self.configuration.subcommands.compactMap { $0.configuration.commandName }
         guard words[..<terminator].first(where: names.contains) == "watch" else { return words }
@@ -102,6 +111,7 @@ struct Statectl: AsyncParsableCommand {
             let objection =
                 check.objectionToCommand ?? check.objectionToNegative
                 ?? self.unknownOption(in: words)
+                ?? check.objectionToOption(self.message(for: error))
                 ?? WordCheck.objectionToTime(self.message(for: error))
             throw objection.map { UsageError($0, instead: self.fullMessage(for: error)) } ?? error
         }
@@ -154,6 +164,10 @@ struct Statectl: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
+        if let word = ArgumentBytes.firstUnreadable {
+            StandardError.write("statectl: \"\(word)\" is not UTF-8, and nothing else is taken")
+            Glibc.exit(ExitStatus.usage.rawValue)
+        }
         do {
             let words = self.words(CommandLine.arguments.dropFirst())
             try await self.run(try await self.command(words))

@@ -72,7 +72,7 @@ struct MachineStatus {
 
     /// The whole status as JSON.
     var object: JSONValue {
-        let keys = ["state", "data", "seq", "at", "stay", "due", "by", "cause"]
+        let keys = ["state", "data", "seq", "at", "stay", "due", "by", "cause", "ageMs", "stayMs"]
         return .object(
             keys.compactMap { key in self.state[key].map { JSONMember(key, $0) } } + [
                 JSONMember("holds", .array(self.holds)),

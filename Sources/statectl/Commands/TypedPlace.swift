@@ -10,16 +10,18 @@ struct TypedPlace {
 
     private let now: WallTime
     private let isUTC: Bool
+    /// Whether of two moments that a clock shows the same the later is meant, as at the end of a span.
+    private let isLater: Bool
 
-    init(now: WallTime, isUTC: Bool) {
-        self.now = now
-        self.isUTC = isUTC
+    init(now: WallTime, isUTC: Bool, isLater: Bool = false) {
+        (self.now, self.isUTC, self.isLater) = (now, isUTC, isLater)
     }
 
     /// The place that an option names; nil if it was not given.
     static func place(_ option: String, _ text: String?, isUTC: Bool) throws -> HistoryPlace? {
         guard let text else { return nil }
-        guard let place = TypedPlace(now: .now, isUTC: isUTC).place(text) else {
+        let typed = TypedPlace(now: .now, isUTC: isUTC, isLater: option == "--until")
+        guard let place = typed.place(text) else {
             throw ValidationError(
                 "\(option) is no time and no change: \(text.quoted); write \(self.example)"
             )
@@ -86,7 +88,8 @@ struct TypedPlace {
         )
     }
 
-    /// Nil for a day or a time that does not exist.
+    /// The moment at which a clock shows that: where clocks are set back there are two, where they are set forward there
+    /// may be none, and then it is what the system takes it for.
     private func moment(_ date: CivilDate, _ clock: Clock) -> WallTime? {
         var fields = tm()
         fields.tm_year = date.year - 1900
@@ -95,10 +98,20 @@ struct TypedPlace {
         fields.tm_hour = clock.hour
         fields.tm_min = clock.minute
         fields.tm_sec = clock.second
-        // Whether it is summer time is for the system to know.
-        fields.tm_isdst = -1
-        let seconds = self.isUTC ? timegm(&fields) : mktime(&fields)
-        return WallTime(microseconds: Int64(seconds) * 1_000_000 + clock.microseconds)
+        guard !self.isUTC else { return self.wall(timegm(&fields), clock) }
+        // -1: whether it is summer time is for the system to know.
+        let moments = [Int32(-1), 0, 1].map { isSummer -> (seconds: time_t, isShown: Bool) in
+            var shown = fields
+            shown.tm_isdst = isSummer
+            let seconds = mktime(&shown)
+            return (seconds, shown.tm_hour == clock.hour && shown.tm_min == clock.minute)
+        }
+        let shown = moments.filter(\.isShown).map(\.seconds)
+        return self.wall((self.isLater ? shown.max() : shown.min()) ?? moments[0].seconds, clock)
+    }
+
+    private func wall(_ seconds: time_t, _ clock: Clock) -> WallTime {
+        WallTime(microseconds: Int64(seconds) * 1_000_000 + clock.microseconds)
     }
 }
 

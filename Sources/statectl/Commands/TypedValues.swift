@@ -23,7 +23,17 @@ struct TypedValues: ParsableArguments {
             return words.isEmpty ? nil : try Self.fields(words, isUpdate)
         }
         let object = text == "-" ? try StandardInput.text(upTo: RequestLimits.lineBytes) : text
-        guard let members = JSONValue(parsing: object)?.members else {
+        var parser = JSONParser(Array(object.utf8))
+        let value: JSONValue
+        do {
+            value = try parser.parse()
+        } catch {
+            throw ValidationError("--data is not JSON: \(error.message) at byte \(error.offset)")
+        }
+        if let key = parser.doubledKey {
+            throw ValidationError("--data has the key \(key.quoted) twice in one object")
+        }
+        guard let members = value.members else {
             throw ValidationError("--data is not a JSON object, like '{\"key\":\"value\"}'")
         }
         return FieldWords(values: members)

@@ -1,5 +1,7 @@
 import ArgumentParser
 import StateMachineClient
+import StateMachineCore
+import StateMachineDeclaration
 
 /// Finds what the parser misunderstands, or reports in words that help nobody: names of commands,
 /// options that are given twice, negative numbers.
@@ -101,7 +103,7 @@ struct WordCheck {
                 let option = index > 0 ? self.words[index - 1] : ""
                 return option.hasPrefix("-") && !option.contains("=")
                     ? "\(option) takes no negative number, and \(word) was given"
-                    : ["set", "send", "update"].contains(self.words.first)
+                    : ["set", "send", "update"].contains(self.head.command)
                         ? "\(word) is taken for an option; write key=\(word), or -- before it"
                         : "\(word) is a negative number, which is taken nowhere here"
             }
@@ -117,10 +119,31 @@ struct WordCheck {
 
     /// What is wrong with a time, if the parser complains about one; nil if it does not.
     static func objectionToTime(_ complaint: String) -> String? {
-        guard complaint.contains("' is invalid for '"), complaint.hasSuffix("<time>'") else {
+        let parts = complaint.split(separator: "'")
+        guard parts.count == 4, parts[2] == " is invalid for ", parts[3].hasSuffix(" <time>") else {
             return nil
         }
-        return complaint + "; write 200ms, 30s, 2min, 1h30min, 2d or seconds"
+        do {
+            _ = try Seconds.duration(String(parts[1]))
+            return nil
+        } catch {
+            return "\(parts[3].dropLast(" <time>".count)): \(error.sentence)"
+        }
+    }
+
+    /// What is wrong with an option that the command does not have, if the parser complains about one; nil if it does
+    /// not.
+    func objectionToOption(_ complaint: String) -> String? {
+        let parts = complaint.split(separator: "'")
+        guard parts.first == "Unknown option ", parts.count > 1, let command = self.head.command
+        else { return nil }
+        let option = String(parts[1].prefix { $0 != "=" })
+        if let nearest = NearestName.of(option, among: self.options(of: command)) {
+            return "\(command) has no option \(option.printable); did you mean \(nearest)?"
+        }
+        let others = Self.names.filter { self.options(of: $0).contains(option) }
+        return "\(command) has no option \(option.printable)"
+            + (others.isEmpty ? "" : "; \(others.joined(separator: ", ")) have it")
     }
 
     /// Options that take any text.

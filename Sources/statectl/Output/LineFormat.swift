@@ -8,6 +8,8 @@ struct LineFormat: Sendable, Equatable {
         case text(String)
         /// A name as the path to its value: its parts between dots.
         case name([String])
+        /// The same, as JSON.
+        case json([String])
     }
 
     private let parts: [Part]
@@ -30,11 +32,17 @@ struct LineFormat: Sendable, Equatable {
                     )
                 }
                 if !literal.isEmpty { parts.append(.text(literal)) }
-                let path = rest[..<end].split(separator: ".").map(String.init)
+                let words = rest[..<end].split(separator: ":", maxSplits: 1)
+                let path = (words.first ?? "").split(separator: ".").map(String.init)
                 guard !path.isEmpty else {
                     throw ValidationError("--format: there is no name in {\(rest[..<end])}")
                 }
-                parts.append(.name(path))
+                guard words.count == 1 || words[1] == "json" else {
+                    throw ValidationError(
+                        "--format: after a name there may be :json, not :\(words[1]); {\(words[0]):json}"
+                    )
+                }
+                parts.append(words.count == 1 ? .name(path) : .json(path))
                 (literal, rest) = ("", rest[rest.index(after: end)...])
             case ("}", _):
                 throw ValidationError("--format: there is a } without a {; }} is a brace")
@@ -48,23 +56,31 @@ struct LineFormat: Sendable, Equatable {
     private static let known = [
         "state", "seq", "at", "age", "cause", "by", "from", "cursor", "event", "instance", "data",
         "type", "stay",
-        "due", "missed", "resync", "skipped", "changed", "declaration", "version",
+        "due", "missed", "resync", "skipped", "changed", "declaration", "version", "ageMs",
+        "stayMs", "forMs", "until",
     ]
     /// The names inside `by`.
     private static let actor = ["uid", "pid", "comm", "unit"]
 
     /// The names that have to be those of a field of the state.
     var fields: [String] {
+        self.paths.map { $0[0] }.filter { !Self.known.contains($0) }
+    }
+
+    /// The names, as paths.
+    private var paths: [[String]] {
         self.parts.compactMap { part in
-            guard case .name(let path) = part, let name = path.first else { return nil }
-            return Self.known.contains(name) ? nil : name
+            switch part {
+            case .text: nil
+            case .name(let path), .json(let path): path
+            }
         }
     }
 
     /// What is wrong with the first name that is unknown if states have these fields; nil if
     /// nothing is.
     func objection(toNamesBeside fields: [String]) -> String? {
-        for case .name(let path) in self.parts {
+        for path in self.paths {
             let name = path[0]
             if !Self.known.contains(name), !fields.contains(name) {
                 return "--format: there is no {\(name)}"
@@ -92,6 +108,8 @@ struct LineFormat: Sendable, Equatable {
             case .text(let text): text
             case .name(let path):
                 Self.value(path, line, event: event, instance: instance, text).printable
+            case .json(let path):
+                Self.json(path, line, event: event, instance: instance, text).printableJSON
             }
         }
         .joined()
@@ -113,13 +131,51 @@ struct LineFormat: Sendable, Equatable {
         case ["from"]: return line.from?.text ?? ""
         default: break
         }
-        // The line's own values take precedence over the fields of the state.
-        let value = self.member(path, of: line.value) ?? self.member(path, of: line["data"])
-        return value.map { $0.string ?? $0.description } ?? ""
+        return self.member(path, of: line).map { $0.string ?? $0.description } ?? ""
+    }
+
+    /// The value as the protocol has it, or null; what no line has is the text that is shown.
+    private static func json(
+        _ path: [String],
+        _ line: Line,
+        event: String,
+        instance: String?,
+        _ text: LineText
+    ) -> JSONValue {
+        switch path {
+        case ["event"]: .string(event)
+        case ["instance"]: instance.map { .string($0) } ?? .null
+        case ["age"]: .string(self.value(path, line, event: event, instance: instance, text))
+        default: self.member(path, of: line) ?? .null
+        }
+    }
+
+    /// The line's own values take precedence over the fields of the state.
+    private static func member(_ path: [String], of line: Line) -> JSONValue? {
+        self.member(path, of: line.value) ?? self.member(path, of: line["data"])
     }
 
     private static func member(_ path: [String], of value: JSONValue?) -> JSONValue? {
         path.reduce(value) { $0?[$1] }
+    }
+}
+
+extension JSONValue {
+    /// The value as JSON, in which what nobody sees or what a terminal would obey is escaped.
+    fileprivate var printableJSON: String {
+        let text = self.description
+        guard text.unicodeScalars.contains(where: \.isUnprintable) else { return text }
+        return text.unicodeScalars.map { scalar in
+            guard scalar.isUnprintable else { return String(scalar) }
+            return UTF16.encode(scalar).map { units in
+                units.map { unit in
+                    let digits = String(unit, radix: 16)
+                    return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+                .joined()
+            } ?? ""
+        }
+        .joined()
     }
 }
 
@@ -131,7 +187,7 @@ struct FormatOption: ParsableArguments {
             discussion: """
                 {state}, {seq}, {at}, {age}, {cause}, {by}, {from}, {cursor}, {event}, {instance}, the name of any \
                 field of a state, as {phase}, and with dots what is inside, as {by.uid}, {by.unit} or {sub.x}. A field that the \
-                state does not have is nothing. \\n and \\t are a line's end and a tab, {{ and }} are braces.
+                state does not have is nothing. {name:json} is the value as JSON, with its quotes. \\n and \\t are a line's end and a tab, {{ and }} are braces.
                 """,
             valueName: "text"
         )
@@ -143,7 +199,12 @@ struct FormatOption: ParsableArguments {
         get throws { try self.format.map { try LineFormat($0) } }
     }
 
-    func validate() throws { _ = try self.parsed }
+    func validate() throws {
+        guard self.format != "" else {
+            throw ValidationError("--format is empty; name what to show, as in '{state}'")
+        }
+        _ = try self.parsed
+    }
 
     /// Reports an option that excludes it.
     func check(beside options: SharedOptions) throws {

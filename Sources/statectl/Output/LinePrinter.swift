@@ -8,10 +8,16 @@ struct LinePrinter: Sendable {
     /// The format of each line; nil for the text for people.
     var format: LineFormat?
     /// The columns of the lines shown so far.
-    private let columns = Columns(width: StandardOutput.columns)
+    private let columns: Columns
 
-    init(options: SharedOptions, mark: MachineMark? = nil, format: LineFormat? = nil) {
+    init(
+        options: SharedOptions,
+        mark: MachineMark? = nil,
+        format: LineFormat? = nil,
+        columns: Columns = Columns(width: StandardOutput.columns)
+    ) {
         (self.options, self.mark, self.format) = (options, mark, format)
+        self.columns = columns
     }
 
     /// Shows a line if it has anything that was asked for; with `isBack` it is the first line with

@@ -20,12 +20,16 @@ struct LineText {
         var parts = [line.state.map { self.styled($0) } ?? StyledText()]
         if let remark { parts.append(StyledText(remark)) }
         if let at = line.at {
-            parts.append(StyledText(Self.age(of: at, at: self.now), as: .aside))
+            let age = line.age.map { Self.ago($0) } ?? Self.age(of: at, at: self.now)
+            parts.append(StyledText(age, as: .aside))
         }
         if let seq = line.seq { parts.append(StyledText("#\(seq)", as: .aside)) }
         parts += self.origin(line)
         // What will lead out of the state comes after what has led to it.
-        if let due = line.due { parts.append(StyledText("next: \(self.due(due))", as: .aside)) }
+        if let due = line.due {
+            let left = line["due"]?["leftMs"]?.integer.map { max(0, $0) }
+            parts.append(StyledText("next: \(self.due(due, leftMs: left))", as: .aside))
+        }
         return parts
     }
 
@@ -154,26 +158,40 @@ struct LineText {
 
     /// How long ago, in the one unit that fits best.
     static func age(of moment: WallTime, at now: WallTime) -> String {
-        let seconds = (now.microseconds - moment.microseconds) / 1_000_000
+        self.ago(.microseconds(now.microseconds - moment.microseconds))
+    }
+
+    static func ago(_ age: Duration) -> String {
+        let seconds = age.components.seconds
         return seconds < 1 ? "just now" : "\(Self.span(seconds)) ago"
     }
 
-    static func span(_ seconds: Int64) -> String {
-        switch seconds {
+    /// A span of seconds; what has begun of the unit counts only where that is asked for, as of what is still to come.
+    static func span(_ seconds: Int64, roundingUp: Bool = false) -> String {
+        func whole(_ unit: Int64) -> Int64 { (seconds + (roundingUp ? unit - 1 : 0)) / unit }
+        return switch seconds {
         case ..<120: "\(seconds) s"
-        case ..<7200: "\(seconds / 60) min"
-        case ..<172_800: "\(seconds / 3600) h"
-        default: "\(seconds / 86400) days"
+        case ..<7200: "\(whole(60)) min"
+        case ..<172_800: "\(whole(3600)) h"
+        default: "\(whole(86400)) days"
         }
     }
 
-    /// What the deadline will do to the state, and when.
-    private func due(_ due: (state: NamedState, at: WallTime)) -> String {
-        let seconds = (due.at.microseconds - self.now.microseconds) / 1_000_000
+    /// The seconds until a moment, of which one that has begun counts.
+    static func seconds(until moment: WallTime, at now: WallTime) -> Int64 {
+        let left = moment.microseconds - now.microseconds
+        return left / 1_000_000 + (left % 1_000_000 > 0 ? 1 : 0)
+    }
+
+    /// What the deadline will do to the state, and when; `leftMs` is what the daemon says of that.
+    private func due(_ due: (state: NamedState, at: WallTime), leftMs: Int64?) -> String {
+        var seconds = Self.seconds(until: due.at, at: self.now)
+        // A clock that was set says nothing of a deadline that is still to come.
+        if let leftMs { seconds = leftMs > 0 ? (leftMs + 999) / 1000 : min(0, seconds) }
         switch seconds {
         case ..<(-1): return "\(due.state.text) overdue for \(Self.span(-seconds))"
         case ..<1: return "\(due.state.text) any moment"
-        default: return "\(due.state.text) in \(Self.span(seconds))"
+        default: return "\(due.state.text) in \(Self.span(seconds, roundingUp: true))"
         }
     }
 }

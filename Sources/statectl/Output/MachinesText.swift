@@ -10,6 +10,8 @@ struct MachinesText {
         let names = rows.map { $0.instance.name?.printable ?? MachineMark.unnamed }
         let machines = rows.map { $0.machine?.printable ?? MachineMark.unnamed }
         let widths = [names, machines].map { column in column.map(\.count).max() ?? 0 }
+        let parts = rows.map { $0.report.map { self.text.parts(of: $0) } }
+        let state = [StyledText].firstColumn(parts.compactMap(\.self), in: self.text.width)
         return rows.indices.map { index in
             let row = rows[index]
             let start = [
@@ -17,7 +19,7 @@ struct MachinesText {
                 StyledText(machines[index].padded(to: widths[1])),
             ]
             let rest =
-                row.report.map { self.text.parts(of: $0) }
+                parts[index].map { [$0[0].padded(to: state)] + $0.dropFirst() }
                 ?? [StyledText((row.error ?? "?").printable, as: .notice)]
             let place = StyledText(row.instance.directory.path.printable, as: .aside)
             return self.text.wrapped(start + rest + [place], indent: widths[0] + 3)

@@ -77,9 +77,15 @@ struct RowText {
         var notes: [StyledText] = []
         if let skipped = line.skipped { notes.append(StyledText("\(skipped) skipped", as: .aside)) }
         if line.kind == .beat { notes.append(StyledText("still", as: .aside)) }
-        if StuckLine.isOne(line), let at = line.at {
-            let seconds = (self.text.now.microseconds - at.microseconds) / 1_000_000
-            notes.append(StyledText("— for \(LineText.span(max(0, seconds)))", as: .notice))
+        if StuckLine.isOne(line) {
+            let age = line.stayAge ?? line.age(at: self.text.now)
+            notes.append(StyledText("— for \(LineText.span(age.components.seconds))", as: .notice))
+        }
+        if let length = line["forMs"]?.integer {
+            let isOver = line["until"] != nil
+            notes.append(
+                StyledText("for \(SpanText.text(length * 1000))\(isOver ? "" : " so far")")
+            )
         }
         if let notice = self.text.notice(line) { notes.append(StyledText(notice, as: .notice)) }
         return notes

@@ -98,9 +98,11 @@ struct StatusText {
             "attempt \(json["attempt"]?.shortText ?? "?")",
         ]
         if let time = json[key]?.string.flatMap({ WallTime(rfc3339: $0) }) {
-            let seconds = (self.text.now.microseconds - time.microseconds) / 1_000_000
-            if let word {
-                parts.append("\(word) \(LineText.span(Int64(max(0, abs(seconds)))))")
+            let left = LineText.seconds(until: time, at: self.text.now)
+            if word == "in" {
+                parts.append("in \(LineText.span(max(0, left), roundingUp: true))")
+            } else if let word {
+                parts.append("\(word) \(LineText.span(max(0, -left)))")
             } else {
                 parts.append(LineText.age(of: time, at: self.text.now))
             }

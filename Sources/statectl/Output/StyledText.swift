@@ -66,6 +66,13 @@ struct StyledText {
 }
 
 extension [StyledText] {
+    /// The columns that the first parts of rows take, so that what follows stands below each other; a longer one shifts
+    /// the rest.
+    static func firstColumn(_ rows: [[StyledText]], in width: Int?) -> Int {
+        let most = width.map { $0 / 3 } ?? 40
+        return rows.compactMap { $0.first?.columns }.filter { $0 <= most }.max() ?? 0
+    }
+
     /// The texts one after the other, with that between them; empty ones are left out.
     func joined(separator: String) -> StyledText {
         self.filter { $0.columns > 0 }.reduce(StyledText()) { line, part in

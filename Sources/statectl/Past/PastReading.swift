@@ -23,8 +23,15 @@ struct PastReading {
             let began = try await self.beginning(of: earlier)
             stays.enter(place, at: began.at, seq: began.seq)
         }
-        let hasEarlier = !stays.isEmpty
+        var hasEarlier = !stays.isEmpty
         let oldest = hasEarlier ? nil : try await self.oldest()
+        if oldest?.seq == 1, let state = oldest?.from?.name, let began = try await self.began() {
+            // What the machine was in to begin with is nobody's change.
+            let place = stays.place(of: state)
+            stays.enter(place, at: began.microseconds, seq: 0)
+            hasEarlier = start.at.map { began.microseconds < $0 } ?? false
+        }
+        let isWhole = !stays.isEmpty
         try await self.read(into: &stays, upTo: present.seq ?? 0)
         if stays.isEmpty, let state = present.state?.name, let at = present.at,
             at.microseconds < end ?? .max
@@ -41,7 +48,7 @@ struct PastReading {
             end: last,
             stays: stays,
             hasEarlier: hasEarlier,
-            origin: oldest.flatMap { $0.stay == nil ? $0.from : $0.state }?.name
+            origin: isWhole ? nil : oldest.flatMap { $0.stay == nil ? $0.from : $0.state }?.name
         )
     }
 
@@ -77,13 +84,21 @@ struct PastReading {
             outline in
             if first == nil {
                 first = outline.first
-                stays.reserve(Int(clamping: max(newest, outline.first) - outline.first + 1))
+                let count = max(newest, outline.first) - outline.first + 1
+                stays.reserve(Int(min(count, Self.reserved)))
             }
             if let next, outline.first > next { hasGap = true }
             next = outline.examined + 1
             stays.take(outline)
-            let whole = max(newest, outline.examined) - (first ?? 0) + 1
-            progress.show(stays.changes, of: whole)
+            guard !stays.isTooMany else {
+                throw Refusal(
+                    sentence:
+                        "the daemon names more than \(PastStays.mostNames) states, which no machine has",
+                    status: .unreachable
+                )
+            }
+            let (last, begin) = (max(newest, outline.examined), first ?? 0)
+            progress.show(stays.changes, of: last >= begin ? last - begin + 1 : nil)
         }
         if hasGap {
             progress.end()
@@ -102,6 +117,9 @@ struct PastReading {
             try self.options.refuse(reply)
         }
     }
+
+    /// The most stays that there is room for before they come; a million are kept by default.
+    private static let reserved: UInt64 = 4_000_000
 
     // MARK: - Single changes
 
@@ -144,6 +162,11 @@ struct PastReading {
 
     private func oldest() async throws -> Line? {
         try await self.first(.history(limit: 1, after: self.since, before: self.until))
+    }
+
+    /// When the numbering began, if the daemon knows.
+    private func began() async throws -> WallTime? {
+        try await self.client.accepted(.stats)["began"]?.string.flatMap { WallTime(rfc3339: $0) }
     }
 
     private func newest(before place: HistoryPlace) async throws -> Line? {

@@ -36,29 +36,29 @@ struct PastSpan {
         var longest = [Int64](repeating: 0, count: self.stays.names.count)
         for stay in 0..<self.stays.count {
             let state = Int(self.stays.states[stay])
-            time[state] += Int64(self.part(of: stay).count)
+            // Where clocks were set back stays overlap, and there may be any number of them.
+            let (sum, isOver) = time[state].addingReportingOverflow(
+                Int64(self.part(of: stay).count)
+            )
+            time[state] = isOver ? .max : sum
             longest[state] = max(longest[state], self.length(of: stay))
             if stay > 0 || !self.hasEarlier { entered[state] += 1 }
         }
-        // One state's lengths at a time, so that those of a million stays are not all in memory
-        // twice.
+        var lengths = [[Int64]](repeating: [], count: self.stays.names.count)
+        // The last one goes on beyond the span.
+        for stay in 0..<max(0, self.stays.count - 1) {
+            lengths[Int(self.stays.states[stay])].append(self.length(of: stay))
+        }
         return self.stays.names.indices.map { state in
             StateSummary(
                 name: self.stays.names[state],
                 time: time[state],
                 share: Double(time[state]) / Double(span),
                 entered: entered[state],
-                median: self.lengths(of: UInt16(state)).median,
+                median: lengths[state].median,
                 longest: longest[state]
             )
         }
-    }
-
-    /// The lengths of the stays in a state that are over.
-    private func lengths(of state: UInt16) -> [Int64] {
-        // The last one goes on beyond the span.
-        (0..<max(0, self.stays.count - 1)).lazy.filter { self.stays.states[$0] == state }
-            .map { self.length(of: $0) }
     }
 
     /// Each state's share of each of that many equal parts of the span: a row for each state.

@@ -8,6 +8,7 @@ import StateMachineProtocol
 struct PastStays {
     /// The names of the states, each once.
     private(set) var names: [String] = []
+    private var places: [Spelling: UInt16] = [:]
     /// For each stay the index of its state in `names`.
     private(set) var states: [UInt16] = []
     /// When each stay began, in microseconds; not always ascending, as clocks are set back.
@@ -31,11 +32,26 @@ struct PastStays {
     /// The number of the change that began a stay.
     func seq(of stay: Int) -> UInt64 { self.firstSeq + UInt64(self.offsets[stay]) }
 
+    /// The most states.
+    ///
+    /// 4096: sixteen times what a file may declare; names that a machine has had count too.
+    static let mostNames = 4096
+
+    /// Whether there are more states than a machine can have had; those beyond count as the last one.
+    private(set) var isTooMany = false
+
     /// The index of a state in `names`, to which a new one is added.
     mutating func place(of name: String) -> UInt16 {
-        if let place = self.names.firstIndex(where: { $0.isSpelled(name) }) { return UInt16(place) }
+        let spelling = Spelling(name)
+        if let place = self.places[spelling] { return place }
+        guard self.names.count < Self.mostNames else {
+            self.isTooMany = true
+            return UInt16(Self.mostNames - 1)
+        }
+        let place = UInt16(self.names.count)
         self.names.append(name)
-        return UInt16(self.names.count - 1)
+        self.places[spelling] = place
+        return place
     }
 
     /// Adds a stay.
@@ -43,7 +59,7 @@ struct PastStays {
         if self.isEmpty { self.firstSeq = seq }
         self.states.append(state)
         self.starts.append(time)
-        self.offsets.append(UInt32(clamping: seq - self.firstSeq))
+        self.offsets.append(seq > self.firstSeq ? UInt32(clamping: seq - self.firstSeq) : 0)
     }
 
     /// Adds the stays of an outline.

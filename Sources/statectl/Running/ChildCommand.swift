@@ -58,11 +58,13 @@ struct ChildCommand: Sendable {
     ///   - environment: variables added to this process's; nil unsets one.
     ///   - input: its standard input; nil leaves it this process's own.
     ///   - timeout: how long after SIGTERM it is killed.
+    ///   - begun: called with its process.
     /// - Returns: how it ended.
     func run(
         environment: [String: String?] = [:],
         input: String? = nil,
-        timeout: Duration = grace
+        timeout: Duration = grace,
+        begun: @escaping @Sendable (pid_t) -> Void = { _ in }
     ) async -> Ending {
         await self.ending { configuration in
             let result = try await Subprocess.run(
@@ -70,7 +72,7 @@ struct ChildCommand: Sendable {
                 input: try Self.standardInput(input),
                 output: .currentStandardOutput,
                 error: .currentStandardError
-            )
+            ) { begun($0.processIdentifier.value) }
             return result.terminationStatus
         } of: {
             self.configuration(environment, timeout)

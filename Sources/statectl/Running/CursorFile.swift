@@ -18,6 +18,9 @@ struct CursorFile: Sendable {
         case unwritable(path: String, reason: String)
     }
 
+    /// What is there is a directory, a pipe, a device.
+    private struct NoFile: Error {}
+
     /// The cursor; nil if there is no such file.
     func read() throws(Failure) -> String? {
         let text: String
@@ -25,15 +28,24 @@ struct CursorFile: Sendable {
             let file = try FileDescriptor.open(
                 FilePath(self.path),
                 .readOnly,
-                options: .closeOnExec
+                // Neither another file that a link names, nor a pipe that somebody has to write into.
+                options: [.closeOnExec, .noFollow, .nonBlocking]
             )
             text = try file.closeAfter {
+                var status = stat()
+                guard fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                    throw NoFile()
+                }
                 var buffer = [UInt8](repeating: 0, count: Self.limit)
                 let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }
                 return String(decoding: buffer[..<count], as: UTF8.self)
             }
         } catch Errno.noSuchFileOrDirectory {
             return nil
+        } catch Errno.tooManySymbolicLinkLevels {
+            throw .unreadable(path: self.path, reason: "it is a link; name the file itself")
+        } catch is NoFile {
+            throw .unreadable(path: self.path, reason: "it is no ordinary file")
         } catch {
             throw .unreadable(path: self.path, reason: "\(error)")
         }

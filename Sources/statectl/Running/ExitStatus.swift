@@ -51,6 +51,7 @@ enum ExitStatus: Int32, Error {
         case .unknownState, .unknownEvent, .badData, .badRequest, .badJSON, .unknownOperation:
             self = .usage
         case .forbidden: self = .notPermitted
+        case .badFile: self = .configuration
         case .timeout: self = .timeout
         case .shuttingDown: self = .lost
         default: self = .no
@@ -74,7 +75,7 @@ enum ExitStatus: Int32, Error {
             StandardError.write("statectl: cannot write: \(String(cString: strerror(code)))")
             return .no
         case let error as ClientError:
-            StandardError.write("statectl: \(error.description.printable)")
+            StandardError.write("statectl: \(error.description.printable)\(error.others)")
             return ExitStatus(error)
         case let error as CursorFile.Failure:
             StandardError.write("statectl: \(error.description.printable)")
@@ -92,5 +93,23 @@ enum ExitStatus: Int32, Error {
                 return self.reporting(error)
             }
         }
+    }
+}
+
+extension ClientError {
+    /// Which machines there are instead, if the one without a name was meant and is not there.
+    fileprivate var others: String {
+        let places = Instance.places
+        let isUnnamed =
+            switch self {
+            case .notFound: true
+            case .unreachable(let path, _):
+                places.contains { path == RuntimeDirectory($0).socketPath(of: .control) }
+            default: false
+            }
+        let names = isUnnamed ? Instance.all().compactMap(\.name) : []
+        guard let first = names.first else { return "" }
+        return
+            "; there is \(names.joined(separator: ", ").printable): statectl -m \(first.printable)"
     }
 }

@@ -1,12 +1,15 @@
 import StateMachineClient
 import StateMachineCore
+import StateMachineDeclaration
 
 /// Shows old changes, one page after the other.
 struct HistoryRun {
     let client: Client
-    let search: ChangeSearch
+    var search: ChangeSearch
     let options: SharedOptions
     let printer: LinePrinter
+    /// Whether to show the stays, each with its length, and not every change.
+    var showsStays = false
 
     /// The most changes that the daemon shows at once.
     private static let page = RequestLimits.historyChanges
@@ -22,16 +25,24 @@ struct HistoryRun {
         )
         defer { progress.end() }
         let whole: UInt64? = if case .atMost(let most) = count { most } else { nil }
-        let reply = try await self.changes(count, order: order) { line in
-            last = line.cursor
-            try self.print(line)
-            shown += 1
-            progress.show(shown, of: whole)
+        let reply: Line
+        if self.showsStays {
+            reply = try await self.showStays(count, order: order) { line in
+                last = line.cursor
+                try self.print(line)
+            }
+        } else {
+            reply = try await self.changes(count, order: order) { line in
+                last = line.cursor
+                try self.print(line)
+                shown += 1
+                progress.show(shown, of: whole)
+            }
         }
         progress.end()
         if last == nil, let name = self.search.by?.program {
             StandardError.write(
-                "statectl: no user is called \(name.quoted), and no command or unit of that name has made such a change"
+                "statectl: no user is called \(name.quoted.printable), and no command or unit of that name has made such a change"
             )
         } else if last == nil, StandardOutput.isTerminal {
             StandardError.write("statectl: there is no such change")
@@ -113,6 +124,8 @@ struct HistoryRun {
     ) async throws -> Line {
         var (after, before) = (self.search.after, self.search.before)
         var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        let progress = Progress("searching")
+        defer { progress.end() }
         while true {
             var last: String?
             let request = Request.history(
@@ -125,7 +138,11 @@ struct HistoryRun {
                 program: self.search.by?.program,
                 cause: self.search.cause
             )
-            let reply = try await self.client.changes(request) { line in
+            let reply = try await self.client.changes(
+                request,
+                progress: StandardError.isTerminal ? { progress.show($0, of: $1) } : nil
+            ) { line in
+                progress.end()
                 last = line.cursor
                 try body(line)
             }
@@ -139,5 +156,162 @@ struct HistoryRun {
         }
     }
 
-    private func print(_ line: Line) throws { try self.printer.show(line) }
+    /// The next few changes, and the reply that ends them; the search moves on behind them.
+    mutating func page(_ limit: UInt64, order: Request.HistoryOrder) async throws -> ([Line], Line)
+    {
+        var lines: [Line] = []
+        let reply = try await self.changes(.atMost(limit), order: order) { lines.append($0) }
+        if let last = lines.last?.cursor {
+            switch order {
+            case .oldest: self.search.after = .cursor(last)
+            case .newest: self.search.before = .cursor(last)
+            }
+        }
+        return (lines, reply)
+    }
+
+    // MARK: - Stays
+
+    /// Calls `body` with the change that began each stay, which says how long that lasted.
+    private func showStays(
+        _ count: ChangeCount,
+        order: Request.HistoryOrder,
+        _ body: (Line) throws -> Void
+    ) async throws -> Line {
+        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        var rest = self
+        while true {
+            let (lines, reply) = try await rest.page(min(left, 1000), order: order)
+            for line in lines where line.beginsStay && left > 0 {
+                try body(try await self.measured(line))
+                left -= 1
+            }
+            guard left > 0, reply.hasMore, !lines.isEmpty else { return reply }
+        }
+    }
+
+    /// The change with what is known of the length of its stay: `forMs`, and `until` if it is over.
+    private func measured(_ line: Line) async throws -> Line {
+        guard let seq = line.seq, let at = line.at else { return line }
+        var members: [JSONMember] = []
+        if let end = try await self.end(of: seq)?.at {
+            let length = max(0, end.microseconds - at.microseconds) / 1000
+            members = [
+                JSONMember("forMs", .integer(length)), JSONMember("until", .string(end.rfc3339)),
+            ]
+        } else {
+            let present = try await self.client.accepted(.get)
+            guard (present.stay ?? present.seq) == seq else { return line }
+            let length = try await self.client.stayAge(of: present)
+            members = [JSONMember("forMs", .integer(length.wholeMilliseconds))]
+        }
+        let object = JSONValue.object((JSONValue(parsing: line.text)?.members ?? []) + members)
+        return Line(Array(object.description.utf8)) ?? line
+    }
+
+    /// The change that ended the stay which began with that one; nil if there is none.
+    private func end(of seq: UInt64) async throws -> Line? {
+        var (after, limit): (UInt64, UInt64) = (seq, 1)
+        while true {
+            var (end, last): (Line?, UInt64?) = (nil, nil)
+            let request = Request.history(limit: limit, after: .seq(after))
+            let reply = try await self.client.changes(request) { line in
+                last = line.seq
+                if end == nil, line.beginsStay { end = line }
+            }
+            guard end == nil, let last, reply.hasMore else { return end }
+            // What follows a stay's beginning is mostly its end; where it is updates there may be many.
+            (after, limit) = (last, 1000)
+        }
+    }
+
+    fileprivate func print(_ line: Line) throws { try self.printer.show(line) }
+}
+
+extension Line {
+    /// Whether a change began a stay; an update says in which one it was made.
+    fileprivate var beginsStay: Bool { self.stay == nil || self.stay == self.seq }
+}
+
+/// The changes of several machines in the order of their times.
+struct HistoryMerge {
+    private struct Source {
+        var run: HistoryRun
+        var lines: ArraySlice<Line> = []
+        var reply: Line?
+
+        /// Whether there may be more than its lines.
+        var hasMore: Bool { self.reply?.hasMore ?? true }
+    }
+
+    /// Changes asked for at a time.
+    private static let page: UInt64 = 200
+
+    private var sources: [Source]
+    private let order: Request.HistoryOrder
+
+    init(_ runs: [HistoryRun], order: Request.HistoryOrder) {
+        self.sources = runs.map { Source(run: $0) }
+        self.order = order
+    }
+
+    /// Shows as many as wanted, and says what is missing; a machine that cannot be asked does not stop the rest.
+    ///
+    /// - Throws: the first error, once it has been reported.
+    mutating func show(_ count: ChangeCount) async throws {
+        var left: UInt64 = if case .atMost(let number) = count { number } else { .max }
+        var failure: ExitStatus?
+        while left > 0 {
+            for index in self.sources.indices.reversed()
+            where self.sources[index].lines.isEmpty && self.sources[index].hasMore {
+                do {
+                    let limit = min(left, Self.page)
+                    let (lines, reply) = try await self.sources[index].run.page(
+                        limit,
+                        order: self.order
+                    )
+                    (self.sources[index].lines, self.sources[index].reply) = (lines[...], reply)
+                } catch let error as ClientError {
+                    let name = self.sources[index].run.printer.mark?.name ?? ""
+                    StandardError.write("statectl: \(name): \(error.description.printable)")
+                    failure = failure ?? ExitStatus(error)
+                    self.sources.remove(at: index)
+                }
+            }
+            guard let next = self.next else { break }
+            guard let line = self.sources[next].lines.popFirst() else { break }
+            try self.sources[next].run.print(line)
+            left -= 1
+        }
+        try self.end(isCut: left == 0)
+        if let failure { throw failure }
+    }
+
+    /// The source of the change that comes next; nil if there is none.
+    private var next: Int? {
+        let heads = self.sources.indices.compactMap { index in
+            self.sources[index].lines.first.map { (index, $0.at?.microseconds ?? 0) }
+        }
+        return switch self.order {
+        case .oldest: heads.min { $0.1 < $1.1 }?.0
+        case .newest: heads.max { $0.1 < $1.1 }?.0
+        }
+    }
+
+    private func end(isCut: Bool) throws {
+        for source in self.sources {
+            guard let reply = source.reply else { continue }
+            let notice = source.run.options.text.notice(reply)
+            try source.run.printer.end(reply, as: notice)
+        }
+        guard isCut, let first = self.sources.first, !first.run.options.json,
+            self.sources.contains(where: { !$0.lines.isEmpty || $0.hasMore })
+        else { return }
+        let text = first.run.options.text.aside("— there are more: -n all")
+        if StandardOutput.isTerminal {
+            try StandardOutput.offer(text)
+        } else {
+            StandardError.write("statectl: — there are more: -n all")
+        }
+    }
 }

@@ -6,7 +6,9 @@ import StateMachineCore
 struct HoldRun: Sendable {
     let hold: Hold
     /// What to wait for, once the hold is taken, before the command is run.
-    var absence: Absence?
+    var condition: HoldCondition?
+    /// How long the hold and the condition may take; nil means for ever.
+    var limit: Duration?
     /// What the hold is for, in words.
     var purpose: String?
     /// Called with what goes right.
@@ -24,25 +26,35 @@ struct HoldRun: Sendable {
     func keep(during command: ChildCommand) async throws -> ChildCommand.Ending {
         let (taken, take) = AsyncStream.makeStream(of: Void.self)
         let force = Force()
+        let end = self.limit.map { ContinuousClock.now.advanced(by: $0) }
         return try await withThrowingTaskGroup(of: ChildCommand.Ending?.self) { group in
             group.addTask {
                 var isTaken = false
-                do {
-                    try await self.keep { isInForce in
-                        force.changed(to: isInForce)
-                        guard isInForce else { return }
-                        isTaken = true
-                        take.finish()
+                while true {
+                    do {
+                        try await self.keep { isInForce in
+                            force.changed(to: isInForce)
+                            guard isInForce else { return }
+                            isTaken = true
+                            take.finish()
+                        }
+                        return nil
+                    } catch ClientError.silent where !isTaken && end != nil {
+                        // The time that was given is what ends it.
+                    } catch let error as ClientError where isTaken {
+                        self.complain("\(error.description.printable); continuing without the hold")
+                        return nil
                     }
-                } catch let error as ClientError where isTaken {
-                    self.complain("\(error.description.printable); going on without the hold")
                 }
-                return nil
             }
             group.addTask {
-                for await _ in taken {}
-                try Task.checkCancellation()
-                try await self.absence?.wait { force.isThere }
+                try await Self.within(end) {
+                    for await _ in taken {}
+                    try Task.checkCancellation()
+                    try await self.condition?.wait(until: end, report: self.report) {
+                        force.isThere
+                    }
+                }
                 return await Self.runPassingOnSignals(command)
             }
             defer { group.cancelAll() }
@@ -86,15 +98,39 @@ struct HoldRun: Sendable {
         func changed(to isThere: Bool) { self.value.withLock { $0 = isThere } }
     }
 
+    /// Does that, and gives up when a daemon has not answered a little after that time.
+    private static func within(
+        _ end: ContinuousClock.Instant?,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        guard let end else { return try await body() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(operation: body)
+            group.addTask {
+                try await Task.sleep(until: end.advanced(by: Client.lateness), clock: .continuous)
+                throw HoldCondition.timeUp
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
     private static func runPassingOnSignals(_ command: ChildCommand) async -> ChildCommand.Ending {
-        // SIGINT is caught and dropped: a terminal sends it to the command as well, and the hold is
-        // to last until the command has reacted.
-        let signals = Signals.stream(Signals.ending)
+        // What a terminal sends to the command as well is caught and dropped; all else is passed on. Whatever
+        // comes, the hold lasts until the command has ended.
+        let signals = Signals.stream(Signals.ofTerminals + Signals.passedOn)
+        let (begun, begin) = AsyncStream.makeStream(of: pid_t.self)
         return await withTaskGroup(of: ChildCommand.Ending?.self) { group in
             // Once told to end, the command may take the time that it needs.
-            group.addTask { await command.run(timeout: .seconds(1_000_000_000)) }
             group.addTask {
-                for await number in signals where number == SIGTERM { break }
+                await command.run(timeout: .seconds(1_000_000_000)) { begin.yield($0) }
+            }
+            group.addTask {
+                for await pid in begun {
+                    for await number in signals where !Signals.ofTerminals.contains(number) {
+                        kill(pid, number)
+                    }
+                }
                 return nil
             }
             var ending: ChildCommand.Ending?

@@ -6,18 +6,18 @@ struct LastingPast: Sendable {
     let client: Client
     let patterns: [Pattern]
 
-    /// Whether it has, without a break; `present` shows one of the states.
+    /// Whether it has, without a break; `present` shows one of the states, and was entered `age` ago.
+    ///
+    /// What was before that is told by the wall clock, as the changes have it.
     ///
     /// It counts as no if that cannot be told, as the daemon has not kept enough.
     ///
     /// - Throws: ``ClientError``.
-    func hasLasted(_ present: Line, _ span: Duration, at now: WallTime) async throws -> Bool {
-        guard LastingState<ContinuousClock.Instant>.age(of: present, at: now) < span else {
-            return true
-        }
-        guard let seq = present.seq else { return false }
+    func hasLasted(_ present: Line, _ span: Duration, age: Duration) async throws -> Bool {
+        guard age < span else { return true }
+        guard let seq = present.seq, let at = present.at else { return false }
         let start = WallTime(
-            microseconds: max(0, now.microseconds - span.wholeMicroseconds)
+            microseconds: max(0, at.microseconds - (span - age).wholeMicroseconds)
         )
         // Where the machine was then: the last change before that has to have led to one of them.
         guard let last = try await self.newest(before: .time(start))?.seq, last < seq,

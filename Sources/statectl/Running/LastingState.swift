@@ -11,8 +11,8 @@ struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration
     /// Since when; nil while it is in none.
     private(set) var since: Instant?
 
-    /// Takes a line of the watch.
-    mutating func lineReceived(_ line: Line, at now: Instant, _ wall: WallTime) {
+    /// Takes a line of the watch, whose change was made that long ago.
+    mutating func lineReceived(_ line: Line, at now: Instant, _ age: Duration) {
         switch line.kind {
         case .change, .state: break
         case .live where !line.isSelected: return self.left()
@@ -21,15 +21,9 @@ struct LastingState<Instant: InstantProtocol> where Instant.Duration == Duration
         }
         guard line.isSelected, let seq = line.seq else { return self.left() }
         let isNext = line.kind == .change && self.seq.map { $0 + 1 == seq } ?? false
-        if !isNext { self.since = now.advanced(by: .zero - Self.age(of: line, at: wall)) }
+        if !isNext { self.since = now.advanced(by: .zero - age) }
         self.seq = seq
     }
 
     private mutating func left() { (self.seq, self.since) = (nil, nil) }
-
-    /// How long the state in a line has lasted; zero if the wall clock has been set back.
-    static func age(of line: Line, at wall: WallTime) -> Duration {
-        guard let at = line.at else { return .zero }
-        return .microseconds(max(0, wall.microseconds - at.microseconds))
-    }
 }

@@ -4,11 +4,14 @@ import StateMachineCore
 /// A wait for one of some states to last.
 struct LastingWait: Sendable {
     private enum Signal: Sendable {
-        case line(Line)
+        /// A line of the watch, whose change was made that long ago.
+        case line(Line, age: Duration)
         /// One of the states that end the wait badly was reached.
         case failed(Line)
         /// It may have lasted long enough.
         case elapsed
+        /// The present state, if it has lasted long enough; nil if another line is on its way.
+        case present(Line?)
         case timeUp
     }
 
@@ -55,8 +58,8 @@ struct LastingWait: Sendable {
             }
             for await next in signals {
                 switch next {
-                case .line(let line):
-                    state.lineReceived(line, at: .now, .now)
+                case .line(let line, let age):
+                    state.lineReceived(line, at: .now, age)
                     let end = state.since?.advanced(by: self.span)
                     guard end != timer?.end else { continue }
                     timer?.task.cancel()
@@ -66,7 +69,10 @@ struct LastingWait: Sendable {
                     guard let end = timer?.end, end <= .now else { continue }
                     // A line that came meanwhile, and is on its way, sets another one.
                     timer = nil
-                    if let line = try await self.present(state.seq) { return .lasted(line) }
+                    let seq = state.seq
+                    group.addTask { signal.yield(.present(try await self.present(seq))) }
+                case .present(let line):
+                    if let line { return .lasted(line) }
                 case .timeUp: return .timeUp
                 }
             }
@@ -106,7 +112,7 @@ struct LastingWait: Sendable {
             switch event {
             case .line(let line):
                 if presence.lineReceived() { self.complain("connected") }
-                signal.yield(.line(line))
+                signal.yield(.line(line, age: try await self.age(of: line)))
             case .reached(let line): signal.yield(.failed(line))
             case .interrupted(let error, let attempt, _):
                 switch presence.interrupted(attempt: attempt) {
@@ -115,6 +121,17 @@ struct LastingWait: Sendable {
                 case .still: break
                 }
             }
+        }
+    }
+
+    /// How long ago a line's change was made; a change that was just made is told at once.
+    private func age(of line: Line) async throws -> Duration {
+        guard line.kind == .state || line.isReplay, line.isSelected else { return .zero }
+        do {
+            return try await self.client.age(of: line)
+        } catch is ClientError {
+            // The watch notices, and tells the state again when the daemon is back.
+            return .zero
         }
     }
 

@@ -4,17 +4,23 @@ import Glibc
 /// Signals that are reported instead of having their usual effect.
 enum Signals {
     /// The signals that end a process from outside, and may be made to wait.
-    static let ending = [SIGINT, SIGTERM]
+    static let ending = [SIGINT, SIGTERM, SIGHUP]
+    /// Those that a terminal sends to all processes in its foreground.
+    static let ofTerminals = [SIGINT, SIGQUIT]
+    /// The others that end a process which does not catch them, and that somebody may send to it.
+    static let passedOn = [
+        SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
+    ]
 
     /// Those signals as they come; once the stream is no longer iterated over, they have their
     /// usual effect again.
     ///
     /// A signal that was ignored when the process began, as SIGINT is for a script's background
     /// jobs, is still ignored, unless `isForJobs`: what others have to wait for has to end with its
-    /// script.
+    /// script. SIGHUP that was ignored stays so: that is what nohup(1) is for.
     static func stream(_ numbers: [CInt], isForJobs: Bool = false) -> AsyncStream<CInt> {
         AsyncStream { continuation in
-            let caught = numbers.filter { isForJobs || !self.isIgnored($0) }
+            let caught = numbers.filter { isForJobs && $0 != SIGHUP || !self.isIgnored($0) }
             let sources = Sources(caught) { continuation.yield($0) }
             continuation.onTermination = { _ in sources.cancel() }
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import SystemPackage
 
 /// Standard input, for commands that read what they are given there.
@@ -11,10 +12,18 @@ enum StandardInput {
     static func text(upTo limit: Int) throws -> String {
         var bytes: [UInt8] = []
         while true {
-            let more = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
-                count = try FileDescriptor.standardInput.read(
-                    into: UnsafeMutableRawBufferPointer(buffer)
-                )
+            let more: [UInt8]
+            do {
+                more = try [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
+                    count = try FileDescriptor.standardInput.read(
+                        into: UnsafeMutableRawBufferPointer(buffer)
+                    )
+                }
+            } catch Errno.resourceTemporarilyUnavailable {
+                // Whoever shares the descriptor with us has made it non-blocking.
+                var wish = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                poll(&wish, 1, -1)
+                continue
             }
             if more.isEmpty { break }
             bytes += more

@@ -35,21 +35,22 @@ final class StuckWatch: Sendable {
     /// Takes a line of the watch; replayed lines count once all of them have been shown.
     func lineReceived(_ line: Line) {
         switch line.kind {
-        case .live: self.stay.withLock { $0 = Stay(number: nil, due: .now) }
         case .change where line.isReplay: self.stay.withLock { $0 = nil }
         case .state where !line.isSelected: self.stay.withLock { $0 = nil }
-        case .state, .change:
-            let stay = self.stay(of: line)
-            // An update belongs to the same stay, and its time is only the update's.
-            self.stay.withLock { if $0?.number != stay.number { $0 = stay } }
+        // How long it has lasted already is for the daemon to say.
+        case .live, .state: self.stay.withLock { $0 = Stay(number: nil, due: .now) }
+        case .change:
+            let number = line.stay ?? line.seq
+            // An update belongs to the same stay.
+            let isNew = line.stay == nil || line.stay == line.seq
+            let stay = Stay(
+                number: isNew ? number : nil,
+                due: isNew ? .now.advanced(by: self.span) : .now
+            )
+            self.stay.withLock { if $0?.number != number { $0 = stay } }
         case .beat, .reply, .declared, .ask, .bye, .other: return
         }
         self.wish.yield()
-    }
-
-    private func stay(of line: Line) -> Stay {
-        let age = LastingState<ContinuousClock.Instant>.age(of: line, at: .now)
-        return Stay(number: line.stay ?? line.seq, due: .now.advanced(by: self.span - age))
     }
 
     /// Calls `body` with the daemon's answer for each stay that lasts too long, until the task is cancelled.
@@ -60,8 +61,7 @@ final class StuckWatch: Sendable {
                 try await Task.sleep(until: stay.due, clock: .continuous)
                 // Another began meanwhile, whose time comes later.
                 guard self.stay.withLock({ $0 == stay }) else { continue }
-                let line = try await self.present()
-                let present = line.map { self.stay(of: $0) }
+                let (line, present) = try await self.present()
                 if let present, let line, present.number == stay.number, present.number != said {
                     said = present.number
                     try body(line)
@@ -76,17 +76,20 @@ final class StuckWatch: Sendable {
         }
     }
 
-    /// The present state, if it is one of those meant; nil if not, or if nobody can be asked.
-    private func present() async throws -> Line? {
-        let isAny = self.patterns.isEmpty
+    /// The present state and its stay, if it is one of those meant; nil if not, or if nobody can be asked.
+    private func present() async throws -> (Line?, Stay?) {
         do {
-            let reply = try await self.client.reply(
-                to: isAny ? .get : .wait(until: self.patterns, timeout: .zero)
-            )
-            return reply.isOK == true ? reply : nil
+            let line = try await self.client.accepted(.get)
+            if !self.patterns.isEmpty {
+                let wait = Request.wait(until: self.patterns, timeout: .zero)
+                let reply = try await self.client.reply(to: wait)
+                guard reply.isOK == true, reply.seq == line.seq else { return (nil, nil) }
+            }
+            let left = self.span - (try await self.client.stayAge(of: line))
+            return (line, Stay(number: line.stay ?? line.seq, due: .now.advanced(by: left)))
         } catch is ClientError {
             // The watch reports that the daemon is gone.
-            return nil
+            return (nil, nil)
         }
     }
 }

@@ -17,6 +17,14 @@ struct MachineView: Sendable {
     /// The changes, the newest first.
     private(set) var changes: [Line] = []
 
+    /// The instance's name and the machine's, as far as they are known and differ.
+    var title: String {
+        guard let instance = self.target.options.machine.first else {
+            return self.name ?? "statemachine"
+        }
+        return self.name.map { $0 == instance ? $0 : "\(instance) (\($0))" } ?? instance
+    }
+
     /// The directory of its doors, if it was given.
     var directory: String? { self.target.options.runtimeDirectory }
 

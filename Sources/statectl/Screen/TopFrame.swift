@@ -37,7 +37,7 @@ struct TopFrame {
     private func header(_ views: [MachineView]) -> StyledText {
         let what =
             views.count == 1
-            ? views[0].name?.printable ?? "statemachine" : "\(views.count) machines"
+            ? views[0].title.printable : "\(views.count) machines"
         let place = views.count == 1 ? views[0].directory.map { "   \($0.printable)" } ?? "" : ""
         let clock = self.text.localTime(self.text.now).map { String($0.time.prefix(8)) } ?? ""
         let right = "  \(clock)  q quits"
@@ -66,7 +66,9 @@ struct TopFrame {
     }
 
     private func several(_ views: [MachineView]) -> [StyledText] {
-        views.flatMap { view in
+        let rows = views.compactMap { $0.status.map { self.text.parts(of: $0.state) } }
+        let column = [StyledText].firstColumn(rows, in: self.width)
+        return views.flatMap { view in
             let name = self.mark(of: view)
             let indent = name.columns + 3
             if let error = view.error {
@@ -74,7 +76,9 @@ struct TopFrame {
                 return self.wrapped([name, notice], indent: indent)
             }
             guard let status = view.status else { return [name + StyledText("   …", as: .aside)] }
-            var lines = self.wrapped([name] + self.text.parts(of: status.state), indent: indent)
+            let parts = self.text.parts(of: status.state)
+            let state = parts[0].padded(to: column)
+            var lines = self.wrapped([name, state] + parts.dropFirst(), indent: indent)
             let voters = VoterText(text: self.text)
             let margin = StyledText(String(repeating: " ", count: indent - 3))
             for (word, rows) in [("held", status.holds), ("guarded", status.guards)] {
