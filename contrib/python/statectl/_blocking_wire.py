@@ -1,0 +1,281 @@
+"""Sockets of the blocking face: one system call to send, one to receive; poll(2) only where several are awaited."""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from typing import Any, Optional, Protocol
+
+from ._errors import ProtocolError
+from ._pause import Forks
+from ._wire import Lines, Lost, end, parsed
+
+CHUNK = 1 << 16
+clock = time.monotonic
+
+
+class Attended(Protocol):
+    """A hold or a guard, which something may happen to while others are awaited."""
+
+    _is_attended: bool
+
+    @property
+    def _wire(self) -> Optional[Wire]: ...
+
+    @property
+    def _retry_at(self) -> float: ...
+
+    def _attend(self, timeout: float) -> None: ...
+
+
+class Attendance:
+    """Waits for a socket, and meanwhile has the machine's holds and guards do what they have to."""
+
+    def __init__(self, standing: Sequence[Attended]) -> None:
+        self.standing = standing
+
+    def wait(self, wire: Optional[Wire], timeout: Optional[float]) -> bool:
+        """Whether the wire can be read before the time is up."""
+        until = None if timeout is None else clock() + timeout
+        while True:
+            poll = select.poll()
+            if wire is not None:
+                poll.register(wire.fileno(), select.POLLIN)
+            left = None if until is None else until - clock()
+            by_fd: dict[int, Attended] = {}
+            ready: list[Attended] = []
+            for one in self.standing:
+                if one._is_attended:
+                    continue
+                own = one._wire
+                if own is None:
+                    retry = one._retry_at - clock()
+                    if retry <= 0:
+                        ready.append(one)
+                    left = retry if left is None else min(left, retry)
+                elif own.has_line:
+                    ready.append(one)
+                    left = 0.0
+                else:
+                    poll.register(own.fileno(), select.POLLIN)
+                    by_fd[own.fileno()] = one
+            events = poll.poll(None if left is None else max(0.0, left) * 1000)
+            is_readable = False
+            for fd, _ in events:
+                if fd in by_fd:
+                    ready.append(by_fd[fd])
+                else:
+                    is_readable = True
+            for one in ready:
+                one._attend(0.0)
+            if is_readable:
+                return True
+            if until is not None and clock() >= until:
+                return False
+
+
+class Wire:
+    """One connection whose lines are read one after the other."""
+
+    door = "control"
+
+    def __init__(self, sock: socket.socket, timeout: float, limit: int) -> None:
+        self._sock = sock
+        self._timeout = timeout
+        self._lines = Lines(limit)
+        self._poll = select.poll()
+        self._poll.register(sock.fileno(), select.POLLIN)
+        # Set for what is awaited for long: the machine's holds and guards are attended to meanwhile.
+        self.attendance: Optional[Attendance] = None
+        Forks.note(self)
+
+    @classmethod
+    def connect(cls, path: str, timeout: float, limit: int) -> Wire:
+        """Connects; raises OSError."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # The kernel's own time limits: no further call is needed to keep them. A unix socket that has no room for
+            # another connection has connect(2) wait as long as send(2).
+            whole, part = divmod(max(timeout, 0.001), 1)
+            limits = struct.pack("@ll", int(whole), int(part * 1e6))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limits)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limits)
+            try:
+                sock.connect(path)
+            except BlockingIOError:
+                raise TimeoutError(errno.ETIMEDOUT, f"it takes no connection within {timeout:g} s") from None
+            return cls(sock, timeout, limit)
+        except BaseException:
+            sock.close()
+            raise
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    @property
+    def has_line(self) -> bool:
+        return bool(self._lines)
+
+    def send(self, data: bytes) -> None:
+        """Sends all of it; raises Lost."""
+        try:
+            self._sock.sendall(data, socket.MSG_NOSIGNAL)
+        except BlockingIOError:
+            self.close()
+            raise Lost(f"the daemon takes no request within {self._timeout:g} s", is_silent=True) from None
+        except OSError as error:
+            self.close()
+            # What has no end is not carried out.
+            raise Lost(f"the connection is closed: {error.strerror}", was_sent=False) from None
+
+    def next(self) -> Optional[dict[str, Any]]:
+        """A line that is there already; raises Lost for a `bye`."""
+        raw = self._lines.next()
+        if raw is None:
+            return None
+        line = parsed(raw)
+        if line.get("type") == "bye":
+            raise end(line)
+        return line
+
+    def read(self, timeout: float) -> Optional[dict[str, Any]]:
+        """The next line; None if there is none in that time. Raises Lost at the end of the connection."""
+        until = clock() + timeout
+        while True:
+            line = self.next()
+            if line is not None:
+                return line
+            left = max(0.0, until - clock())
+            if self.attendance is not None:
+                is_readable = self.attendance.wait(self, left)
+            else:
+                is_readable = bool(self._poll.poll(left * 1000))
+            if not is_readable:
+                return None
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            received = self._sock.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise Lost(f"the connection has ended: {error.strerror}") from None
+        if not received:
+            raise Lost("the connection has ended")
+        self._lines.add(received)
+
+    def finish(self, timeout: float) -> None:
+        """Says that there are no more requests, and waits until the daemon has noticed."""
+        try:
+            self._sock.shutdown(socket.SHUT_WR)
+            until = clock() + timeout
+            while self._poll.poll(max(0.0, until - clock()) * 1000) and self._sock.recv(CHUNK):
+                pass
+        except OSError:
+            pass
+        self.close()
+
+    def close(self) -> None:
+        self._sock.close()
+
+    forget = close
+
+    def __del__(self) -> None:
+        # An interrupted connect leaves none.
+        if hasattr(self, "_sock"):
+            self._sock.close()
+
+
+class Requests(Wire):
+    """The connection that requests share: one after the other, and the answers to waits by their ids."""
+
+    def __init__(self, sock: socket.socket, timeout: float, limit: int) -> None:
+        super().__init__(sock, timeout, limit)
+        self._ids = 0
+        self._awaited: dict[int, Optional[dict[str, Any]]] = {}
+        self._is_asking = False
+
+    def ask(self, head: bytes, collect: Optional[list[dict[str, Any]]] = None) -> dict[str, Any]:
+        """The reply to a request; lines before it go to `collect`. Raises Lost, and then the wire is closed."""
+        if self._is_asking:
+            raise RuntimeError("this machine is in use already; each thread connects for itself")
+        self._is_asking = True
+        try:
+            # What came unasked is a `bye`, an end, or the answer to a wait.
+            if self._poll.poll(0):
+                try:
+                    self._receive()
+                    self._sort()
+                except Lost as lost:
+                    lost.was_sent = False
+                    raise
+            self.send(head + b"}\n")
+            while True:
+                received = self._sock.recv(CHUNK)
+                if not received:
+                    raise Lost("the connection has ended")
+                self._lines.add(received)
+                while True:
+                    line = self.next()
+                    if line is None:
+                        break
+                    if "id" in line:
+                        self._keep(line)
+                    elif line.get("type") == "reply":
+                        self._is_asking = False
+                        return line
+                    elif collect is not None:
+                        collect.append(line)
+        except BlockingIOError:
+            self.close()
+            raise Lost(f"no answer within {self._timeout:g} s", is_silent=True) from None
+        except OSError as error:
+            self.close()
+            raise Lost(f"the connection has ended: {error.strerror}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, head: bytes) -> int:
+        """Sends a request that is answered much later; returns its id."""
+        self._ids += 1
+        self._awaited[self._ids] = None
+        self.send(b'%b,"id":%d}\n' % (head, self._ids))
+        return self._ids
+
+    def reply_to(self, id: int, timeout: float) -> Optional[dict[str, Any]]:
+        """The answer to what was begun; None if there is none in that time. Raises Lost."""
+        until = clock() + timeout
+        while True:
+            self._sort()
+            reply = self._awaited[id]
+            if reply is not None:
+                del self._awaited[id]
+                return reply
+            line = self.read(max(0.0, until - clock()))
+            if line is None:
+                return None
+            self._keep(line)
+
+    def abandon(self, id: int) -> None:
+        """Nobody waits for that answer; a connection of its own is what the next request gets."""
+        self.close()
+
+    def _sort(self) -> None:
+        while True:
+            line = self.next()
+            if line is None:
+                return
+            self._keep(line)
+
+    def _keep(self, line: dict[str, Any]) -> None:
+        id = line.get("id")
+        if line.get("type") == "reply":
+            if type(id) is not int or id not in self._awaited:
+                raise ProtocolError(f"an answer came to what was not asked: {line!r:.200}")
+            self._awaited[id] = line

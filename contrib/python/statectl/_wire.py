@@ -1,0 +1,511 @@
+"""The protocol's lines: requests from arguments, items from lines. Nothing here waits or opens anything."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import json
+import math
+import os
+import re
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional, Protocol, Union
+
+from ._errors import Error, ProtocolError, TooLong, Unreachable, refusal
+from ._items import Back, By, Change, Declared, Due, Gap, Item, Place, Question, State
+
+# Of the protocol: what one request line may have, and the largest number.
+REQUEST_BYTES = 65_536
+LARGEST = (1 << 53) - 1
+WHY_BYTES = 256
+# A line of the daemon's may be as long as `limits.serverLineBytes` says; 1 MiB until that is known, and more than 64 MiB
+# is believed of nobody.
+LINE_BYTES, LONGEST_LINE_BYTES = 1 << 20, 64 << 20
+# A watch asks for a line every 10 s, and believes the daemon gone after 20 s without one.
+BEAT_SECONDS, SILENCE_SECONDS = 10, 20
+
+
+class Named(Protocol):
+    """A state or an event with its fields, as `statectl codegen python` writes them."""
+
+    NAME: Any
+
+    def to_data(self) -> dict[str, Any]: ...
+
+
+PatternObject = Mapping[str, Any]
+Pattern = Union[str, PatternObject]
+"""What selects states: `"ready"`, `"loading:percent>=50"`, `"!busy"`, or the protocol's object."""
+Patterns = Union[Pattern, Iterable[Pattern]]
+Moment = Union[str, int, datetime.datetime]
+Directory = Union[str, os.PathLike[str], None]
+Watches = weakref.WeakSet
+
+
+class Lost(Exception):
+    """The connection has ended; `was_sent` says whether the request may have reached the daemon."""
+
+    def __init__(self, reason: str, *, was_sent: bool = True, is_silent: bool = False, retry: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason, self.was_sent, self.is_silent, self.retry = reason, was_sent, is_silent, retry
+
+
+# Requests
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, datetime.datetime):
+        return moment("a time", value)
+    if isinstance(value, enum.Enum):
+        return value.value
+    raise TypeError(f"{value!r} is nothing that JSON has; give text, a number, a Boolean, None, a list or a dict")
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+
+
+def request(op: str, **keys: Any) -> bytes:
+    """The line of a request without its end, which is `}` or `,"id":…}`; keys that are None are left out."""
+    keys = {"op": op, **{key: value for key, value in keys.items() if value is not None}}
+    try:
+        line = _encoder.encode(keys)[:-1].encode()
+    except RecursionError:
+        raise ValueError(f"the data of {op} is nested too deep; 64 levels are the most") from None
+    if len(line) + 40 > REQUEST_BYTES:
+        message = f"a request may have {REQUEST_BYTES} bytes and this {op} has {len(line)}; give less data"
+        raise TooLong({"type": "reply", "ok": False, "error": "too-long", "message": message})
+    return line
+
+
+def naming(what: str, named: Union[str, Named], data: object, fields: dict[str, Any]) -> tuple[str, Optional[dict[str, Any]]]:
+    """The name and the fields of a state or an event that was given by name or as an object of generated code."""
+    if isinstance(named, str):
+        if not named:
+            raise ValueError(f"the {what} is an empty text; name one")
+        return named, merged(data, fields)
+    name, to_data = getattr(named, "NAME", None), getattr(named, "to_data", None)
+    if not isinstance(name, str) or not callable(to_data):
+        raise TypeError(f"the {what} must be a text, not {named!r}")
+    if data is not None or fields:
+        raise TypeError(f"{named!r} has its fields already; give none beside it")
+    return name, merged(to_data(), {})
+
+
+def merged(data: object, fields: dict[str, Any]) -> Optional[dict[str, Any]]:
+    """The fields of `data` and those that were given by name; None for none."""
+    if data is None:
+        return fields or None
+    if not isinstance(data, Mapping):
+        raise TypeError(f"data takes a mapping of fields, not {data!r}; a field called data goes into it: {{'data': …}}")
+    for key in data:
+        if not isinstance(key, str):
+            raise TypeError(f"the field {key!r} must be a text")
+        if key in fields:
+            raise TypeError(f"the field {key!r} is given twice")
+    return {**data, **fields} or None
+
+
+def patterns(what: str, given: object) -> Optional[list[Any]]:
+    """One pattern or several, as a list; None for none."""
+    if given is None or given == ():
+        return None
+    many = [given] if isinstance(given, (str, Mapping)) else given
+    if not isinstance(many, Iterable):
+        raise TypeError(f"{what} takes a pattern or a list of them, not {given!r}")
+    result = list(many)
+    if not result:
+        raise ValueError(f"{what} is an empty list; give a pattern")
+    for pattern in result:
+        if not isinstance(pattern, (str, Mapping)):
+            raise TypeError(f"{what} takes patterns, which are texts, not {pattern!r}")
+        if not pattern:
+            raise ValueError(f"{what} has an empty pattern; name a state")
+    return [pattern if isinstance(pattern, str) else dict(pattern) for pattern in result]
+
+
+def several(given: tuple[Any, ...]) -> Any:
+    """What stands for patterns among arguments: one list, or pattern after pattern."""
+    return given[0] if len(given) == 1 else given or None
+
+
+def negated(pattern: Any) -> Any:
+    """The pattern that selects all that this one does not."""
+    if isinstance(pattern, str):
+        return pattern[1:] if pattern.startswith("!") else "!" + pattern
+    return {**pattern, "not": not pattern.get("not", False)}
+
+
+def sums(add: object) -> Optional[dict[str, Any]]:
+    """What to add to which field."""
+    if add is None:
+        return None
+    if not isinstance(add, Mapping) or not add:
+        raise TypeError(f"add takes a mapping of fields and numbers, not {add!r}")
+    for key, value in add.items():
+        if not isinstance(key, str) or isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"add takes numbers by field, not {key!r}: {value!r}")
+    return dict(add)
+
+
+def number(what: str, value: object, least: int = 0, most: int = LARGEST) -> Optional[int]:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{what} takes an integer, not {value!r}")
+    if not least <= value <= most:
+        raise ValueError(f"{what} takes an integer from {least} to {most}, not {value}")
+    return value
+
+
+def text(what: str, value: object, most: Optional[int] = None) -> Optional[str]:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{what} takes a text, not {value!r}")
+    if most is not None and len(value.encode()) > most:
+        raise ValueError(f"{what} may have {most} bytes, and this has {len(value.encode())}")
+    return value
+
+
+def flag(what: str, value: object) -> Optional[bool]:
+    if value is not None and not isinstance(value, bool):
+        raise TypeError(f"{what} takes True or False, not {value!r}")
+    return value
+
+
+def seconds(what: str, value: object) -> Optional[float]:
+    """A time span in seconds; None for none."""
+    if value is None:
+        return None
+    if isinstance(value, datetime.timedelta):
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{what} takes seconds, not {value!r}")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{what} takes seconds, 0 or more, not {value}")
+    return float(value)
+
+
+def milliseconds(what: str, value: object, most: float = LARGEST / 1000) -> Optional[int]:
+    span = seconds(what, value)
+    if span is None:
+        return None
+    if span > most:
+        raise ValueError(f"{what} may be {most:g} seconds at most, not {span:g}")
+    return math.ceil(span * 1000)
+
+
+def moment(what: str, value: object) -> Optional[Union[str, int]]:
+    """A place in the past: a time, a cursor or a seq."""
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{what} is a time without a time zone; give datetime(…, tzinfo=timezone.utc)")
+        return value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+    if value is None or isinstance(value, str):
+        return value
+    return number(what, value)
+
+
+def cut(why: str) -> str:
+    """As much of a reason as a vote has room for."""
+    return why.encode(errors="replace")[:WHY_BYTES].decode(errors="ignore")
+
+
+# Lines
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).raw_decode
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """The object that a line is."""
+    try:
+        content = line.decode()
+        value, end = _decode(content)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: {error}") from None
+    if end != len(content) or type(value) is not dict:
+        raise ProtocolError(f"{_excerpt(line)} is no line of the protocol: it is not one JSON object")
+    return value
+
+
+def _excerpt(line: bytes) -> str:
+    return repr(line[:80].decode(errors="replace")) + ("…" if len(line) > 80 else "")
+
+
+def _wrong(line: Mapping[str, Any], key: str) -> ProtocolError:
+    return ProtocolError(f"a line of the type {line.get('type')!r:.40} has no {key} that can be: {line.get(key)!r:.80}")
+
+
+def count(line: Mapping[str, Any], key: str) -> int:
+    value = line.get(key)
+    if type(value) is not int or not 0 <= value <= LARGEST:
+        raise _wrong(line, key)
+    return value
+
+
+def word(line: Mapping[str, Any], key: str) -> str:
+    value = line.get(key)
+    if type(value) is not str:
+        raise _wrong(line, key)
+    return value
+
+
+def members(line: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = line.get(key)
+    if type(value) is not dict:
+        raise _wrong(line, key)
+    return value
+
+
+def time(line: Mapping[str, Any], key: str) -> datetime.datetime:
+    value = line.get(key)
+    try:
+        if type(value) is str and value[-1] == "Z":
+            return datetime.datetime.fromisoformat(value[:-1] + "+00:00")
+    except (ValueError, IndexError):
+        pass
+    raise _wrong(line, key)
+
+
+def _by(line: Mapping[str, Any]) -> By:
+    by = members(line, "by")
+    comm, unit = by.get("comm"), by.get("unit")
+    return By(
+        count(by, "uid"), count(by, "pid"), comm if type(comm) is str else None, unit if type(unit) is str else None
+    )
+
+
+def _due(line: Mapping[str, Any]) -> Due:
+    due = members(line, "due")
+    return Due(word(due, "state"), members(due, "data"), time(due, "at"))
+
+
+def _fill(item: Any, line: Mapping[str, Any]) -> None:
+    # What all lines with a state have; this is done 50,000 times a second, so it is written out.
+    get = line.get
+    seq, name, data, cursor = get("seq"), get("state"), get("data"), get("cursor")
+    if type(seq) is not int or not 0 <= seq <= LARGEST:
+        raise _wrong(line, "seq")
+    if type(name) is not str:
+        raise _wrong(line, "state")
+    if type(data) is not dict:
+        raise _wrong(line, "data")
+    if type(cursor) is not str:
+        raise _wrong(line, "cursor")
+    item.state, item.data, item.seq, item.cursor = name, data, seq, cursor
+    item.at = time(line, "at")
+    stay, cause = get("stay"), get("cause")
+    item.stay = None if stay is None else count(line, "stay")
+    item.due = _due(line) if "due" in line else None
+    item.by = _by(line) if "by" in line and get("error") is None else None
+    if cause is not None and type(cause) is not str:
+        raise _wrong(line, "cause")
+    item.cause = cause
+
+
+def state(line: Mapping[str, Any]) -> State:
+    """The state that a `state` line or a reply has."""
+    item = State()
+    _fill(item, line)
+    get = line.get
+    item.changed, item.handled, item.matched = get("changed"), get("handled"), get("matched")
+    item.selected = get("selected") is not False
+    return item
+
+
+def change(line: Mapping[str, Any]) -> Change:
+    item = Change()
+    _fill(item, line)
+    from_ = line.get("from")
+    if type(from_) is not dict:
+        raise _wrong(line, "from")
+    item.from_ = Place(word(from_, "state"), members(from_, "data"))
+    item.skipped = count(line, "skipped") if "skipped" in line else 0
+    return item
+
+
+def question(line: Mapping[str, Any]) -> Question:
+    asked = Question()
+    to = members(line, "to")
+    asked.state, asked.data, asked.seq = word(line, "state"), members(line, "data"), count(line, "seq")
+    asked.to = Place(word(to, "state"), members(to, "data"))
+    asked.by = _by(line) if "by" in line else None
+    asked.cause = word(line, "cause") if "cause" in line else None
+    asked.left = count(line, "leftMs") / 1000
+    return asked
+
+
+def accepted(line: dict[str, Any]) -> dict[str, Any]:
+    """A reply that says yes; one that says no is raised."""
+    ok = line.get("ok")
+    if ok is True:
+        return line
+    if ok is not False:
+        raise _wrong(line, "ok")
+    word(line, "error")
+    raise refusal(line, state(line) if "cursor" in line and "at" in line else None)
+
+
+def end(line: Mapping[str, Any]) -> Lost:
+    """What a `bye` says: the connection ends."""
+    reason, retry = line.get("reason"), line.get("retryMs")
+    wait = min(retry, 60_000) / 1000 if type(retry) is int and retry > 0 else 0.0
+    said = "the daemon ended the connection: " + (reason if type(reason) is str else "restart")
+    if reason == "limit":
+        said += f" of {line.get('limit')!s:.40} ({line.get('max')!s:.20})"
+    return Lost(said, retry=wait)
+
+
+class Lines:
+    """Makes lines of what is received; holds what has no end yet."""
+
+    __slots__ = ("_whole", "_rest", "limit")
+
+    def __init__(self, limit: int = LINE_BYTES) -> None:
+        self._whole: list[bytes] = []
+        self._rest = b""
+        self.limit = limit
+
+    def add(self, received: bytes) -> None:
+        """Takes what was received.
+
+        Raises ProtocolError for a line that is longer than any may be.
+        """
+        lines = received.split(b"\n") if not self._rest else (self._rest + received).split(b"\n")
+        self._rest = lines.pop()
+        if lines:
+            lines.reverse()
+            self._whole = lines + self._whole
+        if len(self._rest) > self.limit:
+            raise ProtocolError(f"a line has more than {self.limit} bytes: {_excerpt(self._rest)}")
+
+    def next(self) -> Optional[bytes]:
+        """The next whole line; None if there is none."""
+        return self._whole.pop() if self._whole else None
+
+    def __bool__(self) -> bool:
+        return bool(self._whole)
+
+
+class Following:
+    """Where a watch is: from lines to items, and from which cursor it continues. Guarantees 1 and 2 are checked here."""
+
+    __slots__ = ("cursor", "_seq", "_is_whole", "is_gone")
+
+    def __init__(self, since: Optional[str], is_whole: bool) -> None:
+        self.cursor = since
+        # The seq of the last line; None before the first.
+        self._seq: Optional[int] = None
+        # Whether the watch is sent each change, so that the next one has the next number.
+        self._is_whole = is_whole
+        self.is_gone = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a line has come."""
+        return self._seq is not None
+
+    def take(self, line: dict[str, Any], into: list[Item]) -> None:
+        """Adds the items that a line stands for, the first one last."""
+        kind = line.get("type")
+        last = self._seq
+        if kind == "change":
+            made = change(line)
+            seq = made.seq
+            if last is not None and (seq <= last or self._is_whole and seq != last + 1):
+                raise ProtocolError(f"change {seq} follows {last}, and nothing was said of what is between")
+            self._seq, self.cursor = seq, made.cursor
+            into.append(made)
+        elif kind == "state":
+            resync = line.get("resync")
+            if resync is None and last is not None:
+                raise ProtocolError(f"the state at {line.get('seq')!r:.20} follows {last}, and nothing was said of what is between")
+            into.append(state(line))
+            if resync is not None:
+                into.append(Gap(count(line, "missed") if "missed" in line else None, word(line, "resync")))
+            self._seq, self.cursor = count(line, "seq"), word(line, "cursor")
+        elif kind == "live" or kind == "beat":
+            seq = count(line, "seq")
+            if last is not None and (seq < last or self._is_whole and seq != last):
+                raise ProtocolError(f"a {kind} at {seq} follows {last}, and nothing was said of what is between")
+            self._seq, self.cursor = seq, word(line, "cursor")
+        elif kind == "declared":
+            version = line.get("version")
+            self.cursor = word(line, "cursor")
+            into.append(
+                Declared(word(line, "declaration"), version if type(version) is str else None, count(line, "seq"), self.cursor)
+            )
+        else:
+            if kind == "reply":
+                accepted(line)
+            return
+        if self.is_gone:
+            self.is_gone = False
+            into.append(Back())
+
+
+# Places
+
+
+def directory(machine: Optional[str], runtime_directory: Union[str, os.PathLike[str], None]) -> str:
+    """Where a machine's sockets are, found as `statectl` finds them."""
+    if machine is not None and runtime_directory is not None:
+        raise TypeError("machine and runtime_directory exclude each other; give one")
+    if runtime_directory is not None:
+        path = os.fspath(runtime_directory)
+        if not isinstance(path, str):
+            raise TypeError(f"runtime_directory takes a text or a path, not {runtime_directory!r}")
+        if not path or "\0" in path:
+            raise ValueError(f"runtime_directory is {path!r}; name the directory")
+        return path
+    own = os.environ.get("XDG_RUNTIME_DIR")
+    bases = ["/run/statemachine"] + ([f"{own}/statemachine"] if own else [])
+    if machine is not None:
+        if not isinstance(machine, str):
+            raise TypeError(f"machine takes a name, not {machine!r}")
+        if not re.fullmatch(r"[^/\0]+", machine) or machine in (".", ".."):
+            raise ValueError(f"{machine!r} is no name of a machine; a directory is given as runtime_directory=")
+        candidates = [f"{base}/{machine}" for base in bases]
+    else:
+        named = os.environ.get("STATEMACHINE_RUNTIME_DIRECTORY")
+        if named:
+            return named
+        if os.geteuid() == 0:
+            return bases[0]
+        candidates = bases
+    for candidate in candidates:
+        if _has_door(candidate):
+            return candidate
+    looked = " or ".join(candidates)
+    if machine is not None:
+        raise Unreachable(f"there is no machine {machine!r}: no socket in {looked}; `statectl machines` lists those that there are")
+    raise Unreachable(f"no daemon was found: there is no socket in {looked}; is the service running?")
+
+
+def _has_door(directory: str) -> bool:
+    for door in ("control.sock", "events.sock"):
+        try:
+            os.stat(f"{directory}/{door}")
+            return True
+        except PermissionError:
+            return True
+        except OSError:
+            continue
+    return False
+
+
+def why(error: Optional[OSError]) -> str:
+    """Why a socket cannot be connected to, for people."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such socket"
+    return str(error.strerror or error) if error is not None else "it may not be opened"
+
+
+def closed() -> Error:
+    return Error("this machine is closed; connect again")

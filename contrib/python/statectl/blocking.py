@@ -1,0 +1,906 @@
+# Made by contrib/python/generate of aio.py; edit that.
+"""The blocking face of `statectl`, which the package itself has all of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Optional, TypeVar, Union, cast
+
+from . import _wire as wire
+from ._blocking_wire import Requests, Wire
+from ._blocking_wire import Attendance
+from ._errors import (
+    Disconnected,
+    Error,
+    Forbidden,
+    NoAnswer,
+    ProtocolError,
+    Refused,
+    ShuttingDown,
+    Timeout,
+    Unreachable,
+    refusal,
+)
+from ._items import Gone, History, Idle, Item, Question, State
+from ._pause import Backoff, Forks
+from ._wire import Lost, Moment, Named, Patterns
+
+__all__ = ["connect", "Machine", "Watch", "Hold", "Guard"]
+
+_GET, _PING, _UNWATCH = wire.request("get"), wire.request("ping"), wire.request("unwatch")
+_W = TypeVar("_W", bound=Wire)
+_Answer = Union[bool, str]
+Ask = Callable[[Question], _Answer]
+clock = time.monotonic
+
+
+def connect(
+    machine: Optional[str] = None, *, runtime_directory: wire.Directory = None, timeout: float = 10.0
+) -> Machine:
+    """Connects to a daemon: `with connect("kiosk") as m:`, or `m = connect("kiosk")` and `m.close()`.
+
+    `machine` is the name of its instance, `runtime_directory` the place of its sockets. Without either they are looked
+    for where `statectl` looks: in $STATEMACHINE_RUNTIME_DIRECTORY, else /run/statemachine, else (but for root)
+    $XDG_RUNTIME_DIR/statemachine. `timeout` is how many seconds connecting may take, and each answer.
+
+    Waits for the connection. Raises Unreachable if no daemon answers there. A restart of the daemon later on needs
+    nothing: a connection that is found closed is opened again by whatever needs it.
+    """
+    span = wire.seconds("timeout", timeout)
+    if not span:
+        raise ValueError("timeout takes more than 0 seconds; it is for connecting and for each answer")
+    return Machine(wire.directory(machine, runtime_directory), span)._opened()
+
+
+class Machine:
+    """A machine, as `connect` finds it. It belongs to one thread; after a fork the child has connections of its own.
+
+    `directory` is where its sockets are. Requests share one connection; each watch, hold and guard has its own.
+    Without permission for control.sock reading goes by events.sock, and writing raises Forbidden.
+
+    What a call may raise: TypeError and ValueError for wrong arguments, before anything is sent; Unreachable if no
+    daemon can be connected to; Disconnected if it goes before it has answered; ProtocolError if what comes is no
+    answer; and Refused, with its subclasses, if the daemon says no.
+    """
+
+    def __init__(self, directory: str, timeout: float) -> None:
+        self.directory = directory
+        self.timeout = timeout
+        self._limit = wire.LINE_BYTES
+        self._requests: Optional[Requests] = None
+        self._is_closed = False
+        self._standing: list[_Standing] = []
+        self._watches: wire.Watches[Watch] = wire.Watches()
+        self._attendance = Attendance(self._standing)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.Machine in {self.directory}>"
+
+    def _opened(self) -> Machine:
+        self._wire(False)
+        return self
+
+
+    def __enter__(self) -> Machine:
+        return self._opened()
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all connections: the watches, holds and guards that are left, too. Never raises; may be called again."""
+        self._is_closed = True
+        for watch in list(self._watches):
+            watch.close()
+        for standing in list(self._standing):
+            standing.close()
+        if self._requests is not None:
+            self._requests.close()
+            self._requests = None
+
+    # Reading
+
+    def get(self) -> State:
+        """The state as it is, with who asked for it and why. Waits for the answer; over a restart it is asked again."""
+        return wire.state(self._ask("get", _GET))
+
+    def wait(
+        self, *until: Patterns, fail: Optional[Patterns] = None, timeout: Optional[float] = None, since: Optional[str] = None
+    ) -> State:
+        """Waits until the state is one that a pattern of `until` selects, and returns it; `matched` is the pattern.
+
+        With `since`, a cursor, changes after it count too. Raises Timeout after `timeout` seconds (never without),
+        FailedState if a pattern of `fail` selects a state before. `wait("ready", timeout=0)` asks and does not wait.
+
+        Lives over restarts of the daemon: it connects again, and what happened meanwhile counts, where that is kept.
+        """
+        patterns = wire.patterns("until", wire.several(until))
+        if patterns is None:
+            raise TypeError("wait takes at least one pattern")
+        fails, span = wire.patterns("fail", fail), wire.seconds("timeout", timeout)
+        cursor = wire.text("since", since)
+        until_time = None if span is None else clock() + span
+        backoff, has_begun = Backoff(), False
+        while True:
+            retry = 0.0
+            try:
+                shared = self._wire(False)
+                if cursor is None:
+                    # What happens while the daemon cannot be reached is not to be missed.
+                    cursor = wire.state(wire.accepted(shared.ask(_GET))).cursor
+                left = None if until_time is None else max(0.0, until_time - clock())
+                head = wire.request(
+                    "wait", until=patterns, fail=fails, since=cursor, timeoutMs=wire.milliseconds("timeout", left)
+                )
+                has_begun = True
+                return wire.state(wire.accepted(self._reply(shared, head, until_time)))
+            except Lost as lost:
+                self._drop()
+                retry = lost.retry
+            except ShuttingDown:
+                self._drop()
+            except ProtocolError:
+                self._drop()
+                raise
+            except Unreachable:
+                if not has_begun:
+                    raise
+            has_begun = True
+            pause = backoff.next(retry)
+            if until_time is not None:
+                if clock() >= until_time:
+                    message = f"no daemon answered in {self.directory} for the last of {span:g} s"
+                    raise Timeout({"type": "reply", "ok": False, "error": "timeout", "message": message})
+                pause = min(pause, max(0.0, until_time - clock()))
+            self._sleep(pause)
+
+    def _reply(self, shared: Requests, head: bytes, until: Optional[float]) -> dict[str, Any]:
+        """The answer to a wait, as long as the daemon shows that it is there."""
+        id = shared.begin(head)
+        try:
+            while True:
+                # The daemon keeps the time, and is given a second more.
+                step = wire.BEAT_SECONDS if until is None else min(wire.BEAT_SECONDS, max(0.0, until - clock()) + 1)
+                shared.attendance = self._attendance
+                reply = shared.reply_to(id, step)
+                shared.attendance = None
+                if reply is not None:
+                    return reply
+                if until is not None and clock() >= until:
+                    raise Lost("the daemon does not answer", is_silent=True)
+                shared.ask(_PING)
+        except BaseException:
+            shared.abandon(id)
+            raise
+
+    def watch(
+        self, *only: Patterns, since: Optional[str] = None, latest: bool = False, idle: Optional[float] = None
+    ) -> Watch:
+        """What happens, item by item: `for it in m.watch("busy"):`. Patterns say which changes; all without.
+
+        It begins with the State as it is, or, with `since`, with the changes after that cursor. Then come Change; Gap
+        where changes were lost, followed by the State; Gone and Back around the daemon's absence; Declared when the
+        machine's file was changed. With `latest` only the newest of what has gathered comes. With `idle` it yields
+        Idle after so many seconds without an item, so that the loop can be left.
+
+        Waits for the next item, for ever; it connects when the first one is asked for, and raises Unreachable if that
+        fails. Later losses are Gone, and it continues from its cursor when the daemon is back. It ends when the loop is
+        left, and raises only for a refused pattern and for what is not the protocol.
+        """
+        patterns = wire.patterns("only", wire.several(only))
+        if wire.flag("latest", latest) is None:
+            raise TypeError("latest takes True or False, not None")
+        span = wire.seconds("idle", idle)
+        if span == 0:
+            raise ValueError("idle takes more than 0 seconds")
+        self._check()
+        watch = Watch(self, patterns, wire.text("since", since), latest, span)
+        self._watches.add(watch)
+        return watch
+
+    def history(
+        self,
+        *only: Patterns,
+        since: Optional[str] = None,
+        limit: int = 1000,
+        newest: bool = False,
+        after: Optional[Moment] = None,
+        before: Optional[Moment] = None,
+        by: Union[int, str, None] = None,
+        cause: Optional[str] = None,
+    ) -> History:
+        """The changes that are kept, as a list: the oldest first, or the newest if `newest`.
+
+        `limit` is how many at most, up to 10,000; `more` of the list says whether there are others. `since` is a cursor;
+        `after` and `before` are times (aware datetimes, or RFC 3339), cursors or a seq; `by` is a uid, a command's or a
+        unit's name; `cause` a text that is in the cause.
+
+        Waits for the answer; over a restart it is asked again.
+        """
+        if by is not None and not isinstance(by, str):
+            by = wire.number("by", by)
+        head = wire.request(
+            "history",
+            only=wire.patterns("only", wire.several(only)),
+            since=wire.text("since", since),
+            limit=wire.number("limit", limit, 1, 10_000),
+            order="newest" if wire.flag("newest", newest) else None,
+            after=wire.moment("after", after),
+            before=wire.moment("before", before),
+            by=by,
+            cause=wire.text("cause", cause, wire.WHY_BYTES),
+        )
+        lines: list[dict[str, Any]] = []
+        reply = self._ask("history", head, collect=lines)
+        changes = History(wire.change(line) for line in lines if line.get("type") == "change")
+        changes.more = reply.get("more") is True
+        changes.resync = wire.word(reply, "resync") if "resync" in reply else None
+        return changes
+
+    def describe(self) -> dict[str, Any]:
+        """What states, fields, events, transitions and limits there are: the protocol's answer to `describe`, a dict.
+
+        Waits for the answer; over a restart it is asked again.
+        """
+        reply = self._ask("describe", wire.request("describe"))
+        limits = reply.get("limits")
+        told = limits.get("serverLineBytes") if type(limits) is dict else None
+        if type(told) is int and told > 0:
+            self._limit = min(max(told, wire.REQUEST_BYTES), wire.LONGEST_LINE_BYTES)
+        return _content(reply)
+
+    def stats(self) -> dict[str, Any]:
+        """Who is connected, holds and guards, counters: the protocol's answer to `stats`, a dict.
+
+        Waits for the answer; over a restart it is asked again.
+        """
+        return _content(self._ask("stats", wire.request("stats")))
+
+    def ping(self) -> int:
+        """The seq of the newest change. Waits for the answer; over a restart it is asked again."""
+        return wire.count(self._ask("ping", _PING), "seq")
+
+    # Writing
+
+    def set(
+        self,
+        state: Union[str, Named],
+        /,
+        data: Any = None,
+        *,
+        if_seq: Optional[int] = None,
+        if_state: Optional[Patterns] = None,
+        if_stay: Optional[int] = None,
+        reenter: Optional[bool] = None,
+        cause: Optional[str] = None,
+        **fields: Any,
+    ) -> State:
+        """Enters a state: `set("ready", value=True)`. Returns it, with `changed`: False if it was that already.
+
+        `data` is a mapping with further fields, for names that are arguments here. `if_seq`, `if_state` and `if_stay` are
+        conditions on the present state, and raise Conflict. `cause` is carried by the change. `reenter` makes a change
+        though the state is the same. `state` may be an object of generated code (`statectl codegen python`).
+
+        Waits until it is decided, guards included. Raises Denied, Illegal, UnknownState, BadData, TooLong, Forbidden;
+        ShuttingDown if the daemon went before it was decided; Disconnected if it went before it answered: then whether
+        it was carried out is not known, and the same call with `if_seq` is safe to repeat.
+        """
+        name, members = wire.naming("state", state, data, fields)
+        return self._change(
+            "set",
+            state=name,
+            data=members,
+            ifSeq=wire.number("if_seq", if_seq),
+            ifState=wire.patterns("if_state", if_state),
+            ifStay=wire.number("if_stay", if_stay),
+            reenter=wire.flag("reenter", reenter),
+            cause=wire.text("cause", cause, wire.WHY_BYTES),
+        )
+
+    def send(
+        self,
+        event: Union[str, Named],
+        /,
+        data: Any = None,
+        *,
+        if_seq: Optional[int] = None,
+        if_state: Optional[Patterns] = None,
+        if_stay: Optional[int] = None,
+        cause: Optional[str] = None,
+        **fields: Any,
+    ) -> State:
+        """Tells of an event: `send("play", title="1984")`. Returns the state after it, with `changed` and `handled`.
+
+        `handled` is False where the state does not ask for the event. Arguments, what it waits for and what it raises
+        are those of `set`, and UnknownEvent, and Declined where the machine's file refuses the event in this state.
+        """
+        name, members = wire.naming("event", event, data, fields)
+        return self._change(
+            "send",
+            event=name,
+            data=members,
+            ifSeq=wire.number("if_seq", if_seq),
+            ifState=wire.patterns("if_state", if_state),
+            ifStay=wire.number("if_stay", if_stay),
+            cause=wire.text("cause", cause, wire.WHY_BYTES),
+        )
+
+    def update(
+        self,
+        data: Any = None,
+        /,
+        *,
+        add: Any = None,
+        if_seq: Optional[int] = None,
+        if_state: Optional[Patterns] = None,
+        if_stay: Optional[int] = None,
+        cause: Optional[str] = None,
+        **fields: Any,
+    ) -> State:
+        """Gives fields of the present state other values: `update(volume=60)`. Returns the state, with `changed`.
+
+        `add` is a mapping of what to add to numbers, `update(add={"tries": 1})`, which no other client's addition is
+        lost by. The state is not left: its deadline stays, and nobody is asked. Else as `set`.
+        """
+        members, sums = wire.merged(data, fields), wire.sums(add)
+        if members is None and sums is None:
+            raise TypeError("update takes fields, or add; give at least one")
+        return self._change(
+            "update",
+            data=members,
+            add=sums,
+            ifSeq=wire.number("if_seq", if_seq),
+            ifState=wire.patterns("if_state", if_state),
+            ifStay=wire.number("if_stay", if_stay),
+            cause=wire.text("cause", cause, wire.WHY_BYTES),
+        )
+
+    def _change(self, op: str, **keys: Any) -> State:
+        return wire.state(self._ask(op, wire.request(op, **keys), writes=True))
+
+    # Holding and guarding
+
+    def hold(
+        self,
+        before: Patterns,
+        *,
+        when_not: Optional[Patterns] = None,
+        timeout: Optional[float] = None,
+        why: Optional[str] = None,
+        mode: str = "block",
+        max: Optional[float] = None,
+    ) -> Hold:
+        """Keeps states from being entered: `with m.hold(before="busy", why="deploying"):`. For everybody.
+
+        Whoever sets one of these states is Denied with `why`; with `mode="delay"` it has to wait, `max` seconds at most
+        (1 if not given, 60 at most). With `when_not` the hold is taken first, and then it is waited until the state is
+        none of these, `timeout` seconds at most; Timeout lets go of the hold.
+
+        `with` waits until the hold is taken, and at the end until it is released, however the body ends. If the
+        daemon goes, the body continues; the hold is taken again, in asyncio as soon as the daemon is back, else at the next
+        call of the machine's, and `lost` says how often it was lost.
+        """
+        if mode not in ("block", "delay"):
+            raise ValueError(f'mode takes "block" or "delay", not {mode!r}')
+        if max is not None and mode != "delay":
+            raise ValueError('max is how long a set waits; it needs mode="delay"')
+        patterns = _needed(wire.patterns("before", before))
+        absent = wire.patterns("when_not", when_not)
+        span = wire.seconds("timeout", timeout)
+        if span is not None and absent is None:
+            raise ValueError("timeout is how long when_not may take; give both")
+        head = wire.request(
+            "hold",
+            before=patterns,
+            mode=mode if mode == "delay" else None,
+            maxMs=wire.milliseconds("max", max, 60),
+            why=wire.text("why", why, wire.WHY_BYTES),
+        )
+        return Hold(self, head, absent, span)
+
+    def guard(
+        self,
+        before: Patterns,
+        ask: Ask,
+        *,
+        timeout: Optional[float] = None,
+        on_timeout: Optional[str] = None,
+        required: Optional[str] = None,
+        why: Optional[str] = None,
+    ) -> Guard:
+        """Is asked before states are entered: `with m.guard(before="maintenance", ask=may_it) as g:`.
+
+        `ask` is called with a Question, and returns True, or a text: why not. There are `timeout` seconds to answer (1 if
+        not given, 60 at most); no answer is `on_timeout`, "allow" or "deny" ("allow" if not given). With `required`, a
+        name, these states are denied while no guard of that name is there, until `release(required=…)`: also when this
+        program has ended.
+
+        In asyncio `ask` is called by a task of the loop, and may be `async`. Else it is called within `serve`, and within
+        `wait` and `watch` of the same machine, nowhere else: no thread is started. If it raises, the answer is no, with the
+        exception's name as reason, and the exception leaves `serve`; in asyncio, where nobody serves, the end of the
+        `with`, and else the `wait` or the `watch` within which `ask` was called.
+
+        `with` waits until the guard is there, and at the end until it is gone. If the daemon goes, the guard is taken
+        again when it is back; `lost` says how often it was lost.
+        """
+        if not callable(ask):
+            raise TypeError(f"ask takes a function of a question, not {ask!r}")
+        if on_timeout not in (None, "allow", "deny"):
+            raise ValueError(f'on_timeout takes "allow" or "deny", not {on_timeout!r}')
+        head = wire.request(
+            "guard",
+            before=_needed(wire.patterns("before", before)),
+            timeoutMs=wire.milliseconds("timeout", timeout, 60),
+            onTimeout=on_timeout,
+            required=wire.text("required", required),
+            why=wire.text("why", why, wire.WHY_BYTES),
+        )
+        return Guard(self, head, ask, required is not None)
+
+    def release(self, hold: Optional[int] = None, *, required: Optional[str] = None) -> None:
+        """Ends the hold or guard of that number, or the guards required by that name; of this user, for root of anybody.
+
+        Waits for the answer. Raises Forbidden, and Refused with the code `not-found` if there is none.
+        """
+        if (hold is None) == (required is None):
+            raise TypeError("release takes the number of a hold, or required; give one")
+        head = wire.request("release", hold=wire.number("hold", hold), required=wire.text("required", required))
+        self._ask("release", head, writes=True)
+
+    # Connections
+
+    def _check(self) -> None:
+        if self._is_closed:
+            raise wire.closed()
+
+    def _drop(self) -> None:
+        if self._requests is not None:
+            self._requests.close()
+            self._requests = None
+
+    def _sleep(self, seconds: float) -> None:
+        self._attendance.wait(None, seconds)
+
+    def _wire(self, writes: bool) -> Requests:
+        """The connection that requests share."""
+        shared = self._requests
+        if shared is not None and not (writes and shared.door == "events"):
+            return shared
+        self._check()
+        new = self._dial(Requests, writes)
+        self._drop()
+        self._requests = new
+        return new
+
+    def _dial(self, kind: type[_W], writes: bool) -> _W:
+        """A new connection, by events.sock where control.sock may not be opened and is not needed."""
+        self._check()
+        first: Optional[OSError] = None
+        for door in ("control",) if writes else ("control", "events"):
+            path = f"{self.directory}/{door}.sock"
+            try:
+                new = cast(_W, kind.connect(path, self.timeout, self._limit))
+            except OSError as error:
+                first = first or error
+                if isinstance(error, (PermissionError, FileNotFoundError)):
+                    continue
+                break
+            try:
+                if door == "events":
+                    self._unwatch(new)
+            except Lost as lost:
+                new.close()
+                raise Unreachable(f"no daemon answers on {path}: {lost.reason}") from None
+            except BaseException:
+                new.close()
+                raise
+            new.door = door
+            return new
+        path = f"{self.directory}/control.sock"
+        if writes and isinstance(first, PermissionError):
+            message = f"{path} may not be opened by this user, and events.sock is for reading only"
+            raise Forbidden({"type": "reply", "ok": False, "error": "forbidden", "message": message})
+        raise Unreachable(f"no daemon answers on {path} ({wire.why(first)}); is the service running?") from None
+
+    def _unwatch(self, new: Wire) -> None:
+        """Ends the watch that connecting to events.sock has begun."""
+        if isinstance(new, Requests):
+            new.ask(_UNWATCH)
+            return
+        new.send(_UNWATCH + b"}\n")
+        while True:
+            line = new.read(self.timeout)
+            if line is None:
+                raise Lost(f"no answer within {self.timeout:g} s", is_silent=True)
+            if line.get("type") == "reply":
+                return
+
+    def _ask(
+        self, op: str, head: bytes, writes: bool = False, collect: Optional[list[dict[str, Any]]] = None
+    ) -> dict[str, Any]:
+        """The answer to a request, if it says yes."""
+        if self._standing: self._tend()
+        is_second = False
+        while True:
+            shared = self._requests
+            if shared is None or writes and shared.door == "events":
+                shared = self._wire(writes)
+            try:
+                reply = shared.ask(head, collect)
+            except Lost as lost:
+                if self._requests is shared:
+                    self._drop()
+                # What was found closed has not seen the request, and what only reads may be asked twice.
+                if not is_second and (not lost.was_sent or not writes and not lost.is_silent):
+                    is_second = True
+                    if collect is not None:
+                        collect.clear()
+                    continue
+                fate = f"; whether the {op} was carried out is not known" if writes and lost.was_sent else ""
+                kind = NoAnswer if lost.is_silent else Disconnected
+                raise kind(f"{lost.reason}, before {op} was answered{fate}") from None
+            except ProtocolError:
+                if self._requests is shared:
+                    self._drop()
+                raise
+            if reply.get("ok") is True:
+                return reply
+            return wire.accepted(reply)
+
+    def _tend(self) -> None:
+        """Takes holds again that were lost."""
+        for one in list(self._standing):
+            if isinstance(one, Hold) and not one._is_attended:
+                one._attend(0.0)
+
+
+class Watch:
+    """What `watch` returns: an iterator. It may be closed by `close()`, and is when nobody has it any longer.
+
+    `cursor` is how far it has come, for `since=` of another one; None before the first item.
+    """
+
+    def __init__(
+        self, machine: Machine, only: Optional[list[Any]], since: Optional[str], latest: bool, idle: Optional[float]
+    ) -> None:
+        self._machine, self._only, self._mode = machine, only, "latest" if latest else None
+        self._idle = idle
+        self._following = wire.Following(since, is_whole=only is None and not latest)
+        self._items: list[Item] = []
+        self._wire: Optional[Wire] = None
+        self._is_closed = False
+        self._backoff, self._retry_at, self._since = Backoff(), 0.0, 0.0
+
+    @property
+    def cursor(self) -> Optional[str]:
+        """How far it has come: what is after it has not been yielded yet."""
+        return self._following.cursor
+
+    def __iter__(self) -> Watch:
+        return self
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends it; the loop over it ends too. May be called again."""
+        self._is_closed = True
+        self._items.clear()
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_wire", None) is not None:
+            self.close()
+
+    def __next__(self) -> Item:
+        """The next item; waits for it."""
+        items = self._items
+        if items:
+            return items.pop()
+        until = None if self._idle is None else clock() + self._idle
+        try:
+            while not self._is_closed:
+                line = None
+                own = self._wire
+                try:
+                    if own is None:
+                        own = self._begin(until)
+                    else:
+                        line = own.next()
+                    if own is not None and line is None:
+                        line = self._next(own, until)
+                except Lost as lost:
+                    if self._lost(lost):
+                        return Gone(lost.reason)
+                    continue
+                if line is not None:
+                    self._following.take(line, items)
+                    if items:
+                        return items.pop()
+                if until is not None and clock() >= until:
+                    return Idle()
+        except (ProtocolError, Refused, Unreachable, Disconnected):
+            self.close()
+            raise
+        raise StopIteration
+
+    def _begin(self, until: Optional[float]) -> Optional[Wire]:
+        """Connects, at its time; None if that is not yet, or fails."""
+        machine, following = self._machine, self._following
+        pause = self._retry_at - clock()
+        if pause > 0:
+            machine._sleep(pause if until is None else min(pause, max(0.0, until - clock())))
+            return None
+        try:
+            new = machine._dial(Wire, False)
+        except Unreachable:
+            if not following.is_gone:
+                raise
+            self._retry_at = clock() + self._backoff.next()
+            return None
+        try:
+            new.send(
+                wire.request(
+                    "watch",
+                    only=self._only,
+                    since=following.cursor,
+                    mode=self._mode,
+                    beatMs=wire.BEAT_SECONDS * 1000,
+                )
+                + b"}\n"
+            )
+        except BaseException:
+            new.close()
+            raise
+        if self._is_closed:
+            new.close()
+            return None
+        new.attendance = machine._attendance
+        self._wire, self._since = new, clock()
+        return new
+
+    def _next(self, own: Wire, until: Optional[float]) -> Optional[dict[str, Any]]:
+        """The next line; None if the caller wants to know that there is none yet."""
+        silence = wire.SILENCE_SECONDS
+        idle = silence if until is None else until - clock()
+        line = own.read(min(silence, max(0.0, idle)))
+        if line is None and idle >= silence and not self._is_closed:
+            raise Lost(f"the daemon has said nothing for {silence} s", is_silent=True)
+        return line
+
+    def _lost(self, lost: Lost) -> bool:
+        """The connection has ended; whether that is news."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+            self._backoff.lasted(clock() - self._since)
+        if self._is_closed:
+            return False
+        following = self._following
+        if not following.is_gone and not following.has_begun and following.cursor is None:
+            raise Disconnected(f"{lost.reason}, before it was known what the state is") from None
+        self._retry_at = clock() + self._backoff.next(lost.retry)
+        is_news = not following.is_gone
+        following.is_gone = True
+        return is_news
+
+
+class _Standing:
+    """A hold or a guard: there as long as its connection is, and taken again when that is lost."""
+
+    _op = ""
+
+    def __init__(self, machine: Machine, head: bytes) -> None:
+        self._machine, self._head = machine, head
+        self.number: Optional[int] = None
+        """Its number, for `release`; None while it is not there."""
+        self.lost = 0
+        """How often it was lost: 0 if it has been there all the time."""
+        self.error: Optional[Error] = None
+        """Why it could not be taken again the last time; None while it is there."""
+        self._wire: Optional[Wire] = None
+        self._retry_at, self._since, self._backoff = 0.0, 0.0, Backoff()
+        self._is_attended = False
+        self._generation = Forks.generation
+
+    def _take(self) -> None:
+        """Asks for it on a connection of its own."""
+        machine = self._machine
+        new = machine._dial(Wire, True)
+        try:
+            new.send(self._head + b"}\n")
+            while True:
+                line = new.read(machine.timeout)
+                if line is None:
+                    raise Lost(f"no answer within {machine.timeout:g} s", is_silent=True)
+                if line.get("type") == "reply":
+                    break
+            self.number = wire.count(wire.accepted(line), self._op)
+        except Lost as lost:
+            new.close()
+            raise Disconnected(f"{lost.reason}, before {self._op} was answered") from None
+        except BaseException:
+            new.close()
+            raise
+        self._wire, self._since, self.error = new, clock(), None
+
+    def _attend(self, timeout: float) -> None:
+        """Takes it again if it was lost and the time has come, else handles one line; waits for that at most so long."""
+        if self._generation != Forks.generation:
+            # It is the parent's.
+            return
+        self._is_attended = True
+        try:
+            own = self._wire
+            if own is None:
+                if clock() >= self._retry_at:
+                    self._retake()
+                return
+            try:
+                line = own.read(timeout)
+                if line is not None and line.get("type") == "ask":
+                    self._asked(own, line)
+            except (Lost, ProtocolError) as error:
+                own.close()
+                if self._wire is not own:
+                    return
+                self._wire, self.number = None, None
+                self.lost += 1
+                self._backoff.lasted(clock() - self._since)
+                self._retry_at = clock() + self._backoff.next(getattr(error, "retry", 0.0))
+                if self._retry_at <= clock():
+                    self._retake()
+        finally:
+            self._is_attended = False
+
+    def _retake(self) -> None:
+        try:
+            self._take()
+        except Error as error:
+            self.error = error
+            self._retry_at = clock() + self._backoff.next()
+
+    def _asked(self, own: Wire, line: dict[str, Any]) -> None:
+        raise ProtocolError(f"a hold was asked: {line!r:.200}")
+
+
+    def _begin(self) -> None:
+        if self._wire is not None or self in self._machine._standing:
+            raise ValueError(f"this {self._op} is entered already; ask for another one")
+        self._take()
+        self._machine._standing.append(self)
+
+    def close(self) -> None:
+        """Ends it, and waits until the daemon has noticed. Never raises; may be called again."""
+        standing = self._machine._standing
+        if self in standing:
+            standing.remove(self)
+        own, number, self._wire, self.number = self._wire, self.number, None, None
+        if own is None:
+            return
+        try:
+            if self._generation == Forks.generation:
+                self._end(own, number)
+        except (Lost, ProtocolError):
+            # It has ended by itself.
+            pass
+        finally:
+            own.close()
+
+    def _end(self, own: Wire, number: Optional[int]) -> None:
+        head = wire.request("release", hold=number)
+        own.send(head + b',"id":"end"}\n')
+        until = clock() + self._machine.timeout
+        while clock() < until:
+            line = own.read(until - clock())
+            if line is not None and line.get("type") == "reply" and line.get("id") == "end":
+                return
+
+
+class Hold(_Standing):
+    """What `hold` returns, for `with`. `lost` says how often it was lost, `held` whether it is there now."""
+
+    _op = "hold"
+
+    def __init__(self, machine: Machine, head: bytes, when_not: Optional[list[Any]], timeout: Optional[float]) -> None:
+        super().__init__(machine, head)
+        self._when_not, self._timeout = when_not, timeout
+
+    @property
+    def held(self) -> bool:
+        """Whether it is in force, as far as is known."""
+        if not self._is_attended and self in self._machine._standing: self._attend(0.0)
+        return self._wire is not None
+
+    def __enter__(self) -> Hold:
+        self._begin()
+        try:
+            if self._when_not is not None:
+                absent = [wire.negated(pattern) for pattern in self._when_not]
+                self._machine.wait(absent, timeout=self._timeout)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Guard(_Standing):
+    """What `guard` returns, for `with`. `lost` says how often it was lost."""
+
+    _op = "guard"
+
+    def __init__(self, machine: Machine, head: bytes, ask: Ask, is_required: bool) -> None:
+        super().__init__(machine, head)
+        self._ask, self._is_required = ask, is_required
+
+    def __enter__(self) -> Guard:
+        self._begin()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def serve(self, timeout: Optional[float] = None) -> None:
+        """Answers questions for `timeout` seconds, for ever without it; raises what `ask` raises. Lives over restarts.
+
+        In asyncio a task answers them all the while, and this waits for what that raises. Else those of all guards of
+        the machine are answered here.
+        """
+        span = wire.seconds("timeout", timeout)
+        if self not in self._machine._standing:
+            raise ValueError("this guard is not there; serve is for within `with`")
+        self._machine._attendance.wait(None, span)
+
+    def _asked(self, own: Wire, line: dict[str, Any]) -> None:
+        number, question = wire.count(line, "ask"), wire.question(line)
+        allow, why, failure = False, None, None
+        try:
+            answer = self._ask(question)
+            if not isinstance(answer, (bool, str)):
+                raise TypeError(f"ask has to return True, or a text: why not; it returned {answer!r}")
+            allow, why = answer is True, answer if isinstance(answer, str) else None
+        except BaseException as error:
+            failure, why = error, type(error).__name__
+        vote = wire.request("vote", ask=number, allow=allow, why=None if why is None else wire.cut(why))
+        try:
+            own.send(vote + b"}\n")
+        finally:
+            if failure is not None:
+                raise failure
+
+    def _end(self, own: Wire, number: Optional[int]) -> None:
+        if not self._is_required:
+            super()._end(own, number)
+            return
+        # Released, it would be required no longer.
+        own.finish(self._machine.timeout)
+
+
+def _needed(patterns: Optional[list[Any]]) -> list[Any]:
+    if patterns is None:
+        raise TypeError("before takes a pattern or a list of them, not None")
+    return patterns
+
+
+def _content(reply: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in reply.items() if key not in ("type", "id", "ok")}
