@@ -161,6 +161,7 @@ let package = Package(
                 "StateMachineProtocol",
                 .daemon("NIOCore", of: "swift-nio"),
                 .daemon("NIOPosix", of: "swift-nio"),
+                .daemon("SystemPackage", of: "swift-system"),
             ],
             swiftSettings: strict
         ),

@@ -1,16 +1,62 @@
-/// The replies to `stats` of some machines in Prometheus's text format, version 0.0.4.
+import StateMachineCore
+
+/// What some machines report, in Prometheus's text format, version 0.0.4.
 package enum PrometheusText {
     /// What one machine reports.
     package struct Sample: Sendable {
-        /// The value of the label `machine`; nil for no label, where there is only one machine.
-        let machine: String?
-        /// The reply to `stats`.
+        /// What the machine is called where it is looked for: the label `instance`.
+        let instance: String
+        /// The replies to `stats`, `describe` and `get`.
         let stats: Line
+        let description: Line
+        let present: Line
+        /// The states that somebody holds, by name.
+        let held: Set<String>
         /// What the runner reports about itself, if there is one.
         let runner: JSONValue?
 
-        package init(machine: String? = nil, stats: Line, runner: JSONValue? = nil) {
-            (self.machine, self.stats, self.runner) = (machine, stats, runner)
+        package init(
+            instance: String,
+            stats: Line,
+            description: Line,
+            present: Line,
+            held: Set<String> = [],
+            runner: JSONValue? = nil
+        ) {
+            (self.instance, self.stats, self.description) = (instance, stats, description)
+            (self.present, self.held, self.runner) = (present, held, runner)
+        }
+
+        /// Asks the daemon, and looks whether there is a runner beside it.
+        ///
+        /// - Parameters:
+        ///   - client: whom to ask.
+        ///   - instance: what it is called; by its place if nil, `statemachine` for the nameless one.
+        ///   - limit: for how long each answer is awaited.
+        ///   - held: which states are held, from the replies to `stats` and `describe`.
+        /// - Throws: `ClientError`.
+        package init(
+            of client: Client,
+            as instance: String? = nil,
+            within limit: Duration = Client.answerLimit,
+            held: (JSONValue, JSONValue) -> Set<String>
+        ) async throws {
+            let stats = try await client.accepted(.stats, within: limit)
+            let description = try await client.accepted(.describe, within: limit)
+            let runner = RunnerState(in: client.directory)
+            self.init(
+                instance: instance
+                    ?? client.directory.path.split(separator: "/").last.map(String.init) ?? "/",
+                stats: stats,
+                description: description,
+                present: try await client.accepted(.get, within: limit),
+                held: held(stats.value, description.value),
+                runner: runner?.isThere == true ? runner?.json : nil
+            )
+        }
+
+        fileprivate var labels: [Label] {
+            [("machine", self.description["machine"]?.string ?? ""), ("instance", self.instance)]
         }
     }
 
@@ -18,18 +64,29 @@ package enum PrometheusText {
     private typealias Metric = (
         name: String, type: String, help: String, values: [(labels: [Label], value: String)]
     )
-    private typealias Label = (name: String, value: String)
+    fileprivate typealias Label = (name: String, value: String)
 
     /// The text, without the last newline; it has lines on commands only where there is a runner.
-    package static func text(_ samples: [Sample]) -> String {
+    ///
+    /// - Parameters:
+    ///   - samples: what the machines report that answer.
+    ///   - missing: the machines that do not; nil where that is not to be told.
+    /// - Returns: the text; each family once, whichever machines it is of.
+    package static func text(_ samples: [Sample], missing: [String]? = nil) -> String {
         var metrics: [Metric] = []
+        if let missing {
+            let up =
+                samples.map { ($0.labels, "1") }
+                + missing.map { ([("machine", ""), ("instance", $0)], "0") }
+            metrics.append(("up", "gauge", "Whether the machine's daemon answers.", up))
+        }
         for sample in samples {
-            let own = sample.machine.map { [("machine", $0)] } ?? []
             let all =
-                self.counters(sample.stats) + self.gauges(sample.stats)
+                self.state(sample) + self.fields(sample) + self.transitions(sample.stats)
+                + self.counters(sample.stats) + self.gauges(sample.stats)
                 + self.commands(sample.runner)
             for metric in all {
-                let values = metric.values.map { (own + $0.labels, $0.value) }
+                let values = metric.values.map { (sample.labels + $0.labels, $0.value) }
                 // All lines of a metric stand together, whichever machine they belong to.
                 if let index = metrics.firstIndex(where: { $0.name == metric.name }) {
                     metrics[index].values += values
@@ -38,7 +95,7 @@ package enum PrometheusText {
                 }
             }
         }
-        return metrics.map { metric in
+        return metrics.filter { !$0.values.isEmpty }.map { metric in
             let name = "statemachine_\(metric.name)"
             let head = "# HELP \(name) \(metric.help)\n# TYPE \(name) \(metric.type)"
             let lines = metric.values.map { "\(name)\(self.text($0.labels)) \($0.value)" }
@@ -46,10 +103,80 @@ package enum PrometheusText {
         }.joined(separator: "\n")
     }
 
-    /// The same for one machine.
-    package static func text(_ stats: Line, _ runner: JSONValue? = nil) -> String {
-        self.text([Sample(stats: stats, runner: runner)])
+    // MARK: - The state
+
+    private static func state(_ sample: Sample) -> [Metric] {
+        let names = (sample.description["states"]?.elements ?? []).compactMap {
+            $0["state"]?.string
+        }
+        let present = sample.present.state?.name
+        let flags = { (isSet: (String) -> Bool) -> [(labels: [Label], value: String)] in
+            names.map { ([("state", $0)], isSet($0) ? "1" : "0") }
+        }
+        return [
+            (
+                "state", "gauge", "Which state it is: 1 for the present one, 0 for each other.",
+                flags { present?.isSpelled($0) == true }
+            ),
+            (
+                "state_since_timestamp_seconds", "gauge",
+                "When the present state was entered, or updated.",
+                sample.present.at.map { [([], self.seconds($0))] } ?? []
+            ),
+            (
+                "due_timestamp_seconds", "gauge", "When time will have it enter another.",
+                sample.present.due.map { [([], self.seconds($0.at))] } ?? []
+            ),
+            (
+                "held", "gauge", "Whether somebody keeps it from being entered.",
+                flags(sample.held.contains)
+            ),
+        ]
     }
+
+    /// The present state's fields that are numbers.
+    private static func fields(_ sample: Sample) -> [Metric] {
+        guard let state = sample.present.state else { return [] }
+        let values = state.data.compactMap { member in
+            self.number(member.value).map {
+                ([("state", state.name), ("field", member.key)] as [Label], $0)
+            }
+        }
+        let help =
+            "The present state's fields: numbers, times in seconds since 1970, Booleans as 1 and 0."
+        return [("field", "gauge", help, values)]
+    }
+
+    private static func number(_ value: JSONValue) -> String? {
+        switch value {
+        case .bool(let bool): bool ? "1" : "0"
+        case .number(let text): Double(text).flatMap { $0.isFinite ? text : nil }
+        case .string(let text): WallTime(rfc3339: text).map { self.seconds($0) }
+        case .null, .array, .object: nil
+        }
+    }
+
+    private static func transitions(_ reply: Line) -> [Metric] {
+        let values = (reply["transitions"]?.elements ?? []).compactMap { row in
+            row["count"]?.integer.map { count in
+                (["from", "to"].map { ($0, row[$0]?.string ?? "") }, String(count))
+            }
+        }
+        return [
+            (
+                "transitions_total", "counter", "Changes by what was left and what was entered.",
+                values
+            )
+        ]
+    }
+
+    private static func seconds(_ time: WallTime) -> String {
+        let (seconds, rest) = time.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        let fraction = String(String(1_000_000 + rest.magnitude).dropFirst())
+        return "\(time.microseconds < 0 ? "-" : "")\(seconds.magnitude).\(fraction)"
+    }
+
+    // MARK: - The daemon and the runner
 
     private static func text(_ labels: [Label]) -> String {
         guard !labels.isEmpty else { return "" }
@@ -109,6 +236,15 @@ package enum PrometheusText {
             ("failures", "command_failures_total", "Commands that ended as nobody had thought of."),
             ("seconds", "command_seconds_total", "How long those took that have ended."),
         ]
+        var failures: [String: Int64] = [:]
+        for row in rows where row["key"]?.string == "run" {
+            failures[row["state"]?.string ?? "", default: 0] += row["failures"]?.integer ?? 0
+        }
+        let runs: Metric = (
+            "run_failures_total", "counter",
+            "Runs of a state that failed, each attempt counted, since the runner began.",
+            failures.sorted { $0.key < $1.key }.map { ([("state", $0.key)], String($0.value)) }
+        )
         let metrics = counters.map { key, name, help -> Metric in
             let values = rows.compactMap { row in
                 row[key].map { (self.labels(row), $0.string ?? $0.description) }
@@ -116,7 +252,7 @@ package enum PrometheusText {
             return (name, "counter", help, values)
         }
         let isBusy = runner["running"] != nil
-        return metrics + [
+        return [runs] + metrics + [
             ("command_running", "gauge", "Whether a command runs.", [([], isBusy ? "1" : "0")])
         ]
     }

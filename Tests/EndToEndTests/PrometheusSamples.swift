@@ -7,6 +7,11 @@ struct PrometheusSamples {
     /// The value of a sample, named with its labels as in the text.
     subscript(sample: String) -> Double? { self.values[sample] }
 
+    /// The sum of the samples whose names begin so.
+    func total(_ prefix: String) -> Double {
+        self.values.filter { $0.key.hasPrefix(prefix) }.values.reduce(0, +)
+    }
+
     /// - Throws: ``TestFailure`` that names the line and the rule it breaks.
     init(parsing text: String) throws {
         guard text.hasSuffix("\n") else { throw TestFailure("the last line has no newline") }

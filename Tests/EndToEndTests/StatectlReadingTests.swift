@@ -70,11 +70,16 @@ struct StatectlReadingTests {
             let text = try await daemon.statectl("stats", "--prometheus")
             #expect(text.status == .exited(0))
             let samples = try PrometheusSamples(parsing: text.output)
-            #expect(samples["statemachine_changes_total"] == 3)
-            #expect(samples["statemachine_seq"] == 3)
-            #expect(samples["statemachine_watches"] == 1)
-            #expect(samples[#"statemachine_connections{door="events"}"#] == 1)
-            #expect(samples[#"statemachine_connections{door="control"}"#] == 1)
+            let instance = try #require(daemon.directory.split(separator: "/").last)
+            let labels = #"machine="",instance="\#(instance)""#
+            #expect(samples["statemachine_changes_total{\(labels)}"] == 3)
+            #expect(samples["statemachine_seq{\(labels)}"] == 3)
+            #expect(samples["statemachine_watches{\(labels)}"] == 1)
+            for door in ["events", "control"] {
+                #expect(samples[#"statemachine_connections{\#(labels),door="\#(door)"}"#] == 1)
+            }
+            #expect(samples.total("statemachine_state{") == 1)
+            #expect(samples.total("statemachine_transitions_total{") == 3)
             watcher.vanish()
         }
     }

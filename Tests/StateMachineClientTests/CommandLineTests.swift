@@ -290,7 +290,7 @@ import Testing
         let error = await #expect(throws: ValidationError.self) { try await root.run() }
         #expect(
             error?.message.contains(
-                "ping, history, timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay or schema"
+                "ping, history, timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay, schema or codegen"
             ) == true
         )
     }

@@ -45,54 +45,98 @@ import Testing
         )
     }
 
+    private func metrics(
+        stats: String? = nil,
+        present: String = #"{"type":"reply","ok":true,"seq":5,"state":"idle","data":{}}"#,
+        states: [String] = ["idle"],
+        held: Set<String> = [],
+        runner: String? = nil,
+        missing: [String]? = nil
+    ) throws -> String {
+        let names = states.map { #"{"state":"\#($0)","fields":{}}"# }.joined(separator: ",")
+        let description = #"{"type":"reply","ok":true,"states":[\#(names)],"machine":"ki\"osk"}"#
+        let sample = PrometheusText.Sample(
+            instance: "hall",
+            stats: try stats.map { try Line.of($0) } ?? self.reply(),
+            description: try Line.of(description),
+            present: try Line.of(present),
+            held: held,
+            runner: runner.flatMap { JSONValue(parsing: $0) }
+        )
+        return PrometheusText.text([sample], missing: missing)
+    }
+
+    /// The samples of a family, its labels of the machine left out.
+    private func family(_ name: String, _ text: String) -> [String] {
+        let labels = #"machine="ki\"osk",instance="hall""#
+        return text.split(separator: "\n").filter { $0.hasPrefix("statemachine_\(name){\(labels)") }
+            .map {
+                String($0.dropFirst("statemachine_\(name){\(labels)".utf8.count))
+            }
+    }
+
     @Test func noNumberIsTooLargeForMetrics() throws {
         let rows = (1...3).map { _ in #"{"door":"events","watches":9223372036854775807,"lag":1}"# }
         let line = #"{"type":"reply","ok":true,"uptimeMs":-9223372036854775808,"connections":["#
-        let text = PrometheusText.text(try Line.of(line + rows.joined(separator: ",") + "]}"))
-        #expect(text.contains("statemachine_watches 2.767"))
+        let text = try self.metrics(stats: line + rows.joined(separator: ",") + "]}")
+        #expect(text.contains(#"statemachine_watches{machine="ki\"osk",instance="hall"} 2.767"#))
     }
 
     @Test func countersAndConnectionsAreMetrics() throws {
+        let text = try self.metrics()
+        for (name, samples) in [
+            ("changes_total", ["} 1"]), ("requests_total", ["} 2"]), ("refusals_total", ["} 0"]),
+            ("connections_accepted_total", ["} 3"]), ("resyncs_total", ["} 4"]),
+            ("sent_bytes_total", ["} 45678"]), ("writes_total", []), ("watches", ["} 3"]),
+            ("connections", [#",door="control"} 1"#, #",door="events"} 1"#]), ("lag_max", ["} 38"]),
+            ("seq", ["} 5"]), ("uptime_seconds", ["} 123.045"]), ("up", []),
+        ] {
+            #expect(self.family(name, text) == samples, "\(name)")
+        }
         #expect(
-            PrometheusText.text(try self.reply()) == """
-                # HELP statemachine_changes_total Changes of the state.
-                # TYPE statemachine_changes_total counter
-                statemachine_changes_total 1
-                # HELP statemachine_requests_total Requests received.
-                # TYPE statemachine_requests_total counter
-                statemachine_requests_total 2
-                # HELP statemachine_refusals_total Requests refused.
-                # TYPE statemachine_refusals_total counter
-                statemachine_refusals_total 0
-                # HELP statemachine_connections_accepted_total Connections accepted.
-                # TYPE statemachine_connections_accepted_total counter
-                statemachine_connections_accepted_total 3
-                # HELP statemachine_connections_turned_away_total Connections turned away at a limit.
-                # TYPE statemachine_connections_turned_away_total counter
-                statemachine_connections_turned_away_total 0
-                # HELP statemachine_resyncs_total Lines that told a reader of missed changes.
-                # TYPE statemachine_resyncs_total counter
-                statemachine_resyncs_total 4
-                # HELP statemachine_sent_bytes_total Bytes sent.
-                # TYPE statemachine_sent_bytes_total counter
-                statemachine_sent_bytes_total 45678
-                # HELP statemachine_connections Open connections.
-                # TYPE statemachine_connections gauge
-                statemachine_connections{door="control"} 1
-                statemachine_connections{door="events"} 1
-                # HELP statemachine_watches Watches on all connections.
-                # TYPE statemachine_watches gauge
-                statemachine_watches 3
-                # HELP statemachine_lag_max Changes that the slowest watch is behind.
-                # TYPE statemachine_lag_max gauge
-                statemachine_lag_max 38
-                # HELP statemachine_seq The number of the last change.
-                # TYPE statemachine_seq gauge
-                statemachine_seq 5
-                # HELP statemachine_uptime_seconds Seconds since the daemon's start.
-                # TYPE statemachine_uptime_seconds gauge
-                statemachine_uptime_seconds 123.045
-                """
+            text.contains(
+                "# HELP statemachine_seq The number of the last change.\n# TYPE statemachine_seq gauge\n"
+            )
         )
+    }
+
+    @Test func theStateAndItsFieldsAreMetrics() throws {
+        let text = try self.metrics(
+            stats: #"""
+                {"type":"reply","ok":true,"uptimeMs":1,"counters":{},"transitions":[\#
+                {"from":"idle","to":"busy","count":7}],"connections":[],"seq":5}
+                """#,
+            present: #"""
+                {"type":"reply","ok":true,"seq":5,"state":"busy","data":{"percent":42.5,"on":true,"title":"7",\#
+                "placed":"1970-01-01T00:01:00.250000Z","vast":1e999,"list":[1]},"at":"1970-01-01T00:00:10.000000Z",\#
+                "cursor":"a:5","due":{"state":"idle","data":{},"at":"1970-01-01T00:00:20.500000Z"}}
+                """#,
+            states: ["idle", "busy"],
+            held: ["idle"],
+            runner: #"""
+                {"commands":[{"state":"busy","key":"run","runs":3,"failures":2,"seconds":1.5},\#
+                {"state":"busy","key":"enter[0]","runs":1,"failures":1,"seconds":0}]}
+                """#,
+            missing: ["cellar"]
+        )
+        for (name, samples) in [
+            ("up", ["} 1"]),
+            ("state", [#",state="idle"} 0"#, #",state="busy"} 1"#]),
+            ("state_since_timestamp_seconds", ["} 10.000000"]),
+            ("due_timestamp_seconds", ["} 20.500000"]),
+            ("held", [#",state="idle"} 1"#, #",state="busy"} 0"#]),
+            (
+                "field",
+                [
+                    #",state="busy",field="percent"} 42.5"#, #",state="busy",field="on"} 1"#,
+                    #",state="busy",field="placed"} 60.250000"#,
+                ]
+            ),
+            ("transitions_total", [#",from="idle",to="busy"} 7"#]),
+            ("run_failures_total", [#",state="busy"} 2"#]),
+        ] {
+            #expect(self.family(name, text) == samples, "\(name)")
+        }
+        #expect(text.contains(#"statemachine_up{machine="",instance="cellar"} 0"#))
     }
 }

@@ -92,6 +92,10 @@ extension ReplyTests {
             ("changes", 43), ("requests", 60), ("refusals", 2), ("accepted", 5),
             ("turnedAway", 0), ("resyncs", 1), ("bytes", 8192), ("writes", 57),
         ]
+        let ways = [
+            (from: "ready", to: "authentication", count: 21),
+            (from: "authentication", to: "ready", count: 22),
+        ]
         let rows = [
             self.row(pid: 4711, door: "control", 1, 2, 1, 1, 0, 3, 1, 4096),
             self.row(pid: 4712, door: "events", 1, 0, 0, 0, 0, 0, 0, 512),
@@ -105,6 +109,11 @@ extension ReplyTests {
                 own: { writer in
                     writer.number("uptimeMs", 60_000)
                     writer.json("counters", .object(counters.map(self.member)))
+                    writer.objects("transitions", ways) { writer, way in
+                        writer.string("from", way.from)
+                        writer.string("to", way.to)
+                        writer.number("count", way.count)
+                    }
                     writer.json("connections", .array(rows))
                     writer.number("seq", 43)
                 }

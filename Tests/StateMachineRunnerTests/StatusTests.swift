@@ -157,15 +157,18 @@ struct StatusTests {
 
             let metrics = try await Self.statectl(machine, "stats", "--prometheus")
                 .split(separator: "\n")
-            #expect(
-                metrics.contains(#"statemachine_command_runs_total{state="trying",key="run"} 1"#)
-            )
-            #expect(
-                metrics.contains(
-                    #"statemachine_command_failures_total{state="trying",key="run"} 1"#
+            for (name, sample) in [
+                ("command_runs_total", #",state="trying",key="run"} 1"#),
+                ("command_failures_total", #",state="trying",key="run"} 1"#),
+                ("run_failures_total", #",state="trying"} 1"#), ("command_running", "} 0"),
+            ] {
+                #expect(
+                    metrics.contains {
+                        $0.hasPrefix("statemachine_\(name){machine=") && $0.hasSuffix(sample)
+                    },
+                    "\(name)"
                 )
-            )
-            #expect(metrics.contains("statemachine_command_running 0"))
+            }
 
             runner.send(SIGKILL)
             _ = try await runner.ended()

@@ -68,8 +68,14 @@ struct ServiceTests {
                 #expect(try await web.get("/machines/run?wait=61").status.contains("400"))
                 #expect(try await web.get("/machines/none").status.contains("404"))
                 let metrics = try await web.get("/metrics").body
-                #expect(metrics.contains(#"statemachine_changes_total{machine="run"} 1"#))
-                #expect(metrics.contains(#"statemachine_up{machine="run"} 1"#))
+                let labels = #"{machine="",instance="run""#
+                for sample in [
+                    "changes_total\(labels)} 1", "up\(labels)} 1",
+                    #"state\#(labels),state="full"} 1"#, #"state\#(labels),state="empty"} 0"#,
+                    #"transitions_total\#(labels),from="empty",to="full"} 1"#,
+                ] {
+                    #expect(metrics.contains("statemachine_\(sample)\n"), "\(metrics)")
+                }
                 #expect(try await web.end() == 0)
             }
         }

@@ -17,6 +17,11 @@ extension DrawingBar {
         return bars
     }
 
+    /// The names of the states that somebody holds, from the answers to `stats` and `describe`.
+    package static func held(_ stats: JSONValue, _ description: JSONValue) -> Set<String> {
+        Set(self.bars(stats, description).filter { $0.value == .held }.keys)
+    }
+
     /// The states that patterns match, whatever their fields.
     private static func selected(
         _ patterns: [JSONValue],

@@ -49,6 +49,8 @@ struct ServerCounters {
     /// System calls that sent something.
     var writes = Counted("statemachine_writes_total")
 
+    var transitions = TransitionCounts()
+
     var json: JSONValue {
         .object([
             JSONMember("changes", .count(self.changes.value)),

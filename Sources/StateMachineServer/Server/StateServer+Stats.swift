@@ -11,6 +11,7 @@ extension StateServer {
                 writer.number("uptimeMs", self.uptimeMs)
                 if let began { writer.time("began", began) }
                 writer.json("counters", self.counters.json)
+                self.counters.transitions.write(to: &writer)
                 writer.objects("connections", self.clients) { $1.writeRow(to: &$0, head: head) }
                 self.writeVoters(to: &writer)
                 writer.number(.seq, self.report.seq)

@@ -149,6 +149,7 @@ final class StateServer: @unchecked Sendable {
         )
         self.scratch.line.withBytes { self.ring.append(entered, line: $0) }
         self.counters.changes.add()
+        self.counters.transitions.add(from: left.state.name, to: entered.state.name)
         guard !self.waits.isEmpty else { return }
         for wait in self.waits.take(endedBy: entered.state) {
             wait.ended(by: entered)

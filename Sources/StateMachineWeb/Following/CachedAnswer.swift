@@ -1,21 +1,23 @@
 /// An answer that many ask for, made once in a while and shared by all who ask meanwhile.
 actor CachedAnswer {
     /// How old an answer may be.
-    ///
-    /// 500 ms: it is for people to look at; a hundred browsers cost the daemon as much as one.
-    private static let age = Duration.milliseconds(500)
-
+    private let age: Duration
     private let make: @Sendable () async throws -> String
     private var last: (time: ContinuousClock.Instant, value: String)?
     private var current: Task<String, any Error>?
 
-    init(_ make: @escaping @Sendable () async throws -> String) {
-        self.make = make
+    /// - Parameter age: how old an answer may be. 500 ms is for people to look at: a hundred browsers cost the daemon as
+    ///   much as one.
+    init(
+        _ age: Duration = .milliseconds(500),
+        _ make: @escaping @Sendable () async throws -> String
+    ) {
+        (self.age, self.make) = (age, make)
     }
 
     /// - Throws: what making the answer throws.
     func value() async throws -> String {
-        if let last, ContinuousClock.now - last.time < Self.age { return last.value }
+        if let last, ContinuousClock.now - last.time < self.age { return last.value }
         if let current { return try await current.value }
         let task = Task { [make] in try await make() }
         self.current = task

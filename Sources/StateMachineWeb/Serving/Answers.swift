@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineDeclaration
 import StateMachineProtocol
 
 /// Makes the answer for each path.
@@ -14,13 +15,20 @@ struct Answers: Sendable {
 
     let machines: Machines
     let page: Page
+    /// Made once for all who ask within a second.
+    private let metrics: CachedAnswer
+
+    init(machines: Machines, page: Page) {
+        (self.machines, self.page) = (machines, page)
+        self.metrics = CachedAnswer(.seconds(1)) { await Self.metrics(of: machines.all) }
+    }
 
     func answer(to question: PageRequest) async -> Answer {
         switch question.path {
         case []:
             return .document(status: 200, type: "text/html; charset=utf-8", body: self.page.html)
         case ["machines"]: return .json(await self.list())
-        case ["metrics"]: return await self.metrics()
+        case ["metrics"]: return await self.metricsAnswer()
         default: break
         }
         guard question.path.first == "machines", (2...3).contains(question.path.count) else {
@@ -103,14 +111,28 @@ struct Answers: Sendable {
         }
     }
 
-    private func metrics() async -> Answer {
-        let machines = self.machines.all
+    private func metricsAnswer() async -> Answer {
+        do {
+            let text = try await self.metrics.value()
+            let type = "text/plain; version=0.0.4; charset=utf-8"
+            return .document(status: 200, type: type, body: text)
+        } catch {
+            return .refusal(503, "\(error)")
+        }
+    }
+
+    private static func metrics(of machines: [Machine]) async -> String {
         let samples = await withTaskGroup(of: (Int, PrometheusText.Sample?).self) { group in
             for (index, machine) in machines.enumerated() {
                 group.addTask {
                     do {
-                        let stats = try await machine.client.accepted(.stats, within: .seconds(2))
-                        return (index, PrometheusText.Sample(machine: machine.name, stats: stats))
+                        let sample = try await PrometheusText.Sample(
+                            of: machine.client,
+                            as: machine.name,
+                            within: .seconds(2),
+                            held: DrawingBar.held
+                        )
+                        return (index, sample)
                     } catch {
                         // It shows as 0 in `up`.
                         return (index, nil)
@@ -119,16 +141,10 @@ struct Answers: Sendable {
             }
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
-        let up = machines.enumerated().map { index, machine in
-            "statemachine_up{machine=\(machine.name.labelValue)} \(samples[index] == nil ? 0 : 1)"
-        }
-        let head = [
-            "# HELP statemachine_up Whether the machine's daemon answers.",
-            "# TYPE statemachine_up gauge",
-        ]
-        let rest = PrometheusText.text(samples.sorted { $0.key < $1.key }.map(\.value))
-        let text = (head + up + [rest]).filter { !$0.isEmpty }.joined(separator: "\n") + "\n"
-        return .document(status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: text)
+        return PrometheusText.text(
+            samples.sorted { $0.key < $1.key }.map(\.value),
+            missing: machines.indices.filter { samples[$0] == nil }.map { machines[$0].name }
+        ) + "\n"
     }
 }
 

@@ -48,6 +48,7 @@ struct Statectl: AsyncParsableCommand {
             GraphCommand.self,
             ReplayCommand.self,
             SchemaCommand.self,
+            CodegenCommand.self,
         ]
     )
 
@@ -58,7 +59,7 @@ struct Statectl: AsyncParsableCommand {
         if StandardOutput.isTerminal { return try await StatusCommand.show(self.options) }
         throw ValidationError(
             "name a command: get, set, send, update, watch, wait, is, describe, ping, history, "
-                + "timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay or schema"
+                + "timeline, stats, status, top, machines, hold, release, guard, reload, check, try, graph, replay, schema or codegen"
         )
     }
 

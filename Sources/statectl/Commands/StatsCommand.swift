@@ -1,5 +1,6 @@
 import ArgumentParser
 import StateMachineClient
+import StateMachineDeclaration
 
 struct StatsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,7 +12,13 @@ struct StatsCommand: AsyncParsableCommand {
 
     @OptionGroup var machines: SeveralMachines
 
-    @Flag(help: "Print the numbers in Prometheus's text format 0.0.4.")
+    @Flag(
+        help: ArgumentHelp(
+            "Print the state and the numbers in Prometheus's text format 0.0.4.",
+            discussion:
+                "For a textfile collector; statemachine-web serves the same of all machines as /metrics."
+        )
+    )
     var prometheus = false
 
     func validate() throws {
@@ -27,15 +34,12 @@ struct StatsCommand: AsyncParsableCommand {
         }
         try await targets.each { target in
             let client = try target.options.client
-            let reply = try await client.reply(to: .stats)
-            guard reply.isOK == true else { try target.options.refuse(reply) }
             if self.prometheus {
-                let runner = RunnerState(in: client.directory).flatMap {
-                    $0.isThere ? $0.json : nil
-                }
-                let text = PrometheusText.text(reply, runner)
-                try StandardOutput.offer(text)
+                let sample = try await PrometheusText.Sample(of: client, held: DrawingBar.held)
+                try StandardOutput.offer(PrometheusText.text([sample]))
             } else {
+                let reply = try await client.reply(to: .stats)
+                guard reply.isOK == true else { try target.options.refuse(reply) }
                 try target.print(reply) { StatsText(text: $0).text(reply) }
             }
         }

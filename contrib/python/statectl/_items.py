@@ -97,6 +97,18 @@ class State(_Value):
     matched: Any
     selected: bool
 
+    @property
+    def _is_flat(self) -> bool:
+        return self.due is None and not any(isinstance(value, (dict, list)) for value in self.data.values())
+
+    def _copy(self) -> State:
+        """Another one with data of its own, where the data has no containers in it."""
+        new = State()
+        new.state, new.seq, new.at, new.cursor = self.state, self.seq, self.at, self.cursor
+        new.data, new.stay, new.due, new.by, new.cause = self.data.copy(), self.stay, self.due, self.by, self.cause
+        new.changed, new.handled, new.matched, new.selected = self.changed, self.handled, self.matched, self.selected
+        return new
+
 
 class Change(_Value):
     """A change of the state.

@@ -31,6 +31,7 @@ __all__ = ["connect", "Machine", "Watch", "Hold", "Guard"]
 
 _GET, _PING, _UNWATCH = wire.request("get"), wire.request("ping"), wire.request("unwatch")
 _W = TypeVar("_W", bound=Wire)
+_T = TypeVar("_T")
 _Answer = Union[bool, str]
 Ask = Callable[[Question], _Answer]
 clock = time.monotonic
@@ -72,6 +73,9 @@ class Machine:
         self._requests: Optional[Requests] = None
         self._is_closed = False
         self._standing: list[_Standing] = []
+        # What `get` was answered the last time, for who asks again and again.
+        self._got_line: Optional[dict[str, Any]] = None
+        self._got = State()
         self._watches: wire.Watches[Watch] = wire.Watches()
         self._attendance = Attendance(self._standing)
 
@@ -109,7 +113,14 @@ class Machine:
 
     def get(self) -> State:
         """The state as it is, with who asked for it and why. Waits for the answer; over a restart it is asked again."""
-        return wire.state(self._ask("get", _GET))
+        reply = self._ask("get", _GET, is_again=True)
+        if reply is self._got_line:
+            return self._got._copy()
+        made = self._read(wire.state, reply)
+        if made._is_flat and self._requests is not None:
+            self._requests.remember()
+            self._got_line, self._got = reply, made._copy()
+        return made
 
     def wait(
         self, *until: Patterns, fail: Optional[Patterns] = None, timeout: Optional[float] = None, since: Optional[str] = None
@@ -239,10 +250,14 @@ class Machine:
         )
         lines: list[dict[str, Any]] = []
         reply = self._ask("history", head, collect=lines)
-        changes = History(wire.change(line) for line in lines if line.get("type") == "change")
-        changes.more = reply.get("more") is True
-        changes.resync = wire.word(reply, "resync") if "resync" in reply else None
-        return changes
+
+        def read(reply: dict[str, Any]) -> History:
+            changes = History(wire.change(line) for line in lines if line.get("type") == "change")
+            changes.more = reply.get("more") is True
+            changes.resync = wire.word(reply, "resync") if "resync" in reply else None
+            return changes
+
+        return self._read(read, reply)
 
     def describe(self) -> dict[str, Any]:
         """What states, fields, events, transitions and limits there are: the protocol's answer to `describe`, a dict.
@@ -265,7 +280,7 @@ class Machine:
 
     def ping(self) -> int:
         """The seq of the newest change. Waits for the answer; over a restart it is asked again."""
-        return wire.count(self._ask("ping", _PING), "seq")
+        return self._read(lambda reply: wire.count(reply, "seq"), self._ask("ping", _PING))
 
     # Writing
 
@@ -363,7 +378,15 @@ class Machine:
         )
 
     def _change(self, op: str, **keys: Any) -> State:
-        return wire.state(self._ask(op, wire.request(op, **keys), writes=True))
+        return self._read(wire.state, self._ask(op, wire.request(op, **keys), writes=True))
+
+    def _read(self, reader: Callable[[dict[str, Any]], _T], reply: dict[str, Any]) -> _T:
+        """What is in an answer; one that is none closes the connection."""
+        try:
+            return reader(reply)
+        except ProtocolError:
+            self._drop()
+            raise
 
     # Holding and guarding
 
@@ -523,7 +546,12 @@ class Machine:
                 return
 
     def _ask(
-        self, op: str, head: bytes, writes: bool = False, collect: Optional[list[dict[str, Any]]] = None
+        self,
+        op: str,
+        head: bytes,
+        writes: bool = False,
+        collect: Optional[list[dict[str, Any]]] = None,
+        is_again: bool = False,
     ) -> dict[str, Any]:
         """The answer to a request, if it says yes."""
         if self._standing: self._tend()
@@ -533,7 +561,7 @@ class Machine:
             if shared is None or writes and shared.door == "events":
                 shared = self._wire(writes)
             try:
-                reply = shared.ask(head, collect)
+                reply = shared.ask(head, collect, is_again)
             except Lost as lost:
                 if self._requests is shared:
                     self._drop()
@@ -552,7 +580,7 @@ class Machine:
                 raise
             if reply.get("ok") is True:
                 return reply
-            return wire.accepted(reply)
+            return self._read(wire.accepted, reply)
 
     def _tend(self) -> None:
         """Takes holds again that were lost."""

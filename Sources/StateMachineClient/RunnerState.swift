@@ -1,21 +1,21 @@
 import Glibc
-import StateMachineClient
+package import StateMachineProtocol
 import SystemPackage
 
 /// What the runner of a machine last said about itself: `runner.json` beside the daemon's doors.
-struct RunnerState {
+package struct RunnerState {
     /// The most bytes that are read of it.
     ///
     /// 1 MiB: 256 states with a few commands each have a tenth of it.
     private static let limit = 1 << 20
 
     /// The whole content.
-    let json: JSONValue
+    package let json: JSONValue
     /// Whether the process that wrote it is still there.
-    let isThere: Bool
+    package let isThere: Bool
 
     /// Nil if there is no such file, or it is not a runner's.
-    init?(in directory: RuntimeDirectory) {
+    package init?(in directory: RuntimeDirectory) {
         let bytes: [UInt8]
         do {
             let file = try FileDescriptor.open(
@@ -41,7 +41,7 @@ struct RunnerState {
 
     /// How many changes, up to that reply, have hooks that have not all been run; nil if there are
     /// none, or only one that is seen to be run.
-    func waiting(_ reply: Line) -> UInt64? {
+    package func waiting(_ reply: Line) -> UInt64? {
         guard let oldest = self.json["hooks"]?.integer.flatMap({ UInt64(exactly: $0) }),
             let newest = reply.seq,
             oldest < newest || self.json["running"] == nil && oldest == newest

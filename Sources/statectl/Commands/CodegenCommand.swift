@@ -1,0 +1,54 @@
+import ArgumentParser
+import StateMachineClient
+
+struct CodegenCommand: AsyncParsableCommand {
+    /// In which language the types are written.
+    enum Language: String, CaseIterable, ExpressibleByArgument {
+        case python
+        case typescript
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "codegen",
+        abstract: "Write a machine's states and events as types of Python or TypeScript.",
+        discussion: """
+            Of the daemon's machine, or of one that a file declares: a dataclass (an interface) for each state and each \
+            event, named after it, as PlayingState and PlayEvent. They need nothing but the language's own library, and \
+            are the same each time. Exit codes: 0 written, 78 the file has errors.
+            """
+    )
+
+    @OptionGroup var options: SharedOptions
+
+    @Argument(help: "The language.")
+    var language: Language
+
+    @Argument(
+        help: "The file that declares the machine; without it the daemon's machine is asked.",
+        completion: .file(extensions: ["yaml"])
+    )
+    var file: String?
+
+    func validate() throws {
+        guard !self.options.json else {
+            throw ValidationError(
+                "codegen writes code; the lines themselves: statectl --json describe"
+            )
+        }
+    }
+
+    func run() async throws {
+        let types = try await self.types()
+        switch self.language {
+        case .python: try StandardOutput.offer(PythonText.text(types))
+        case .typescript: try StandardOutput.offer(TypeScriptText.text(types))
+        }
+    }
+
+    private func types() async throws -> MachineTypes {
+        if let file = self.file { return MachineTypes(try DeclaredMachine.declaration(file)) }
+        let description = try await self.options.client.reply(to: .describe)
+        guard description.isOK == true else { try self.options.refuse(description) }
+        return MachineTypes(description: description.value)
+    }
+}

@@ -1,0 +1,207 @@
+"""What comes over the wire: the project's golden lines, and what a broken or hostile daemon may say; in both faces."""
+
+import json
+import resource
+import socket
+
+import pytest
+
+import statectl
+from conftest import BOUND, ROOT, Fake
+
+FIXTURES = ROOT / "Tests/StateMachineProtocolTests/Fixtures"
+STATE = {"type": "reply", "ok": True, "seq": 1, "state": "ready", "data": {}, "at": "2026-11-20T21:55:03.120007Z", "cursor": "a:1"}
+
+
+def golden(name):
+    return [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
+
+
+def test_the_golden_lines_of_watches_are_read(face, fake):
+    for line in golden("watches.jsonl"):
+        line.pop("id", None)
+        daemon = fake(Fake.saying(), Fake.saying(json.dumps(line, ensure_ascii=False).encode() + b"\n"))
+        with face.connect(runtime_directory=daemon.directory) as machine:
+            # The first connection is the requests'.
+            watch = machine.watch(idle=0.05, latest=True)
+            kind = line["type"]
+            if kind == "change":
+                item = next(watch)
+                assert isinstance(item, statectl.Change)
+                assert item.from_ == statectl.Place(line["from"]["state"], line["from"]["data"])
+                assert item.skipped == line.get("skipped", 0) and item.cause == line.get("cause")
+                assert (item.by and item.by.uid) == line.get("by", {}).get("uid")
+            elif kind == "state":
+                if "resync" in line:
+                    assert next(watch) == statectl.Gap(line.get("missed"), line["resync"])
+                item = next(watch)
+                assert isinstance(item, statectl.State) and item.selected == line.get("selected", True)
+            elif kind == "declared":
+                item = next(watch)
+                assert item == statectl.Declared(line["declaration"], line.get("version"), line["seq"], line["cursor"])
+            elif kind == "bye":
+                with pytest.raises(statectl.Disconnected, match=line["reason"]):
+                    next(watch)
+                continue
+            else:
+                assert isinstance(next(watch), statectl.Idle)
+                if kind in ("live", "beat"):
+                    assert watch.cursor == line["cursor"]
+                continue
+            assert item.seq == line["seq"] and item.cursor == line["cursor"]
+            if kind != "declared":
+                assert item.state == line["state"] and item.data == line["data"] and item.stay == line.get("stay")
+                assert item.at.isoformat().replace("+00:00", "Z") == line["at"]
+
+
+def test_the_golden_replies_are_read(face, fake):
+    for line in golden("replies.jsonl") + [row["reply"] for row in golden("refusals.jsonl")]:
+        if line.get("type") != "reply":
+            continue
+        daemon = fake(Fake.saying(line))
+        with face.connect(runtime_directory=daemon.directory) as machine:
+            if not line["ok"]:
+                with pytest.raises(statectl.Refused) as refused:
+                    machine.get()
+                assert refused.value.code == line["error"] and refused.value.message == line["message"]
+                assert (refused.value.state and refused.value.state.seq) == (line["seq"] if "at" in line else None)
+            elif "cursor" in line:
+                state = machine.get()
+                assert (state.state, state.data, state.seq) == (line["state"], line["data"], line["seq"])
+                assert state.changed == line.get("changed") and state.matched == line.get("matched")
+            else:
+                assert machine.stats() == {key: value for key, value in line.items() if key not in ("type", "id", "ok")}
+
+
+LINE = '{"type":"reply","ok":true,"seq":%s,"state":%s,"data":%s,"at":%s,"cursor":%s}'
+GOOD = ("1", '"ready"', "{}", '"2026-11-20T21:55:03.120007Z"', '"a:1"')
+ODD = [
+    b"garbage\n", b"\n", b"{}\n", b"[]\n", b"null\n", b"7\n", b'"reply"\n', b"\xff\xfe\n", b"{\"type\":\"reply\"\n",
+    b"{" * 1000 + b"\n", b"[" * 100_000 + b"\n", b'{"a":' * 5000 + b"\n", b"\0" * 100 + b"\n",
+    b'{"type":"reply"}\n', b'{"type":"reply","ok":null}\n', b'{"type":"reply","ok":false}\n', b'{"type":7}\n',
+    b'{"type":"reply","ok":false,"error":7,"message":[]}\n', b'{"type":"reply","ok":true,"seq":' + b"9" * 5000 + b"}\n",
+    b'{"type":"reply","ok":true} {}\n', b'{"type":"reply","ok":true,"seq":NaN}\n', b'{"type":"reply","ok":1}\n',
+]
+for place, values in enumerate([
+    ["-1", "1.5", "1e400", "9007199254740992", "true", "null", '"1"', "[]"], ["1", "null", "{}"], ["[]", "null", "3"],
+    ['""', '"Z"', "3", '"2026-13-20T21:55:03.120007Z"', '"2026-11-20"', "null"], ["1", "null"],
+]):
+    for value in values:
+        ODD.append((LINE % (*GOOD[:place], value, *GOOD[place + 1:])).encode() + b"\n")
+for key, value in [("by", "7"), ("by", "{}"), ("by", '{"uid":-1,"pid":1}'), ("due", "[]"), ("due", '{"state":"a"}'),
+                   ("stay", '"7"'), ("cause", "[]")]:
+    ODD.append((LINE % GOOD).replace("}", "}", 1)[:-1].encode() + f',"{key}":{value}}}\n'.encode())
+
+
+@pytest.mark.parametrize("line", ODD, ids=range(len(ODD)))
+def test_what_is_no_answer_is_a_protocol_error_and_closes(face, fake, line):
+    def with_id(sock, id):
+        # The asyncio face knows an answer by its id.
+        own = line
+        if id is not None and own.startswith(b'{"type":"reply"'):
+            own = own.replace(b'"reply"', b'"reply","id":%d' % id, 1)
+        sock.sendall(own)
+
+    def script(fake, sock, lines):
+        with_id(sock, json.loads(lines.readline()).get("id"))
+        fake.requests.append("closed" if lines.readline() == b"" else "open")
+
+    daemon = fake(script, Fake.saying(STATE))
+    with face.connect(runtime_directory=daemon.directory, timeout=0.3) as machine:
+        try:
+            machine.get()
+            raise AssertionError("it was taken for an answer")
+        except (statectl.ProtocolError, statectl.NoAnswer):
+            pass
+        if line.startswith((b'{"type":7}', b"{}")):
+            # A type of line that is not known is passed over.
+            return
+        assert machine.get().seq == 1
+    assert daemon.requests[0] in ("closed", "open")
+
+
+CHANGE = ('{"type":"change","seq":%s,"state":"a","data":{},"from":{"state":"b","data":{}},"at":"2026-11-20T21:55:03.120007Z",'
+          '"cursor":"a:%s"}\n')
+FIRST = '{"type":"state","seq":5,"state":"a","data":{},"at":"2026-11-20T21:55:03.120007Z","cursor":"a:5"}\n'
+
+
+@pytest.mark.parametrize("lines", [
+    CHANGE % (5, 5), CHANGE % (4, 4), CHANGE % (7, 7), CHANGE % (6, 6) + CHANGE % (6, 6), FIRST,
+    CHANGE % ("-6", 6), CHANGE % (6, 6) + FIRST, FIRST.replace("}\n", ',"resync":7}\n'),
+    FIRST.replace("}\n", ',"resync":"lagged","missed":-1}\n'), '{"type":"beat","seq":4,"cursor":"a:4"}\n',
+    '{"type":"beat","seq":9,"cursor":"a:9"}\n', '{"type":"declared","seq":5}\n', "x\n", "x" * (2 << 20),
+    (CHANGE % (6, 6)).replace('"from":{', '"from":{"state":7},"x":{'),
+])
+def test_a_watch_ends_at_what_is_not_the_protocol(face, fake, lines):
+    daemon = fake(Fake.saying(), Fake.saying((FIRST + lines).encode()))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        watch = machine.watch()
+        assert next(watch).seq == 5
+        with pytest.raises(statectl.ProtocolError):
+            for item in watch:
+                assert isinstance(item, (statectl.Change, statectl.State, statectl.Gap))
+        assert list(watch) == []
+
+
+def test_an_endless_line_takes_bounded_memory(face, fake):
+    def endless(fake, sock, lines):
+        lines.readline()
+        sent = 0
+        part = b"x" * (1 << 16)
+        while sent < 1 << 30:
+            sock.sendall(part)
+            sent += len(part)
+
+    daemon = fake(endless)
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(statectl.ProtocolError, match="more than 1048576 bytes"):
+            machine.get()
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
+
+
+def test_an_end_in_the_middle_of_a_line_is_gone(face, fake):
+    daemon = fake(
+        Fake.saying(), Fake.saying(FIRST.encode() + (CHANGE % (6, 6)).encode()[:50], then=lambda sock: None),
+        Fake.saying((CHANGE % (6, 6)).encode()),
+    )
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        watch = machine.watch()
+        assert next(watch).seq == 5
+        assert isinstance(next(watch), statectl.Gone)
+        assert isinstance(next(watch), statectl.Back)
+        assert next(watch).seq == 6
+    assert daemon.requests[-1]["since"] == "a:5"
+
+
+def test_halves_of_lines_and_several_at_once_are_lines(face, fake):
+    text = (FIRST + "".join(CHANGE % (seq, seq) for seq in range(6, 40))).encode()
+
+    def drip(fake, sock, lines):
+        lines.readline()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        for place in range(0, len(text), 97):
+            sock.sendall(text[place:place + 97])
+        lines.readline()
+
+    daemon = fake(Fake.saying(), drip)
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        watch = machine.watch()
+        assert [next(watch).seq for _ in range(35)] == list(range(5, 40))
+
+
+def test_a_longer_line_is_taken_once_it_is_known_that_there_may_be(face, fake):
+    description = {"type": "reply", "ok": True, "limits": {"serverLineBytes": 3 << 20}}
+    long = {**STATE, "data": {"a": "x" * (2 << 20)}}
+    daemon = fake(Fake.saying(description, b"", then=lambda sock: None), Fake.saying(long))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        assert machine.describe()["limits"] == {"serverLineBytes": 3 << 20}
+        assert len(machine.get().data["a"]) == 2 << 20
+
+
+def test_a_place_that_is_limited_is_said(face, fake):
+    bye = b'{"type":"bye","reason":"limit","limit":"connectionsPerUid","max":64,"retryMs":1}\n'
+    daemon = fake(lambda fake, sock, lines: sock.sendall(bye), lambda fake, sock, lines: sock.sendall(bye))
+    with face.connect(runtime_directory=daemon.directory) as machine:
+        with pytest.raises(statectl.Disconnected, match="connectionsPerUid"):
+            machine.get()
