@@ -37,9 +37,10 @@ from ._errors import (
     Unreachable,
 )
 from ._items import Back, By, Change, Declared, Due, Gap, Gone, History, Idle, Item, Place, Question, State
+from ._version import VERSION
 from .blocking import Guard, Hold, Machine, Watch, connect
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "aio", "connect", "Machine", "Watch", "Hold", "Guard",

@@ -82,7 +82,7 @@ class Wire:
     async def send(self, data: bytes) -> None:
         """Sends all of it; raises Lost."""
         if self._lost is not None:
-            raise Lost(str(self._lost), was_sent=False)
+            raise Lost(str(self._lost), was_sent=False, retry=getattr(self._lost, "retry", 0.0))
         view = memoryview(data)
         until = clock() + self._timeout
         while view:
@@ -100,9 +100,13 @@ class Wire:
                     self.close()
                     raise Lost(f"the daemon takes no request within {self._timeout:g} s", is_silent=True) from None
             except OSError as error:
+                # There may be a `bye` that says why.
+                self._readable()
+                said = self._lost
                 self.close()
                 # What has no end is not carried out.
-                raise Lost(f"the connection is closed: {error.strerror}", was_sent=False) from None
+                reason = said.reason if isinstance(said, Lost) else f"the connection is closed: {error.strerror}"
+                raise Lost(reason, was_sent=False) from None
 
     def next(self) -> Optional[dict[str, Any]]:
         """A line that is there already; raises Lost for a `bye`."""
@@ -225,6 +229,8 @@ class Requests(Wire):
         self._awaited: dict[int, _Awaited] = {}
         self._timer: Optional[asyncio.TimerHandle] = None
         self._at_once = 0
+        self._poll = select.poll()
+        self._poll.register(sock.fileno(), select.POLLIN)
 
     async def ask(
         self, head: bytes, collect: Optional[list[dict[str, Any]]] = None, is_again: bool = False
@@ -249,6 +255,9 @@ class Requests(Wire):
         return (await self._send(head, None, None)).id
 
     async def _send(self, head: bytes, collect: Optional[list[dict[str, Any]]], until: Optional[float]) -> _Awaited:
+        if not self._awaited and self._lost is None and self._poll.poll(0):
+            # What comes unasked is a `bye` or an end.
+            self._readable()
         self._ids += 1
         id = self._ids
         awaited = self._awaited[id] = _Awaited(id, self._loop.create_future(), collect, until)

@@ -129,9 +129,18 @@ class Wire:
             self.close()
             raise Lost(f"the daemon takes no request within {self._timeout:g} s", is_silent=True) from None
         except OSError as error:
-            self.close()
+            reason = f"the connection is closed: {error.strerror}"
+            try:
+                # There may be a `bye` that says why.
+                self._receive()
+                while self.next() is not None:
+                    pass
+            except Lost as lost:
+                reason = lost.reason
+            finally:
+                self.close()
             # What has no end is not carried out.
-            raise Lost(f"the connection is closed: {error.strerror}", was_sent=False) from None
+            raise Lost(reason, was_sent=False) from None
 
     def next(self) -> Optional[dict[str, Any]]:
         """A line that is there already; raises Lost for a `bye`."""
@@ -201,7 +210,7 @@ class Requests(Wire):
         self._awaited: dict[int, Optional[dict[str, Any]]] = {}
         self._is_asking = False
         # What came last, and the line that it was: who asks again and again is mostly told the same.
-        self._last, self._new = b"", b""
+        self._last, self._new = b"none", b"none"
         self._last_line: dict[str, Any] = {}
 
     def ask(

@@ -27,9 +27,11 @@ class Backoff:
         return max(pause, least) * random.uniform(0.8, 1.2)
 
     def lasted(self, seconds: float) -> None:
-        """What was tried succeeded, and lasted so long: after more than the longest pause all is well again."""
+        """What was tried succeeded, and lasted so long. What is lost at once each time is tried ever more rarely."""
         if seconds > _LONGEST:
             self._next = 0.0
+        elif seconds > _FIRST:
+            self._next = min(self._next, _FIRST)
 
 
 class Forks:

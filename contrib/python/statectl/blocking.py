@@ -685,7 +685,7 @@ class Watch:
                     only=self._only,
                     since=following.cursor,
                     mode=self._mode,
-                    beatMs=wire.BEAT_SECONDS * 1000,
+                    beatMs=int(wire.BEAT_SECONDS * 1000),
                 )
                 + b"}\n"
             )

@@ -120,6 +120,7 @@ class Fake:
         self.listener.listen(100)
         self.scripts = scripts
         self.threads = []
+        self.closed = threading.Event()
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
