@@ -119,6 +119,7 @@ final class HistoryDatabase: @unchecked Sendable {
         guard try db.hasTable("change"), let newest = try self.newest(db) else {
             return Past(
                 epoch: nil,
+                earlier: [],
                 isWhole: true,
                 newest: nil,
                 oldest: nil,
@@ -133,6 +134,7 @@ final class HistoryDatabase: @unchecked Sendable {
         let (epoch, isWhole, boot) = try self.numbering(db)
         return Past(
             epoch: epoch,
+            earlier: try self.earlierNumberings(db),
             isWhole: isWhole,
             newest: newest,
             oldest: oldest,
@@ -165,6 +167,14 @@ final class HistoryDatabase: @unchecked Sendable {
         } ?? (nil, true, nil)
     }
 
+    private func earlierNumberings(_ db: Database) throws -> [EarlierNumbering] {
+        guard try db.hasTable("numbering") else { return [] }
+        return try db.all("SELECT epoch, end FROM numbering ORDER BY rowid") { row in
+            // A negative end is not ours: nothing of that numbering is the same.
+            EarlierNumbering(epoch: row.text(0) ?? "", end: UInt64(max(0, row.integer(1))))
+        }
+    }
+
     /// Brings the schema up to date and records what this run starts from: now or, if that fails,
     /// before anything else is written.
     ///
@@ -195,6 +205,15 @@ final class HistoryDatabase: @unchecked Sendable {
                 self.boot,
                 self.durability.rawValue
             )
+            try db.execute(Schema.numbering)
+            try db.execute("DELETE FROM numbering")
+            for earlier in beginning.earlier {
+                try db.run(
+                    "INSERT OR REPLACE INTO numbering VALUES (?, ?)",
+                    earlier.epoch,
+                    earlier.end
+                )
+            }
             if let stay = beginning.stay { try self.note(stay, db) }
         }
         self.directory.note(.init(epoch: epoch, seq: newest.seq))

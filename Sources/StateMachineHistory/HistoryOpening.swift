@@ -6,6 +6,8 @@ import StateMachineSQLite
 struct HistoryOpening<State: MachineState & Hashable> {
     let database: HistoryDatabase
     let epoch: String
+    /// The numberings that it continues.
+    let earlier: [EarlierNumbering]
     /// The newest transition, as this program writes it, and the state that it led to.
     let newest: RecordedTransition
     let state: State
@@ -81,6 +83,12 @@ struct HistoryOpening<State: MachineState & Hashable> {
             // mean other bytes.
             let goesOn = restoration.isAsFound && past.isWhole && !isRestored
             self.epoch = (goesOn ? past.epoch : nil) ?? Epoch.random().description
+            // Where the newest is encoded differently, cursors that name it are of no use.
+            let isRecoded = !restoration.isAsFound && last.seq > 0
+            self.earlier = past.numberings(
+                upTo: isRecoded ? last.seq - 1 : last.seq,
+                isContinued: goesOn
+            )
         } else {
             let wasThere = database.directory.last != nil
             self.loss = loss ?? (wasThere ? .missing(database: database.path) : nil)
@@ -93,6 +101,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
                 stay: coding.behaviour == nil ? nil : 0
             )
             self.epoch = Epoch.random().description
+            self.earlier = []
         }
         // What is about to be written counts; the initial state does not.
         let isNew = past.newest.map { $0.seq < newest.seq } ?? false
@@ -115,6 +124,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
                 with: HistoryDatabase.Beginning(
                     newest: self.newest,
                     epoch: self.epoch,
+                    earlier: self.earlier,
                     declaration: coding.declaration,
                     stay: self.starts == nil || isLeft ? nil : stay.start
                 )

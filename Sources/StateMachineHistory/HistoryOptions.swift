@@ -4,14 +4,14 @@ public struct HistoryOptions: Hashable, Sendable {
     public enum Durability: String, CaseIterable, Sendable {
         /// The death of the process, for example by `SIGKILL`.
         ///
-        /// A crash of the machine may lose the last transitions; then the epoch is a new one.
+        /// A crash of the machine, or a loss of power, may lose the last transitions; then the epoch is a new one.
         case commit
         /// Also a crash of the machine and loss of power: every group is on the disk.
         case disk
     }
 
     /// What a committed transition survives.
-    public var durability = Durability.commit
+    public var durability = Durability.disk
 
     /// How many transitions are kept; there may be some more for a while.
     public var keepChanges = 1_000_000
@@ -23,6 +23,6 @@ public struct HistoryOptions: Hashable, Sendable {
     /// removed for its age.
     public var keepDays = 30
 
-    /// A million transitions of the last thirty days, which survive the process.
+    /// A million transitions of the last thirty days, which survive a loss of power.
     public init() {}
 }

@@ -7,6 +7,8 @@ extension HistoryDatabase {
     struct Past {
         /// The numbering; nil if there is none.
         let epoch: String?
+        /// The numberings that it continues, oldest first.
+        let earlier: [EarlierNumbering]
         /// Whether nothing of it can have been lost.
         let isWhole: Bool
         /// The newest transition; nil if there is none at all.
@@ -22,6 +24,18 @@ extension HistoryDatabase {
         /// The guards that were required.
         let requirements: [Requirement]
 
+        /// The most earlier numberings that are kept.
+        ///
+        /// 64: one for each loss of power; cursors from before that many are of no use.
+        private static let mostNumberings = 64
+
+        /// The numberings that a run continues which has all changes up to `end` as they were.
+        func numberings(upTo end: UInt64, isContinued: Bool) -> [EarlierNumbering] {
+            let own = isContinued ? nil : self.epoch.map { EarlierNumbering(epoch: $0, end: end) }
+            let cut = self.earlier.map { EarlierNumbering(epoch: $0.epoch, end: min($0.end, end)) }
+            return (cut + [own].compactMap(\.self)).suffix(Self.mostNumberings)
+        }
+
         /// Whether this ends before `last`, or has another numbering.
         func isBehind(_ last: StateDirectory.Numbering) -> Bool {
             guard let epoch = self.epoch else { return false }
@@ -34,6 +48,7 @@ extension HistoryDatabase {
         /// Replaces any row with its seq.
         let newest: RecordedTransition
         let epoch: String
+        let earlier: [EarlierNumbering]
         /// The declaration of its state.
         let declaration: RecordedDeclaration?
         /// The start of the present stay; nil keeps the recorded one.

@@ -17,6 +17,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
 
     /// The name of the numbering; see `TransitionHistory`.
     public let epoch: String
+    package let earlier: [EarlierNumbering]
 
     /// The part of its past that it did not find, so that it or its numbering began anew; nil if
     /// none.
@@ -105,6 +106,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.loss = opening.loss
         self.carriedOver = opening.carriedOver
         self.epoch = opening.epoch
+        self.earlier = opening.earlier
         self.starts = opening.starts
         self.isFirstInBoot = opening.isFirstInBoot
         self.requirements = opening.requirements

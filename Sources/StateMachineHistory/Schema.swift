@@ -20,6 +20,11 @@ enum Schema {
         }
     }
 
+    /// The numberings that the present one continues, each up to that seq.
+    static let numbering = """
+        CREATE TABLE IF NOT EXISTS numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT
+        """
+
     /// A step from one form of the tables to the next; those that were made are kept by name.
     private struct Migration {
         let name: String

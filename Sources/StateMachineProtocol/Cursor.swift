@@ -25,6 +25,26 @@ package struct Cursor: Hashable, Sendable, CustomStringConvertible {
     }
 
     package var description: String { "\(self.epoch):\(self.seq)" }
+
+    /// Where it is in the numbering of that name, which continues `earlier` ones, each up to a seq; nil if it is nowhere
+    /// there.
+    package func seq(in epoch: Epoch, after earlier: [Epoch: UInt64]) -> UInt64? {
+        if self.epoch == epoch { return self.seq }
+        guard let end = earlier[self.epoch], self.seq <= end else { return nil }
+        return self.seq
+    }
+}
+
+/// A numbering that has ended, and that the present one continues.
+package struct EarlierNumbering: Hashable, Sendable {
+    package let epoch: String
+    /// The last of its changes that the present numbering has too; what came after it is lost.
+    package let end: UInt64
+
+    package init(epoch: String, end: UInt64) {
+        self.epoch = epoch
+        self.end = end
+    }
 }
 
 /// The name of one numbering: eight hexadecimal digits, drawn at random when it begins.

@@ -88,6 +88,9 @@ struct RestartTests {
                 boot: boot
             )
             #expect((again.epoch == history.epoch) == isSame)
+            // What both have can be resumed all the same.
+            let ended = EarlierNumbering(epoch: history.epoch, end: 1)
+            #expect(again.earlier == (isSame ? [] : [ended]))
             #expect(again.loss == nil)
             #expect(again.snapshot.seq == 1)
             // The new run has recorded itself, so what happened before it no longer counts.
@@ -98,6 +101,7 @@ struct RestartTests {
                 boot: "3"
             )
             #expect(third.epoch == again.epoch)
+            #expect(third.earlier == again.earlier)
         }
     }
 
@@ -108,7 +112,7 @@ struct RestartTests {
             let history = try History(
                 directory: first,
                 coding: StateCoding(),
-                options: HistoryOptions(),
+                options: HistoryOptions(.commit),
                 boot: "1"
             )
             let machine = history.makeMachine()

@@ -13,7 +13,13 @@ struct ResumePointTests {
     ) throws
         -> ResumePoint
     {
-        ResumePoint(since: since, epoch: try #require(Epoch("ab12")), kept: first, head: head)
+        ResumePoint(
+            since: since,
+            epoch: try #require(Epoch("ab12")),
+            after: [try #require(Epoch("ab11")): 15],
+            kept: first,
+            head: head
+        )
     }
 
     @Test
@@ -26,6 +32,14 @@ struct ResumePointTests {
     @Test
     func anOlderOneIsToldHowManyItMissed() throws {
         #expect(try self.point("ab12:9") == .resync(.evicted, missed: 11))
+    }
+
+    /// A crash of the machine ended the numbering that the daemon continues under another name.
+    @Test
+    func oneOfTheNumberingBeforeGoesAsFarAsThatIsThisOne() throws {
+        #expect(try self.point("ab11:15") == .replay(after: 15))
+        #expect(try self.point("ab11:16") == .resync(.restarted, missed: nil))
+        #expect(try self.point("ab11:9") == .resync(.evicted, missed: 11))
     }
 
     @Test

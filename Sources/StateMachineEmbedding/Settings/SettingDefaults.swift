@@ -82,7 +82,7 @@ extension Setting {
                     default: HistoryOptions().durability.rawValue
                 ),
                 summary: """
-                    What an answered set survives: commit, the daemon's death; disk, a power cut too.
+                    What an answered set survives: disk, a power cut too; commit, the daemon's death alone.
                     """,
                 given: { $0.history.durability.map { .text($0.rawValue) } }
             )

@@ -10,6 +10,9 @@ package protocol TransitionHistory<State>: WriteAheadLog {
     /// It changes whenever the numbering restarted or may have lost its end.
     var epoch: String { get }
 
+    /// The numberings that this one continues; none by default.
+    var earlier: [EarlierNumbering] { get }
+
     /// The oldest transition that is kept; one past the newest if there is none.
     var oldest: UInt64 { get }
 
@@ -109,6 +112,9 @@ package protocol TransitionHistory<State>: WriteAheadLog {
 }
 
 extension TransitionHistory {
+    /// None.
+    package var earlier: [EarlierNumbering] { [] }
+
     /// Does nothing.
     package func note(
         _ declaration: RecordedDeclaration,

@@ -13,6 +13,8 @@ import StateMachineProtocol
 final class HistoryReader: @unchecked Sendable {
     let history: any TransitionHistory
     let epoch: Epoch
+    /// The numberings that it continues, each up to that seq.
+    let earlier: [Epoch: UInt64]
     private let loop: any EventLoop
     private let onTrouble: @Sendable (HistoryFailure?) -> Void
     /// The reads under way, and those that wait for their turn.
@@ -34,6 +36,10 @@ final class HistoryReader: @unchecked Sendable {
         self.history = history
         // A history whose epoch has another form gets a new epoch each time.
         self.epoch = Epoch(history.epoch) ?? .random()
+        self.earlier = Dictionary(
+            history.earlier.compactMap { one in Epoch(one.epoch).map { ($0, one.end) } },
+            uniquingKeysWith: min
+        )
         self.loop = loop
         self.onTrouble = onTrouble
     }

@@ -7,20 +7,29 @@ enum ResumePoint: Equatable {
     /// They are not; it starts over with the current state. `missed` is nil if it is unknown.
     case resync(ServerLine.Resync, missed: UInt64?)
 
-    /// Evaluates a client's cursor in an epoch of which `first` to `head` are kept.
-    init(since: String, epoch: Epoch, kept first: UInt64, head: UInt64) {
+    /// Evaluates a client's cursor in an epoch of which `first` to `head` are kept, and which continues `earlier` ones,
+    /// each up to a seq.
+    init(
+        since: String,
+        epoch: Epoch,
+        after earlier: [Epoch: UInt64] = [:],
+        kept first: UInt64,
+        head: UInt64
+    ) {
         guard let cursor = Cursor(since) else {
             self = .resync(.unknown, missed: nil)
             return
         }
-        if cursor.epoch != epoch {
+        guard let seq = cursor.seq(in: epoch, after: earlier) else {
             self = .resync(.restarted, missed: nil)
-        } else if cursor.seq > head {
+            return
+        }
+        if seq > head {
             self = .resync(.unknown, missed: nil)
-        } else if cursor.seq + 1 < first {
-            self = .resync(.evicted, missed: head - cursor.seq)
+        } else if seq + 1 < first {
+            self = .resync(.evicted, missed: head - seq)
         } else {
-            self = .replay(after: cursor.seq)
+            self = .replay(after: seq)
         }
     }
 }

@@ -53,13 +53,13 @@ struct HistoryAnswers {
         case nil, .time: return nil
         case .seq(let seq): return seq
         case .cursor(let text):
-            guard let cursor = Cursor(text), cursor.epoch == self.server.epoch else {
+            guard let seq = self.server.seq(of: text) else {
                 throw WireError(
                     .badRequest,
                     "\(text.quoted) is a cursor of another numbering; give a time or a seq"
                 )
             }
-            return cursor.seq
+            return seq
         }
     }
 

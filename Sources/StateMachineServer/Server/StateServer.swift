@@ -190,7 +190,18 @@ final class StateServer: @unchecked Sendable {
 
     /// Where a reader with that cursor goes on.
     func resumePoint(_ since: String) -> ResumePoint {
-        ResumePoint(since: since, epoch: self.epoch, kept: self.first, head: self.ring.head)
+        ResumePoint(
+            since: since,
+            epoch: self.epoch,
+            after: self.past?.earlier ?? [:],
+            kept: self.first,
+            head: self.ring.head
+        )
+    }
+
+    /// The seq that a cursor stands for; nil if it is none of this numbering.
+    func seq(of cursor: String) -> UInt64? {
+        Cursor(cursor)?.seq(in: self.epoch, after: self.past?.earlier ?? [:])
     }
 
     /// The oldest change that is to be had.

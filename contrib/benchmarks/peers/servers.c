@@ -55,6 +55,9 @@ static void run(const struct server *server) {
         if (server->history || strstr(name, "durable")) {
             arguments[count++] = "--state-directory";
             arguments[count++] = server->history ? server->history : state;
+            // As Redis, which writes within a second.
+            arguments[count++] = "--durability";
+            arguments[count++] = "commit";
         }
         if (strstr(name, "declared")) {
             arguments[count++] = "--machine";
