@@ -100,6 +100,11 @@ let package = Package(
         ),
         .systemLibrary(name: "CPlatform"),
         .target(
+            name: "Processes",
+            dependencies: ["CPlatform"],
+            swiftSettings: strict
+        ),
+        .target(
             name: "StateMachineCore",
             dependencies: ["CPlatform"],
             swiftSettings: strict
@@ -168,13 +173,13 @@ let package = Package(
         .target(
             name: "StateMachineRunner",
             dependencies: [
+                "Processes",
                 "StateMachineClient",
                 "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
                 "Systemd",
                 .daemon("Logging", of: "swift-log"),
-                .daemon("Subprocess", of: "swift-subprocess"),
                 .daemon("SystemPackage", of: "swift-system"),
             ],
             swiftSettings: strict
@@ -182,6 +187,7 @@ let package = Package(
         .executableTarget(
             name: "statemachine-runner",
             dependencies: [
+                "Processes",
                 "ServiceLog",
                 "StateMachineClient",
                 "StateMachineCore",
@@ -198,6 +204,7 @@ let package = Package(
         .target(
             name: "StateMachineEmbedding",
             dependencies: [
+                "Processes",
                 "ServiceLog",
                 "StateMachineCore",
                 "StateMachineHistory",
@@ -226,6 +233,7 @@ let package = Package(
         .executableTarget(
             name: "statectl",
             dependencies: [
+                "Processes",
                 "StateMachineClient",
                 "StateMachineCore",
                 "StateMachineDeclaration",
@@ -268,6 +276,7 @@ let package = Package(
         .executableTarget(
             name: "statemachine-web",
             dependencies: [
+                "Processes",
                 "ServiceLog",
                 "StateMachineClient",
                 "StateMachineCore",

@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import Logging
 import NIOCore
+import Processes
 import ServiceLog
 import StateMachineClient
 import StateMachineCore
@@ -94,15 +95,21 @@ struct RunnerCommand: ParsableCommand {
 
     static func main() {
         AccountChange.performIfAsked()
-        // A write to a reader that is gone fails, instead of ending the process.
-        signal(SIGPIPE, SIG_IGN)
+        FirstProcess.standIn()
+        ProcessStart.prepare("statemachine-runner")
+        ProcessStart.keepDescriptors()
         // One connection needs one thread.
         NIOSingletons.groupLoopCountSuggestion = 1
         NIOSingletons.blockingPoolThreadCountSuggestion = 1
         let command: RunnerCommand
         do {
-            guard let parsed = try self.parseAsRoot() as? RunnerCommand else { return }
-            command = parsed
+            var parsed = try self.parseAsRoot()
+            guard let own = parsed as? RunnerCommand else {
+                // The help, which prints itself.
+                try parsed.run()
+                return
+            }
+            command = own
         } catch {
             self.exit(withError: error)
         }

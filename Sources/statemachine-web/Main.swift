@@ -1,5 +1,7 @@
 import ArgumentParser
+import Dispatch
 import Glibc
+import Processes
 import ServiceLog
 import StateMachineCore
 import StateMachineProtocol
@@ -19,7 +21,7 @@ extension ListenAddress {
 
 /// Shows machines on a page.
 @main
-struct WebCommand: AsyncParsableCommand {
+struct WebCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "statemachine-web",
         abstract: "Shows machines on a page: the state as it changes, the graph, the past.",
@@ -100,12 +102,30 @@ struct WebCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
-        // A write to a browser that is gone fails, instead of ending the process.
-        signal(SIGPIPE, SIG_IGN)
-        let status = await WebService(self).run()
-        LogOutput.standardError.flush()
-        // Not exit(3): it waits for the lock of a stderr that a thread may be writing to.
-        _exit(status)
+    static func main() {
+        ProcessStart.prepare("statemachine-web")
+        let command: WebCommand
+        do {
+            var parsed = try self.parseAsRoot()
+            guard let own = parsed as? WebCommand else {
+                // The help, which prints itself.
+                try parsed.run()
+                return
+            }
+            command = own
+        } catch {
+            self.exit(withError: error)
+        }
+        // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
+        Task { @MainActor in
+            let status = await withTaskExecutorPreference(QueueExecutor(label: "statemachine-web"))
+            {
+                await WebService(command).run()
+            }
+            LogOutput.standardError.flush()
+            // Not exit(3): it waits for the lock of a stderr that a thread may be writing to.
+            _exit(status)
+        }
+        dispatchMain()
     }
 }

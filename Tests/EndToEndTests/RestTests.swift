@@ -1,11 +1,9 @@
-import Foundation
 import TestSupport
 import Testing
 
 /// What the daemon does when there is nothing to do.
 @Suite(.bounded)
 struct RestTests {
-    /// The kernel shows the time a timer has left; 0 means that it is not set.
     @Test
     func atRestNoTimerRuns() async throws {
         try await DaemonProcess.run { daemon in
@@ -14,7 +12,7 @@ struct RestTests {
             #expect(try await daemon.ask(\.control, "set ready value=true").seq == 1)
             #expect(try await watcher.next().seq == 1)
             // Start-up leaves one that ends after a second.
-            try await daemon.comesToRest()
+            try await comesToRest(daemon.pid)
         }
     }
 
@@ -34,28 +32,7 @@ struct RestTests {
             try setter.send("set authentication phase=active")
             #expect(try await patient.vote(try await patient.next(), true).ok == true)
             #expect(try await setter.next().seq == 2)
-            try await daemon.comesToRest()
-        }
-    }
-}
-
-extension DaemonProcess {
-    /// Waits until no timer runs; for ever, and so past the test's limit, if one is set again and
-    /// again.
-    fileprivate func comesToRest() async throws {
-        while try !self.runningTimers().isEmpty {
-            try await Task.sleep(for: .milliseconds(20))
-        }
-    }
-
-    /// The remaining time of each timer that is set, as the kernel shows it.
-    fileprivate func runningTimers() throws -> [Substring] {
-        let directory = "/proc/\(self.pid)/fdinfo"
-        return try FileManager.default.contentsOfDirectory(atPath: directory).flatMap { name in
-            // Nil if the descriptor has been closed since.
-            let info = try? String(contentsOfFile: "\(directory)/\(name)", encoding: .utf8)
-            return (info ?? "").split(separator: "\n")
-                .filter { $0.hasPrefix("it_value:") && $0 != "it_value: (0, 0)" }
+            try await comesToRest(daemon.pid)
         }
     }
 }

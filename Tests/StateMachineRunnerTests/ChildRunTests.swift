@@ -11,9 +11,10 @@ struct ChildRunTests {
         machine: ends
         start: idle
         always: [idle]
-        events: {go: {how: string}, fail: {}, hang: {}, miss: {}, lost: {}}
+        events: {go: {how: string}, fail: {}, hang: {}, miss: {}, lost: {}, loop: {}, long: {}, nul: {}, hook: {}}
         states:
-          idle: {when: {go: working, hang: hanging, miss: missing, lost: lost}}
+          idle:
+            when: {go: working, hang: hanging, miss: missing, lost: lost, loop: looped, long: long, nul: nul, hook: hooked}
           working:
             fields: {how: string}
             run: [/bin/sh, -c, "{how}"]
@@ -23,10 +24,16 @@ struct ChildRunTests {
           hanging: {run: {command: [/bin/sleep, 1000], timeout: 100ms, stop: 1s}, failed: broken}
           missing: {run: /nonexistent/program, exit: {203: asking}}
           lost: {run: {command: /bin/true, directory: /nonexistent}, exit: {200: asking}}
+          looped: {run: WITNESS.loop, exit: {203: asking}}
+          long: {run: {command: /LONG}, exit: {203: asking}}
+          nul: {run: {command: /bin/true, environment-file: /WITNESS.nul}, exit: {203: asking}}
+          # What cannot be launched does not keep what follows from being run.
+          hooked: {enter: [[WITNESS.loop], {command: /LONG}], run: {command: /bin/true, environment-file: /WITNESS.env}, done: well}
           well: {when: {go: working}}
           asking: {when: {go: working}}
           broken: {when: {go: working}}
         """
+        .replacing("LONG", with: String(repeating: "l", count: 300))
 
     @Test(arguments: [
         ("send go how:=\"exit\"", "well", "done"),
@@ -36,10 +43,18 @@ struct ChildRunTests {
         ("send hang", "broken", "failed"),
         ("send miss", "asking", "exit 203"),
         ("send lost", "asking", "exit 200"),
+        ("send loop", "asking", "exit 203"),
+        ("send long", "asking", "exit 203"),
+        ("send nul", "asking", "exit 203"),
+        ("send hook", "well", "done"),
     ])
     func anEndLeadsWhereTheFileSays(_ event: String, _ state: String, _ cause: String) async throws
     {
         try await withRunningMachine(Self.ends) { machine in
+            let path = machine.witness.path
+            symlink("\(path).loop", "\(path).loop")
+            try Data("A=1\0\n".utf8).write(to: URL(filePath: path + ".nul"))
+            try Data("9P=1\nA=1\n".utf8).write(to: URL(filePath: path + ".env"))
             let daemon = try await machine.startDaemon()
             let runner = try await machine.startRunner()
             let watch = try await machine.watch()

@@ -38,15 +38,19 @@ final class RunningMachine: Sendable {
         guard chmod(self.file, 0o644) == 0 else { throw TestFailure("chmod: errno \(errno)") }
     }
 
-    /// Starts the daemon; returns when it is ready.
-    func startDaemon() async throws -> SpawnedProcess {
+    /// Starts the daemon in that boot of the machine; returns when it is ready.
+    func startDaemon(
+        boot: String? = nil,
+        options: [String] = []
+    ) async throws -> SpawnedProcess {
         let notify = try NotifySocket(in: self.directory, name: "daemon-notify")
         let state = self.isDurable ? ["--state-directory", "\(self.directory)/state"] : []
         let daemon = try SpawnedProcess(
             [
                 BuiltProduct.statemachine.path, "--machine", self.file, "--runtime-directory",
                 self.run, "--log-level", "warning",
-            ] + state,
+            ] + state + options,
+            environment: Self.environment(boot),
             notify: notify,
             output: "\(self.directory)/daemon.log"
         )
@@ -54,10 +58,19 @@ final class RunningMachine: Sendable {
         return daemon
     }
 
-    /// Starts a runner with commands as children; returns when it has begun.
-    func startRunner() async throws -> SpawnedProcess {
+    /// Starts a runner with commands as children, after what a shell does first; returns when it has begun.
+    func startRunner(
+        boot: String? = nil,
+        memory: String = "memory",
+        in shell: String? = nil
+    ) async throws -> SpawnedProcess {
         let notify = try NotifySocket(in: self.directory, name: "runner-notify")
-        let runner = try self.spawnRunner(notify)
+        let runner = try self.spawnRunner(
+            notify,
+            boot: boot,
+            memory: memory,
+            through: shell.map { ["/bin/sh", "-c", "\($0); exec \"$@\"", "sh"] } ?? []
+        )
         try await notify.wait(for: "READY=1")
         return runner
     }
@@ -67,16 +80,24 @@ final class RunningMachine: Sendable {
         try self.spawnRunner(nil, memory: memory)
     }
 
-    private func spawnRunner(
+    private static func environment(_ boot: String?) -> [String: String] {
+        boot.map { ["BOOT_ID": $0] } ?? [:]
+    }
+
+    /// Starts a runner, perhaps through another program; nobody waits until it has begun.
+    func spawnRunner(
         _ notify: NotifySocket?,
-        memory: String? = "memory"
+        boot: String? = nil,
+        memory: String? = "memory",
+        through program: [String] = []
     ) throws -> SpawnedProcess {
         let remembering = memory.map { ["--state-directory", "\(self.directory)/\($0)"] } ?? []
         return try SpawnedProcess(
-            [
+            program + [
                 BuiltProduct.runner.path, "--machine", self.file, "--runtime-directory", self.run,
                 "--children", "--log-level", "debug",
             ] + remembering,
+            environment: Self.environment(boot),
             notify: notify,
             output: self.log
         )
@@ -117,6 +138,39 @@ final class RunningMachine: Sendable {
             }
             throw TestFailure("the runner never said \(text)")
         }
+    }
+
+    /// Waits until the runner's record has that text.
+    func remembered(_ text: String) async throws {
+        let path = "\(self.directory)/memory/runner-record.json"
+        let wanted = text.replacing("\"", with: "\\\"")
+        try await blocking {
+            // Writing to a file wakes nobody, so this polls.
+            for _ in 0..<longestWait / 20 {
+                let record = try String(contentsOfFile: path, encoding: .utf8)
+                if record.contains(text) || record.contains(wanted) { return }
+                usleep(20_000)
+            }
+            throw TestFailure("the runner never remembered \(text)")
+        }
+    }
+
+    /// Keeps a copy of the history as the disk has it now.
+    func keepHistory() throws {
+        try? FileManager.default.removeItem(atPath: "\(self.directory)/kept")
+        try FileManager.default.copyItem(
+            atPath: "\(self.directory)/state",
+            toPath: "\(self.directory)/kept"
+        )
+    }
+
+    /// Puts the copy in place of what came after it, as a loss of power does.
+    func putHistoryBack() throws {
+        try FileManager.default.removeItem(atPath: "\(self.directory)/state")
+        try FileManager.default.moveItem(
+            atPath: "\(self.directory)/kept",
+            toPath: "\(self.directory)/state"
+        )
     }
 
     /// The runner's log, for a test that fails.

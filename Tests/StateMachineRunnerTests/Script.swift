@@ -13,7 +13,7 @@ struct Script {
         events: {go: {num: integer}}
         states:
           idle:
-            enter: [/bin/first, /bin/second]
+            enter: [[/bin/first], [/bin/second]]
             leave: /bin/third
             when: {go: working}
           working:

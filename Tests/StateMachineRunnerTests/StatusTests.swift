@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Subprocess
 import TestSupport
@@ -50,6 +51,23 @@ struct StatusTests {
             _ = try await blocking { usleep(50_000) }
         }
         throw TestFailure("there was \(isThere ? "never" : "always") \(key): \(machine.said)")
+    }
+
+    @Test func whatWasNotBegunDoesNotRun() async throws {
+        try await withRunningMachine(Self.text) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            // Nothing is begun before it is remembered.
+            try FileManager.default.removeItem(atPath: "\(machine.directory)/memory")
+            _ = try await machine.ask("send go")
+            let blocked = try await Self.status(machine, having: "blocked")
+            #expect(blocked.item("runner")?.has("running") == false)
+            mkdir("\(machine.directory)/memory", 0o700)
+            #expect(try await machine.witness.next() == "runs")
+            let running = try await Self.status(machine, having: "running")
+            #expect(running.item("runner")?.has("blocked") == false)
+            try await machine.end(runner, daemon)
+        }
     }
 
     @Test func aProgramThatIsNotThereCouldNotBeStarted() async throws {

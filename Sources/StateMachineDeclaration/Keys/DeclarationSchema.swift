@@ -70,6 +70,7 @@ public enum DeclarationSchema {
         case .name: self.reference("name")
         case .text: self.reference("scalar")
         case .path: self.pattern("^/")
+        case .optionalPath: self.pattern("^-?/")
         case .boolean: self.type("boolean")
         case .integer(let range):
             .object([

@@ -119,7 +119,11 @@ extension KeyTable {
             Key("retry", .table(.retry), "How it is tried again; not at all."),
             Key("directory", .path, "Where it runs; /."),
             Key("environment", .map(.text), "Variables."),
-            Key("environment-file", .path, "A file of variables."),
+            Key(
+                "environment-file",
+                .optionalPath,
+                "A file of variables; with -/ it may be missing."
+            ),
             Key("properties", .unitProperties, "What systemd limits it to."),
         ]
     )

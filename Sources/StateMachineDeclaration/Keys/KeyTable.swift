@@ -32,6 +32,8 @@ indirect enum KeyForm: Sendable {
     case text
     /// An absolute path.
     case path
+    /// An absolute path, perhaps with `-` before it.
+    case optionalPath
     case boolean
     case integer(ClosedRange<Int>)
     /// A number of at least 1.

@@ -15,6 +15,7 @@ package struct DeclaredCommand: Hashable, Sendable {
     package let directory: String
     /// Variables, in the order of the file.
     package let environment: [Variable]
+    /// With `-` before it, it may be missing.
     package let environmentFile: String?
     /// Properties of the unit that it is run as; without systemd they have no effect.
     package let properties: [UnitProperty]

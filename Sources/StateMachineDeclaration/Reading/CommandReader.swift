@@ -46,20 +46,22 @@ struct CommandReader {
         guard case .sequence(let elements) = entry.value.content else {
             return [self.hook(entry.value, entry.key.text)].compactMap { $0 }
         }
-        self.warnOfWords(elements, entry.key.text)
+        guard elements.count < 2 || !elements.allSatisfy(\.isScalar) else {
+            self.refuseWords(elements, at: entry.value.position, entry.key.text)
+            return []
+        }
         return elements.compactMap { self.hook($0, entry.key.text) }
     }
 
-    /// Warns about a list that looks like the words of one command; each element here is a command.
-    private func warnOfWords(_ elements: [YAMLNode], _ key: String) {
-        guard case .scalar(let program)? = elements.first?.content, program.text.hasPrefix("/"),
-            let other = elements.dropFirst().first(where: { $0.isMereWord }),
-            case .scalar(let word) = other.content
-        else { return }
-        self.problems.warn(
-            other.position,
-            "\(word.text.quoted) is a command of its own here, as each element of \(key.quoted) is; for one "
-                + "command write its words as a list in the list: [[\(program.text), \(word.text)]]"
+    /// Refuses a list of mere words: under "run" it is one command, and here it would be several.
+    private func refuseWords(_ elements: [YAMLNode], at position: FilePosition, _ key: String) {
+        let words = elements.compactMap { $0.text?.excerpt() }
+        let commands = words.map { "[\($0.splitAtWhiteSpace.joined(separator: ", "))]" }
+        self.problems.error(
+            position,
+            "\(key.quoted) is a list of words, which may be one command or \(words.count); write "
+                + "[[\(words.joined(separator: ", "))]] for one, or [\(commands.joined(separator: ", "))] for "
+                + "\(words.count)"
         )
     }
 
@@ -181,10 +183,7 @@ struct CommandReader {
 }
 
 extension YAMLNode {
-    /// Whether it looks like an argument, not a command: an option, or one word without a slash.
-    fileprivate var isMereWord: Bool {
-        guard case .scalar(let scalar) = self.content else { return false }
-        return scalar.text.hasPrefix("-")
-            || !scalar.text.contains(" ") && !scalar.text.contains("/")
+    fileprivate var isScalar: Bool {
+        if case .scalar = self.content { true } else { false }
     }
 }

@@ -24,7 +24,7 @@ struct CommandSettings {
         self.directory = section["directory"]?.path(of: "directory", problems)
         self.environment = Self.environment(section["environment"], problems)
         self.environmentFile = section["environment-file"]?
-            .path(of: "environment-file", problems)
+            .path(of: "environment-file", problems, mayBeMissing: true)
         self.properties = UnitPropertyReader(problems: problems, booleans: booleans)
             .settings(section["properties"])
     }

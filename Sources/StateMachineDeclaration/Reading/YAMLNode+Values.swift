@@ -45,10 +45,14 @@ extension YAMLNode {
         }
     }
 
-    func path(of key: String, _ problems: Problems) -> String? {
+    /// `mayBeMissing`: `-` before it may say that nothing need be there.
+    func path(of key: String, _ problems: Problems, mayBeMissing: Bool = false) -> String? {
         guard let text = self.text(of: key, problems) else { return nil }
-        guard text.value.utf8.first == UInt8(ascii: "/") else {
-            problems.error(self.position, "\(key.quoted) is a path that begins with /")
+        let path =
+            mayBeMissing && text.value.hasPrefix("-") ? text.value.dropFirst() : text.value[...]
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            let other = mayBeMissing ? ", or with -/ if it need not be there" : ""
+            problems.error(self.position, "\(key.quoted) is a path that begins with /\(other)")
             return nil
         }
         return text.value

@@ -3,6 +3,7 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import Logging
+import Processes
 import ServiceLog
 import StateMachineCore
 package import StateMachineServer
@@ -47,7 +48,7 @@ extension DaemonCommand {
 
     /// Runs for the process's whole life; called by its main thread before anything is opened.
     package static func live() -> Never {
-        StandardDescriptors.prepare()
+        ProcessStart.prepare(self.front.name)
         do {
             var command = try self.parseAsRoot()
             do {

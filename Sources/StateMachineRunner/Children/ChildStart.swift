@@ -1,7 +1,6 @@
-import Glibc
+@preconcurrency import Glibc
+import Processes
 import StateMachineDeclaration
-import Subprocess
-import SystemPackage
 import Systemd
 
 /// A command as it is handed to the system.
@@ -17,18 +16,23 @@ struct ChildStart: Sendable {
         static let program = Failure(status: 203)
         static let group = Failure(status: 216)
         static let user = Failure(status: 217)
+
+        /// There is no room for it at the moment.
+        static func scarcity(_ why: String) -> Failure { Failure(status: 203, trouble: why) }
     }
 
     /// Where programs are looked for, as systemd does for a service.
     private static let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-    private let configuration: Configuration
+    private let program: ProgramStart
     private let input: [UInt8]
     /// How its processes will be recognised; their leader is not known yet.
     let session: ChildSession
 
-    /// - Throws: ``Failure`` if there is no such user or group, or the file with the environment cannot be read.
-    init(_ order: CommandOrder) async throws(Failure) {
+    /// - Throws: ``Failure`` if there is no such user, group or program, or the file with the environment cannot be
+    ///   read.
+    init(_ order: CommandOrder) throws(Failure) {
+        guard order.isSound, let name = order.words.first else { throw .program }
         let command = order.command
         self.session = ChildSession(grace: command.stop)
         self.input = order.input
@@ -42,101 +46,243 @@ struct ChildStart: Sendable {
         variables.merge((account ?? .own())?.variables ?? [:]) { $1 }
         for variable in order.environment { variables[variable.name] = variable.value }
         if let path = command.environmentFile {
-            guard let file = EnvironmentFile(path: path) else { throw .program }
+            guard let file = EnvironmentFile(path) else { throw .program }
             for variable in file.variables { variables[variable.name] = variable.value }
         }
-        self.configuration = try await Self.configuration(
-            order,
-            account: account,
-            variables: variables
-        )
-    }
-
-    /// The configuration to start it with.
-    private static func configuration(
-        _ order: CommandOrder,
-        account: ChildAccount?,
-        variables: [String: String]
-    ) async throws(Failure) -> Configuration {
-        let name = order.words.first ?? ""
-        var program: Executable = name.contains("/") ? .path(FilePath(name)) : .name(name)
-        var arguments = Array(order.words.dropFirst())
-        var variables = variables
+        let directories = Array((variables["PATH"] ?? Self.path).utf8)
+        guard let path = ProgramStart.path(of: Array(name.utf8), in: directories) else {
+            throw .program
+        }
+        var words = order.words
+        var start = path
         if let account {
-            let path: FilePath
-            do {
-                path = try await program.resolveExecutablePath(in: Self.environment(variables))
-            } catch {
-                throw .program
-            }
-            program = .path(AccountChange.program)
-            arguments = AccountChange.arguments(
-                to: account,
-                program: path.string,
-                words: order.words
-            )
+            start = Array(AccountChange.program.utf8)
+            let path = String(decoding: path, as: UTF8.self)
+            words =
+                [AccountChange.program]
+                + AccountChange.arguments(to: account, program: path, words: order.words)
             variables = AccountChange.environment(variables)
         }
-        var options = PlatformOptions()
-        options.createSession = true
-        return Configuration(
-            executable: program,
-            arguments: Arguments(arguments),
-            environment: Self.environment(variables),
-            workingDirectory: FilePath(order.command.directory),
-            platformOptions: options
+        var program = ProgramStart(
+            path: start,
+            words: words.map { Array($0.utf8) },
+            environment: variables.map { Array("\($0.key)=\($0.value)".utf8) }
         )
-    }
-
-    private static func environment(_ variables: [String: String]) -> Environment {
-        .custom(
-            Dictionary(
-                uniqueKeysWithValues: variables.map {
-                    (Environment.Key(stringLiteral: $0.key), $0.value)
-                }
-            )
-        )
+        program.directory = Array(command.directory.utf8)
+        program.leadsSession = true
+        self.program = program
     }
 
     /// Runs it to its end; `started` is called with its session once it runs.
-    func run(
-        started: @Sendable @escaping (ChildSession) -> Void
-    ) async throws(Failure) -> TerminationStatus {
-        do {
-            let input = FileDescriptor(rawValue: try SealedMemory.make(self.input, name: "change"))
-            try input.seek(offset: 0, from: .start)
-            let result = try await Subprocess.run(
-                self.configuration,
-                input: .fileDescriptor(input, closeAfterSpawningProcess: true),
-                output: .currentStandardOutput,
-                error: .currentStandardError
-            ) { execution in
-                started(self.session.led(by: execution.processIdentifier.value))
-            }
-            return result.terminationStatus
-        } catch let error as SubprocessError {
-            throw Failure(error)
+    func run(started: (ChildSession) -> Void) async throws(Failure) -> RunningProgram.End {
+        let process = try self.start()
+        // Nobody has waited for it yet, so that its number is its own.
+        started(self.session.led(by: process.pid))
+        return await process.end()
+    }
+
+    private func start() throws(Failure) -> RunningProgram {
+        let input: CInt
+        do throws(SealedMemoryError) {
+            input = try SealedMemory.make(self.input, name: "change")
         } catch {
-            throw Failure(status: EXIT_FAILURE.status, trouble: "\(error)")
+            throw .scarcity(error.description)
+        }
+        defer { close(input) }
+        guard lseek(input, 0, SEEK_SET) == 0 else { throw .program }
+        var program = self.program
+        program.input = input
+        do throws(ProgramStart.Failure) {
+            return try program.start()
+        } catch {
+            switch error {
+            case .directory: throw .directory
+            case .program: throw .program
+            case .scarcity(let code):
+                throw .scarcity(
+                    "there is no room for a process: \(String(cString: strerror(code)))"
+                )
+            }
         }
     }
 }
 
-extension CInt {
-    fileprivate var status: Int { Int(self) }
+/// The account that a command is run as.
+struct ChildAccount: Hashable, Sendable {
+    let user: uid_t?
+    let group: gid_t?
+    let groups: [gid_t]?
+    /// HOME and the like, as systemd sets them for a service with `User=`.
+    let variables: [String: String]
+
+    private struct Entry {
+        let name: String
+        let user: uid_t
+        let group: gid_t
+        let home: String
+        let shell: String
+    }
+
+    /// The size in bytes of an entry of the user database.
+    ///
+    /// 16 KiB: getpwnam_r(3) has nothing to say on a limit; glibc asks for 1 KiB to begin with.
+    private static let bytes = 16384
+
+    /// The most groups of one user.
+    ///
+    /// 65,536: the kernel's limit, by setgroups(2).
+    private static let mostGroups = 65_536
+
+    /// The account that a command names; nil if it names none.
+    static func of(_ command: DeclaredCommand) throws(ChildStart.Failure) -> ChildAccount? {
+        guard command.user != nil || command.group != nil else { return nil }
+        let entry = try command.user.map { (name) throws(ChildStart.Failure) in
+            guard let entry = Self.entry(of: name) else { throw .user }
+            return entry
+        }
+        let group = try command.group.map { (name) throws(ChildStart.Failure) in
+            guard let group = Self.group(of: name) else { throw .group }
+            return group
+        }
+        return ChildAccount(
+            user: entry?.user,
+            group: group ?? entry?.group,
+            groups: entry.map { Self.groups(of: $0) },
+            variables: entry.map(Self.variables) ?? [:]
+        )
+    }
+
+    /// This process's account, if it is not root's; only variables have to be set then.
+    static func own() -> ChildAccount? {
+        guard geteuid() != 0, let entry = Self.entry(of: "\(geteuid())") else { return nil }
+        return ChildAccount(
+            user: nil,
+            group: nil,
+            groups: nil,
+            variables: Self.variables(of: entry)
+        )
+    }
+
+    private static func variables(of entry: Entry) -> [String: String] {
+        [
+            "HOME": entry.home, "USER": entry.name, "LOGNAME": entry.name, "SHELL": entry.shell,
+        ]
+    }
+
+    /// Looks an account up by name, else by number.
+    private static func entry(of name: String) -> Entry? {
+        var buffer = [CChar](repeating: 0, count: Self.bytes)
+        var found = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        if getpwnam_r(name, &found, &buffer, buffer.count, &result) != 0 || result == nil {
+            guard let number = uid_t(name),
+                getpwuid_r(number, &found, &buffer, buffer.count, &result) == 0, result != nil
+            else { return nil }
+        }
+        guard let name = found.pw_name, let home = found.pw_dir, let shell = found.pw_shell else {
+            return nil
+        }
+        return Entry(
+            name: String(cString: name),
+            user: found.pw_uid,
+            group: found.pw_gid,
+            home: String(cString: home),
+            shell: String(cString: shell)
+        )
+    }
+
+    private static func group(of name: String) -> gid_t? {
+        var buffer = [CChar](repeating: 0, count: Self.bytes)
+        var found = Glibc.group()
+        var result: UnsafeMutablePointer<Glibc.group>?
+        if getgrnam_r(name, &found, &buffer, buffer.count, &result) == 0, result != nil {
+            return found.gr_gid
+        }
+        return gid_t(name)
+    }
+
+    private static func groups(of entry: Entry) -> [gid_t] {
+        var count: CInt = 64
+        var groups = [gid_t](repeating: 0, count: Int(count))
+        while getgrouplist(entry.name, entry.group, &groups, &count) < 0 {
+            guard Int(count) > groups.count, Int(count) <= Self.mostGroups else { break }
+            groups = [gid_t](repeating: 0, count: Int(count))
+        }
+        return Array(groups.prefix(Int(count)))
+    }
 }
 
-extension ChildStart.Failure {
-    /// What the system's refusal means.
-    fileprivate init(_ error: SubprocessError) {
-        switch (error.code, error.underlyingError) {
-        case (.failedToChangeWorkingDirectory, _): self = .directory
-        case (.executableNotFound, _): self = .program
-        case (.spawnFailed, .permissionDenied?), (.spawnFailed, .noSuchFileOrDirectory?),
-            (.spawnFailed, .execFormatError?), (.spawnFailed, .argListTooLong?):
-            self = .program
-        case (.spawnFailed, .notPermitted?): self = .user
-        default: self.init(status: Self.program.status, trouble: error.description)
+/// Changes the account of a process by executing this program again before the command.
+///
+/// A child of a process with several threads must not change its user before its `exec`: glibc's
+/// setgroups(3) signals all threads, and waits for ever for one that the parent was just creating.
+/// So the child executes this program, which has one thread, changes the account and executes the
+/// command.
+///
+/// The command's environment passes through it under other names: `LD_PRELOAD` and the like must
+/// not reach the loader of a program that is still root.
+package enum AccountChange {
+    /// The first argument.
+    ///
+    /// `UID:GID:GROUP,…` is the second, followed by the program's path and its arguments from the
+    /// zeroth on. What is empty is left unchanged.
+    private static let word = "--exec-as"
+    /// The prefix of the names of the command's variables.
+    private static let prefix = "exec:"
+
+    /// The path by which this program executes itself.
+    static let program = "/proc/self/exe"
+
+    /// The arguments that this program gets.
+    static func arguments(to account: ChildAccount, program: String, words: [String]) -> [String] {
+        let user = account.user.map { "\($0)" } ?? ""
+        let group = account.group.map { "\($0)" } ?? ""
+        let groups = account.groups.map { $0.map { "\($0)" }.joined(separator: ",") } ?? ""
+        return [self.word, "\(user):\(group):\(groups)", program] + words
+    }
+
+    static func environment(_ variables: [String: String]) -> [String: String] {
+        var environment: [String: String] = [:]
+        for (name, value) in variables { environment[self.prefix + name] = value }
+        // The command's processes are recognised by this variable from the start.
+        environment["INVOCATION_ID"] = variables["INVOCATION_ID"]
+        return environment
+    }
+
+    /// Becomes the command, and does not return, if this process was started for that.
+    ///
+    /// To be called before there is a second thread. Exits with 217 if the user cannot be set, 216
+    /// if the group cannot, and 203 if the program cannot be executed, as in systemd.exec(5).
+    package static func performIfAsked() {
+        let arguments = CommandLine.unsafeArgv
+        guard CommandLine.argc > 4, let first = arguments[1], strcmp(first, self.word) == 0,
+            let wanted = arguments[2], let path = arguments[3]
+        else { return }
+        let numbers = String(cString: wanted)
+            .split(separator: ":", omittingEmptySubsequences: false)
+        guard numbers.count == 3 else { return }
+        let (user, group) = (uid_t(numbers[0]), gid_t(numbers[1]))
+        let groups = numbers[2].split(separator: ",").compactMap { gid_t($0) }
+        let refused = user == nil ? ChildStart.Failure.group : .user
+        // The user comes last: a process that is no longer root may not change the rest.
+        if user != nil, setgroups(groups.count, groups) != 0 { _exit(CInt(refused.status)) }
+        if let group, setgid(group) != 0 { _exit(CInt(refused.status)) }
+        if let user, setuid(user) != 0 { _exit(CInt(refused.status)) }
+        var variables = self.variables()
+        execve(path, arguments + 4, &variables)
+        _exit(CInt(ChildStart.Failure.program.status))
+    }
+
+    /// The command's variables, from this process's, terminated by nil.
+    private static func variables() -> [UnsafeMutablePointer<CChar>?] {
+        var variables: [UnsafeMutablePointer<CChar>?] = []
+        var next = environ
+        while let variable = next.pointee {
+            if strncmp(variable, self.prefix, self.prefix.utf8.count) == 0 {
+                variables.append(variable + self.prefix.utf8.count)
+            }
+            next += 1
         }
+        return variables + [nil]
     }
 }

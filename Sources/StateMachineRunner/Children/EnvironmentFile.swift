@@ -1,8 +1,8 @@
+import Glibc
 import StateMachineDeclaration
 import SystemPackage
 
-/// A file of variables, one a line, as systemd's `EnvironmentFile=` reads it: `NAME=value`, comments with `#`
-/// or `;`, and quotes around a value.
+/// The variables of a file, read as systemd reads that of `EnvironmentFile=` (systemd.exec(5); its `env-file.c`).
 struct EnvironmentFile {
     /// The most bytes that are read of a file.
     ///
@@ -12,68 +12,186 @@ struct EnvironmentFile {
     /// In the file's order.
     let variables: [DeclaredCommand.Variable]
 
-    /// The file at that path; nil if it cannot be read.
-    init?(path: String) {
+    /// The file at that path; with `-` before it, it need not be readable.
+    ///
+    /// Nil if it cannot be read, has a NUL or is not UTF-8, for which systemd refuses to start the command.
+    init?(_ path: String) {
+        let mayBeMissing = path.hasPrefix("-")
+        let bytes = Self.bytes(of: mayBeMissing ? String(path.dropFirst()) : path)
+        guard let bytes, let file = EnvironmentFile(bytes) else {
+            guard mayBeMissing else { return nil }
+            self.variables = []
+            return
+        }
+        self = file
+    }
+
+    private static func bytes(of path: String) -> [UInt8]? {
         do {
             let file = try FileDescriptor.open(
                 FilePath(path),
                 .readOnly,
                 options: [.closeOnExec, .nonBlocking]
             )
-            let bytes = try file.closeAfter {
-                try [UInt8](unsafeUninitializedCapacity: Self.limit) { buffer, count in
-                    count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+            return try file.closeAfter {
+                var bytes: [UInt8] = []
+                while bytes.count <= Self.limit {
+                    let more = try [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+                        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+                    }
+                    if more.isEmpty { return bytes }
+                    bytes += more
                 }
+                return nil
             }
-            self.init(text: String(decoding: bytes, as: UTF8.self))
         } catch {
             return nil
         }
     }
 
-    init(text: String) {
-        self.variables = text.split(separator: "\n").compactMap { line in
-            let line = line.trimmed
-            guard line.first != "#", line.first != ";", let equals = line.firstIndex(of: "=") else {
-                return nil
+    /// Nil if there is a NUL among the bytes, or they are not UTF-8.
+    init?(_ bytes: [UInt8]) {
+        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
+            return nil
+        }
+        var parser = Parser()
+        for byte in bytes { parser.take(byte) }
+        parser.end()
+        self.variables = parser.variables
+    }
+
+    /// The bytes of a file, one after the other.
+    private struct Parser {
+        private enum State {
+            case beforeKey, key, beforeValue, value, escape
+            case singleQuoted, doubleQuoted, doubleQuotedEscape
+            case comment, commentEscape
+        }
+
+        /// What a backslash escapes between double quotes; before anything else it stays.
+        private static let escapable = Set("\"\\`$".utf8)
+
+        private(set) var variables: [DeclaredCommand.Variable] = []
+        private var state = State.beforeKey
+        private var key: [UInt8] = []
+        private var text: [UInt8] = []
+        /// White space from there on, unless more follows, is not part of the value.
+        private var textEnd: Int?
+
+        mutating func take(_ byte: UInt8) {
+            let isNewline = byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+            let isSpace = isNewline || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+            switch self.state {
+            case .beforeKey:
+                if byte == UInt8(ascii: "#") || byte == UInt8(ascii: ";") {
+                    self.state = .comment
+                } else if !isSpace {
+                    self.state = .key
+                    self.key = [byte]
+                }
+            case .key:
+                if isNewline {
+                    self.state = .beforeKey
+                } else if byte == UInt8(ascii: "=") {
+                    self.state = .beforeValue
+                    (self.text, self.textEnd) = ([], nil)
+                } else {
+                    self.key.append(byte)
+                }
+            case .beforeValue:
+                if isNewline { return self.push() }
+                switch byte {
+                case UInt8(ascii: "'"): self.state = .singleQuoted
+                case UInt8(ascii: "\""): self.state = .doubleQuoted
+                case UInt8(ascii: "\\"): self.state = .escape
+                default:
+                    guard !isSpace else { return }
+                    self.state = .value
+                    self.append(byte)
+                }
+            case .value:
+                if isNewline { return self.push() }
+                if byte == UInt8(ascii: "\\") {
+                    self.state = .escape
+                    self.textEnd = nil
+                } else if isSpace {
+                    self.textEnd = self.textEnd ?? self.text.count
+                    self.text.append(byte)
+                } else {
+                    self.append(byte)
+                }
+            case .escape:
+                self.state = .value
+                // An escaped end of a line continues it.
+                if !isNewline { self.append(byte) }
+            case .singleQuoted:
+                if byte == UInt8(ascii: "'") {
+                    self.state = .beforeValue
+                } else {
+                    self.append(byte)
+                }
+            case .doubleQuoted:
+                switch byte {
+                case UInt8(ascii: "\""): self.state = .beforeValue
+                case UInt8(ascii: "\\"): self.state = .doubleQuotedEscape
+                default: self.append(byte)
+                }
+            case .doubleQuotedEscape:
+                self.state = .doubleQuoted
+                guard byte != UInt8(ascii: "\n") else { return }
+                if !Self.escapable.contains(byte) { self.append(UInt8(ascii: "\\")) }
+                self.append(byte)
+            case .comment:
+                if byte == UInt8(ascii: "\\") {
+                    self.state = .commentEscape
+                } else if isNewline {
+                    self.state = .beforeKey
+                }
+            case .commentEscape:
+                // The end of a line ends a comment whatever stands before it, from systemd 254 on.
+                self.state = isNewline ? .beforeKey : .comment
             }
-            let name = line[..<equals].trimmed
-            guard !name.isEmpty else { return nil }
-            let value = line[line.index(after: equals)...].trimmed
-            return DeclaredCommand.Variable(name: String(name), value: Self.unquoted(value))
         }
-    }
 
-    /// The text without quotes around it; a backslash escapes, except in single quotes.
-    private static func unquoted(_ text: Substring) -> String {
-        let quote = text.first
-        guard quote == "'" || quote == "\"", text.count > 1, text.last == quote else {
-            return Self.unescaped(text)
-        }
-        let inner = text.dropFirst().dropLast()
-        return quote == "'" ? String(inner) : Self.unescaped(inner)
-    }
-
-    private static func unescaped(_ text: Substring) -> String {
-        var result = ""
-        var isEscaped = false
-        for character in text {
-            if character == "\\", !isEscaped {
-                isEscaped = true
-            } else {
-                result.append(character)
-                isEscaped = false
+        /// The end of the file ends a value.
+        mutating func end() {
+            switch self.state {
+            case .beforeValue, .value, .escape, .singleQuoted, .doubleQuoted, .doubleQuotedEscape:
+                self.push()
+            case .beforeKey, .key, .comment, .commentEscape: break
             }
         }
-        return result
-    }
-}
 
-extension Substring {
-    /// Without white space around it.
-    fileprivate var trimmed: Substring {
-        var rest = self.drop(while: \.isWhitespace)
-        while rest.last?.isWhitespace == true { rest.removeLast() }
-        return rest
+        private mutating func append(_ byte: UInt8) {
+            self.text.append(byte)
+            self.textEnd = nil
+        }
+
+        private mutating func push() {
+            self.state = .beforeKey
+            while let last = self.key.last, last == 0x20 || last == 0x09 { self.key.removeLast() }
+            let value = self.text.prefix(self.textEnd ?? self.text.count)
+            guard Self.isName(self.key), Self.isValue(value) else { return }
+            self.variables.append(
+                DeclaredCommand.Variable(
+                    name: String(decoding: self.key, as: UTF8.self),
+                    value: String(decoding: value, as: UTF8.self)
+                )
+            )
+        }
+
+        /// Letters, digits and `_`, no digit first; systemd ignores anything else.
+        private static func isName(_ name: [UInt8]) -> Bool {
+            guard let first = name.first, !(0x30...0x39).contains(first) else { return false }
+            return name.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                    || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "_")
+            }
+        }
+
+        /// No control characters but tabs and ends of lines; systemd ignores such a variable.
+        private static func isValue(_ value: ArraySlice<UInt8>) -> Bool {
+            value.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 || $0 == 0x0a }
+        }
     }
 }

@@ -29,6 +29,12 @@ package struct CommandOrder: Sendable {
         self.environment = environment
         self.command = command
     }
+
+    /// Whether it can be executed at all: a NUL ends a word, a variable and a path for the kernel.
+    package var isSound: Bool {
+        let texts = self.words + self.environment.flatMap { [$0.name, $0.value] }
+        return !texts.contains { $0.utf8.contains(0) } && self.words.first?.isEmpty == false
+    }
 }
 
 /// How a command ended.

@@ -1,3 +1,4 @@
+package import StateMachineClient
 package import StateMachineCore
 package import StateMachineDeclaration
 import StateMachineProtocol
@@ -55,6 +56,9 @@ package struct Conductor: Sendable {
     /// Where the watch goes on; nil to begin with the state as it is.
     package var since: String? { self.work.since }
 
+    /// The cursor with which the present stay began; nil between two stays.
+    package var stayBeginning: String? { self.work.stayBeginning }
+
     /// What is to be remembered.
     package var record: Record { self.work.record }
 
@@ -68,9 +72,11 @@ package struct Conductor: Sendable {
         return self.advanced(now)
     }
 
-    /// Everything that was replayed has been received.
-    package mutating func caughtUp(at now: WallTime) -> [Action] {
+    /// Everything that was replayed has been received; `line` tells of the present state.
+    package mutating func caughtUp(with line: Line? = nil, at now: WallTime) -> [Action] {
         self.isCaughtUp = true
+        // Updates that this process had heard of may be lost, which no change tells.
+        if self.queue.isEmpty, let line { self.work.found(line) }
         return self.advanced(now)
     }
 

@@ -1,3 +1,4 @@
+import StateMachineClient
 import StateMachineCore
 import StateMachineDeclaration
 import StateMachineProtocol
@@ -40,6 +41,9 @@ struct StayWork {
     /// Where the watch goes on; nil to begin with the state as it is.
     var since: String? { self.hooks?.change.cursor ?? self.cursor }
 
+    /// The cursor with which the stay began; nil between two stays.
+    var stayBeginning: String? { self.hooks == nil ? self.stay?.line.cursor : nil }
+
     /// The command that was begun and has not ended, as far as is known.
     var begun: CommandName? {
         if let hooks { return hooks.name }
@@ -55,6 +59,13 @@ struct StayWork {
     mutating func updated(by change: Change) {
         self.stay?.state = change.state
         self.cursor = change.cursor
+    }
+
+    /// The stay goes on in the state that the line has, unless it is being left.
+    mutating func found(_ line: Line) {
+        guard self.hooks == nil, self.stay != nil, let state = line.state else { return }
+        self.stay?.state = state
+        self.cursor = line.cursor ?? self.cursor
     }
 
     /// The stay is left, and its run was dropped: the hooks of the change are next.

@@ -40,6 +40,10 @@ struct Effects {
     private var hasOtherFile = false
     /// Why nothing that has to be recorded is begun; nil if it may be.
     private var unwritten: RunnerError?
+    /// Why the command that is due cannot be run at the moment; nil if it can, or none is.
+    private var trouble: String?
+    /// The command that has been begun and is waited for, as far as is known.
+    private var present: CommandName?
     /// Why the report of what runs cannot be written; nil if it can.
     private var reportProblem: String?
     private var isEnding = false
@@ -88,6 +92,17 @@ struct Effects {
 
     mutating func add(_ actions: [Action]) { self.pending += actions }
 
+    /// Notes that there is a daemon, whose directory may be a new one: the report belongs there.
+    mutating func connected() { self.hasReported = false }
+
+    /// Notes that a command could not be begun.
+    mutating func notBegun(_ name: CommandName) {
+        if self.present == name { self.present = nil }
+    }
+
+    /// The time has come to write a record that could not be written, or that was not urgent.
+    mutating func recordIsDue() { self.recordTimer = nil }
+
     /// Carries out what can be done.
     mutating func perform(
         _ conductor: Conductor,
@@ -109,11 +124,14 @@ struct Effects {
             case .note(let notice):
                 self.log.note(notice)
                 self.tally.note(notice, at: .now)
-                if notice == .differs { self.hasOtherFile = true }
-                if notice == .agrees { self.hasOtherFile = false }
+                self.heed(notice)
                 isSeen = true
-            case .begin(let order, let afresh): self.begin(order, afresh: afresh, in: &group)
-            case .await(let name): self.await(name, in: &group)
+            case .begin(let order, let afresh):
+                self.present = order.name
+                self.begin(order, afresh: afresh, in: &group)
+            case .await(let name):
+                self.present = name
+                self.await(name, in: &group)
             case .stop(let name): self.stop(name, in: &group)
             case .forget(let name): await self.forget(name)
             case .tell(let end, let stay):
@@ -130,14 +148,29 @@ struct Effects {
         if isSeen { self.report(conductor) }
     }
 
+    /// Keeps what the report is to say of why nothing is begun.
+    private mutating func heed(_ notice: Notice) {
+        switch notice {
+        case .differs: self.hasOtherFile = true
+        case .agrees: self.hasOtherFile = false
+        case .trouble(let name, let why, _):
+            self.trouble = "\(name.key) of \(name.state) cannot be run: \(why)"
+        case .begun, .ended, .vanished: self.trouble = nil
+        case .triedAgain, .interrupted, .unhandled, .refused, .untold, .hooksUnknown, .stateUnknown,
+            .nothingToRun:
+            break
+        }
+    }
+
     /// Writes the report beside the daemon's doors.
     private mutating func report(_ conductor: Conductor) {
         self.hasReported = true
         let problem = self.report.write(
             conductor.record,
             self.tally,
+            present: self.present,
             blocked: self.unwritten?.description
-                ?? (self.hasOtherFile ? "the file is not what the daemon has" : nil)
+                ?? (self.hasOtherFile ? "the file is not what the daemon has" : nil) ?? self.trouble
         )
         if let problem, problem != self.reportProblem { self.log.unseen(problem) }
         self.reportProblem = problem
@@ -145,6 +178,10 @@ struct Effects {
 
     /// Writes the record to the disk unless it is there; false if that is to be retried.
     private mutating func write(_ record: Record) -> Bool {
+        // What happens meanwhile neither shortens nor lengthens the pause before it is retried.
+        guard self.unwritten == nil || self.recordTimer == nil || self.isEnding else {
+            return false
+        }
         self.recordTimer = nil
         let label = self.configuration.label
         let text = "\(record.json(of: label))\n"

@@ -12,15 +12,18 @@ struct LineIntake: Sendable {
     ///
     /// - Parameters:
     ///   - since: where to go on.
+    ///   - stay: the beginning of the present stay: a loss of power may have taken the updates after it.
     ///   - credits: one for each line that may be taken.
-    func run(since: String?, credits: AsyncStream<Void>) async {
+    func run(since: String?, stay: String?, credits: AsyncStream<Void>) async {
         var cursor = since
+        var stay = stay
         var credit = credits.makeAsyncIterator()
         do {
             while true {
                 // Lines that were dropped while they waited are still on the daemon's disk, if it
                 // has one.
-                cursor = try await self.follow(since: cursor, &credit)
+                cursor = try await self.follow(since: cursor, else: stay, &credit)
+                stay = nil
             }
         } catch is CancellationError {
             return
@@ -29,9 +32,11 @@ struct LineIntake: Sendable {
         }
     }
 
-    /// Follows one watch; returns the cursor to go on from if lines were lost after it.
+    /// Follows one watch; returns the cursor to go on from if lines were lost after it, or if the daemon knows only the
+    /// other one that was given.
     private func follow(
         since: String?,
+        else stay: String?,
         _ credit: inout AsyncStream<Void>.Iterator
     ) async throws -> String? {
         var cursor = since
@@ -41,6 +46,9 @@ struct LineIntake: Sendable {
             switch event {
             case .line(let line):
                 if line.resync == "lagged", let cursor, cursor != since { return cursor }
+                if line.resync == "restarted", cursor == since, let stay, stay != since {
+                    return stay
+                }
                 if !isConnected {
                     self.post(.connected(declaration: try await self.declaration()))
                     isConnected = true

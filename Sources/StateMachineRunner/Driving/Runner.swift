@@ -14,6 +14,11 @@ package final class Runner {
     /// 1024: some hundred kilobytes of ordinary ones.
     private static let backlogLimit = 1024
 
+    /// How many attempts at the first connection fail before that is logged.
+    ///
+    /// 5: between them are two or three seconds, and daemons start in a tenth of that.
+    private static let firstAttempts = 5
+
     private let configuration: RunnerConfiguration
     private let host: any CommandHost
     private let log: RunnerLog
@@ -23,6 +28,7 @@ package final class Runner {
     private var file: DeclaredFile
     private var effects: Effects
     private var lock: MachineLock
+    private var wasConnected = false
     /// Whether a line has been taken for which there was no credit yet.
     private var isReaderWaiting = false
 
@@ -95,8 +101,8 @@ package final class Runner {
         let post = self.post
         let (credits, credit) = AsyncStream.makeStream(of: Void.self)
         let intake = LineIntake(client: Client(self.configuration.directory)) { post.yield($0) }
-        let since = conductor.since
-        group.addTask { await intake.run(since: since, credits: credits) }
+        let (since, stay) = (conductor.since, conductor.stayBeginning)
+        group.addTask { await intake.run(since: since, stay: stay, credits: credits) }
         await self.effects.perform(conductor, in: &group)
         for await event in self.events {
             self.effects.add(try self.taken(event, by: &conductor))
@@ -160,22 +166,28 @@ package final class Runner {
         case .line(let line):
             self.isReaderWaiting = true
             if let change = Change(line) { return conductor.received(change, at: now) }
-            if line.kind == .live { return conductor.caughtUp(at: now) }
+            if line.kind == .live { return conductor.caughtUp(with: line, at: now) }
             guard line.kind == .declared, let hash = line.declaration else { return [] }
             self.file.daemonHas(hash)
             return self.compared(reading: true, &conductor, at: now)
         case .connected(let hash):
             self.log.connected()
+            self.effects.connected()
+            self.wasConnected = true
             try self.takeLock()
             self.file.daemonHas(hash)
             return self.compared(reading: !self.file.isAgreed, &conductor, at: now)
                 + conductor.connected(at: now)
         case .disconnected(let error, let attempt):
-            self.log.disconnected(error, attempt: attempt)
+            // A daemon that starts beside this process is there at one of the next attempts.
+            if attempt == (self.wasConnected ? 1 : Self.firstAttempts) {
+                self.log.disconnected(error)
+            }
             return []
         case .gaveUp(let error): throw RunnerError("\(error)")
         case .ended(let name, let end): return conductor.ended(name, end, at: now)
         case .failed(let name, let error, let isStart):
+            if isStart { self.effects.notBegun(name) }
             return conductor.failed(name, error, isStart: isStart, at: now)
         case .stopped(let name, let end): return conductor.stopped(name, end, at: now)
         case .told(let answer, let stay): return conductor.told(answer, stay: stay, at: now)
@@ -187,7 +199,9 @@ package final class Runner {
         case .signal(.leave):
             self.effects.willEnd()
             return conductor.end(.leave, at: now)
-        case .recordDue: return [.record]
+        case .recordDue:
+            self.effects.recordIsDue()
+            return [.record]
         }
     }
 

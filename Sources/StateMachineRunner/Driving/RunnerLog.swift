@@ -77,8 +77,7 @@ struct RunnerLog: Sendable {
 
     func connected() { self.logger.debug("connected") }
 
-    func disconnected(_ error: ClientError, attempt: Int) {
-        guard attempt == 1 else { return }
+    func disconnected(_ error: ClientError) {
         self.logger.notice("no connection, trying again", metadata: ["error": "\(error)"])
     }
 

@@ -18,14 +18,29 @@ struct RunnerReport {
         self.machine = configuration.label
     }
 
-    /// Writes the report; returns what is wrong if that fails; `blocked` is why nothing is begun.
-    func write(_ record: Record, _ tally: CommandCounts, blocked: String?) -> String? {
+    /// Writes the report.
+    ///
+    /// - Parameters:
+    ///   - record: how far the machine's commands have come.
+    ///   - tally: what has been run.
+    ///   - present: the command that has been begun, which the record may be ahead of.
+    ///   - blocked: why nothing is begun.
+    /// - Returns: what is wrong if that fails; nil if it does not.
+    func write(
+        _ record: Record,
+        _ tally: CommandCounts,
+        present: CommandName?,
+        blocked: String?
+    ) -> String? {
         do throws(Errno) {
             try self.file.write(
-                "\(self.json(record, tally, blocked))\n",
+                "\(self.json(record, tally, present, blocked))\n",
                 mode: 0o644,
                 isDurable: false
             )
+            return nil
+        } catch .noSuchFileOrDirectory {
+            // There is no daemon yet; it is written when there is one.
             return nil
         } catch {
             return "cannot write \(self.file.path): \(error)"
@@ -40,7 +55,12 @@ struct RunnerReport {
         }
     }
 
-    private func json(_ record: Record, _ tally: CommandCounts, _ blocked: String?) -> JSONValue {
+    private func json(
+        _ record: Record,
+        _ tally: CommandCounts,
+        _ present: CommandName?,
+        _ blocked: String?
+    ) -> JSONValue {
         .members([
             ("pid", .integer(getpid())),
             // Tells whether the process with this number is still the same one.
@@ -50,7 +70,7 @@ struct RunnerReport {
             // The oldest change whose hooks have not all been run: later changes wait for it.
             ("hooks", record.hooks?.change.line.seq.map { .integer($0) }),
             ("blocked", blocked.map { .string($0) }),
-            ("running", record.running),
+            ("running", record.running(present)),
             ("next", record.next),
             ("lastFailure", tally.lastFailure?.json),
             ("commands", .array(tally.counts.sorted { $0.key < $1.key }.map(Self.row))),
@@ -67,12 +87,15 @@ struct RunnerReport {
 }
 
 extension Record {
-    /// The command that runs.
-    fileprivate var running: JSONValue? {
-        if let hooks, let name = hooks.name {
+    /// The command that runs: the one that is due, if it is `present`.
+    fileprivate func running(_ present: CommandName?) -> JSONValue? {
+        if let hooks {
+            guard let name = hooks.name, name == present else { return nil }
             return name.json(attempt: hooks.attempt, "since", hooks.since)
         }
-        guard let run, run.phase == .running, let name = run.name else { return nil }
+        guard let run, run.phase == .running, let name = run.name, name == present else {
+            return nil
+        }
         return name.json(attempt: run.progress.attempt, "since", run.since)
     }
 

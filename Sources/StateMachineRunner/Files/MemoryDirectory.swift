@@ -12,11 +12,18 @@ package final class MemoryDirectory: Sendable {
     private let file: WholeFile
 
     /// Makes the directory, for its owner only, unless it is there, and takes the lock in it.
-    package init(_ path: String) throws(RunnerError) {
-        self.path = path
-        if mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw RunnerError(cannot: "make the state directory \(path)", errno: errno)
+    ///
+    /// A link stands for the directory that it leads to at the moment.
+    package init(_ named: String) throws(RunnerError) {
+        if mkdir(named, 0o700) != 0, errno != EEXIST {
+            throw RunnerError(cannot: "make the state directory \(named)", errno: errno)
         }
+        guard let resolved = realpath(named, nil) else {
+            throw RunnerError(cannot: "look at the state directory \(named)", errno: errno)
+        }
+        defer { free(resolved) }
+        let path = String(cString: resolved)
+        self.path = path
         try Self.close(path)
         do throws(LockFile.Failure) {
             self.lock = try LockFile(in: path)

@@ -4,12 +4,6 @@ package import Systemd
 
 /// The settings of the unit that a command becomes: systemd.service(5), systemd.exec(5).
 extension CommandOrder {
-    /// Whether it can be executed at all: a NUL ends a word, a variable and a path for the kernel.
-    package var isSound: Bool {
-        let texts = self.words + self.environment.flatMap { [$0.name, $0.value] }
-        return !texts.contains { $0.utf8.contains(0) } && self.words.first?.isEmpty == false
-    }
-
     package var unitSettings: [UnitSetting] {
         self.serviceSettings + self.placeSettings + self.accountSettings + self.timeSettings
             + self.command.properties.map { UnitSetting($0) }
@@ -51,8 +45,10 @@ extension CommandOrder {
             UnitSetting("After", .texts([self.name.label.daemonUnit])),
         ]
         if let path = self.command.environmentFile {
+            let mayBeMissing = path.hasPrefix("-")
+            let file = mayBeMissing ? String(path.dropFirst()) : path
             settings.append(
-                UnitSetting("EnvironmentFiles", .files([.init(path, mayBeMissing: false)]))
+                UnitSetting("EnvironmentFiles", .files([.init(file, mayBeMissing: mayBeMissing)]))
             )
         }
         return settings

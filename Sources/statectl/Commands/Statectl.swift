@@ -1,6 +1,8 @@
 import ArgumentParser
+import Dispatch
 import Glibc
 import NIOCore
+import Processes
 import StateMachineClient
 import StateMachineCore
 
@@ -159,19 +161,28 @@ struct Statectl: AsyncParsableCommand {
         return nil
     }
 
-    static func main() async {
-        // A reader that is gone shows as an error of write(2), which is dealt with there; a signal
-        // would end the process with a misleading code.
-        signal(SIGPIPE, SIG_IGN)
+    static func main() {
+        ProcessStart.prepare("statectl", orExit: ExitStatus.unreachable.rawValue)
         // One connection needs one thread, and threads cost time at the start.
         NIOSingletons.groupLoopCountSuggestion = 1
         if let word = ArgumentBytes.firstUnreadable {
             StandardError.write("statectl: \"\(word)\" is not UTF-8, and nothing else is taken")
             Glibc.exit(ExitStatus.usage.rawValue)
         }
+        // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
+        Task { @MainActor in
+            await withTaskExecutorPreference(QueueExecutor(label: "statectl")) {
+                await self.perform(CommandLine.arguments.dropFirst())
+            }
+        }
+        dispatchMain()
+    }
+
+    /// Does what the words ask for, and ends the process.
+    private static func perform(_ arguments: ArraySlice<String>) async {
         do {
-            let words = self.words(CommandLine.arguments.dropFirst())
-            try await self.run(try await self.command(words))
+            try await self.run(try await self.command(self.words(arguments)))
+            Glibc.exit(EXIT_SUCCESS)
         } catch let end as ProcessEnd {
             end.perform()
         } catch {

@@ -1,6 +1,6 @@
-import Glibc
+@preconcurrency import Glibc
+import Processes
 import StateMachineClient
-import Subprocess
 import SystemPackage
 
 /// A command as it stands on the command line: a program and its arguments, no shell.
@@ -64,95 +64,122 @@ struct ChildCommand: Sendable {
         environment: [String: String?] = [:],
         input: String? = nil,
         timeout: Duration = grace,
-        begun: @escaping @Sendable (pid_t) -> Void = { _ in }
+        begun: (pid_t) -> Void = { _ in }
     ) async -> Ending {
-        await self.ending { configuration in
-            let result = try await Subprocess.run(
-                configuration,
-                input: try Self.standardInput(input),
-                output: .currentStandardOutput,
-                error: .currentStandardError
-            ) { begun($0.processIdentifier.value) }
-            return result.terminationStatus
-        } of: {
-            self.configuration(environment, timeout)
+        do throws(Refusal) {
+            let process = try self.start(environment, input, errors: nil)
+            begun(process.pid)
+            return await Self.ending(of: process, timeout)
+        } catch {
+            return error.ending
         }
     }
 
-    /// Runs it to its end as ``run(environment:input:timeout:)`` does, and keeps the first line
+    /// Runs it to its end as ``run(environment:input:timeout:begun:)`` does, and keeps the first line
     /// that it writes to standard error, which is passed on.
     func runKeepingComplaint(
         environment: [String: String?],
         input: String,
         timeout: Duration = grace
     ) async -> (ending: Ending, complaint: String?) {
-        var complaint = FirstLine()
-        let ending = await self.ending { configuration in
-            let result = try await Subprocess.run(
-                configuration,
-                input: try Self.standardInput(input),
-                output: .currentStandardOutput,
-                error: .sequence
-            ) { execution in
-                var line = FirstLine()
-                do {
-                    for try await buffer in execution.standardError {
-                        let bytes = buffer.withUnsafeBytes { Array($0) }
-                        StandardError.pass(bytes)
-                        line.append(bytes)
-                    }
-                } catch {
-                    // The command has ended and left the pipe to a process that it started.
-                }
-                return line
+        do throws(Refusal) {
+            let errors: ErrorReader
+            do {
+                errors = try ErrorReader()
+            } catch {
+                throw Refusal(ending: .notStarted("\(error)"))
             }
-            complaint = result.closureResult
-            return result.terminationStatus
-        } of: {
-            self.configuration(environment, timeout)
-        }
-        return (ending, complaint.text)
-    }
-
-    private func ending(
-        _ run: (Configuration) async throws -> TerminationStatus,
-        of configuration: () -> Configuration
-    ) async -> Ending {
-        do {
-            switch try await run(configuration()) {
-            case .exited(let code): return .exited(code)
-            case .signaled(let signal): return .signalled(signal)
+            let process: RunningProgram
+            do throws(Refusal) {
+                process = try self.start(environment, input, errors: errors.writeEnd)
+            } catch {
+                errors.end()
+                throw error
             }
-        } catch let error as SubprocessError where error.code == .executableNotFound {
-            return .notFound
+            errors.begin()
+            let ending = await Self.ending(of: process, timeout)
+            errors.end()
+            return (ending, await errors.firstLine)
         } catch {
-            return .notStarted("\(error)")
+            return (error.ending, nil)
         }
     }
 
-    private func configuration(
-        _ environment: [String: String?],
-        _ timeout: Duration
-    ) -> Configuration {
-        var options = PlatformOptions()
-        options.teardownSequence = [
-            .send(signal: .terminate, allowedDurationToNextStep: timeout)
-        ]
-        let program = self.words[0]
-        var environment = environment
-        if let directory { environment[RuntimeDirectory.variable] = directory.absolutePath }
-        let updates = environment.map { (Environment.Key(stringLiteral: $0.key), $0.value) }
-        return Configuration(
-            executable: program.contains("/") ? .path(FilePath(program)) : .name(program),
-            arguments: Arguments(Array(self.words.dropFirst())),
-            environment: .inherit.updating(Dictionary(uniqueKeysWithValues: updates)),
-            platformOptions: options
+    /// Why there is no process.
+    private struct Refusal: Error {
+        let ending: Ending
+    }
+
+    private func start(
+        _ updates: [String: String?],
+        _ text: String?,
+        errors: CInt?
+    ) throws(Refusal) -> RunningProgram {
+        // Where there is no PATH, as confstr(3) has it.
+        let directories = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
+        let name = Array(self.words[0].utf8)
+        guard let path = ProgramStart.path(of: name, in: Array(directories.utf8)) else {
+            throw Refusal(ending: .notFound)
+        }
+        var program = ProgramStart(
+            path: path,
+            words: self.words.map { Array($0.utf8) },
+            environment: self.environment(updates)
         )
+        program.errors = errors
+        let input: FileDescriptor?
+        do {
+            input = try text.map(Self.standardInput)
+        } catch {
+            throw Refusal(ending: .notStarted("\(error)"))
+        }
+        defer { input.map { _ = close($0.rawValue) } }
+        program.input = input?.rawValue
+        do throws(ProgramStart.Failure) {
+            return try program.start()
+        } catch {
+            switch error {
+            case .program(ENOENT): throw Refusal(ending: .notFound)
+            case .program(let code), .directory(let code), .scarcity(let code):
+                throw Refusal(ending: .notStarted(String(cString: strerror(code))))
+            }
+        }
+    }
+
+    private static func ending(of process: RunningProgram, _ timeout: Duration) async -> Ending {
+        let end = await withTaskCancellationHandler {
+            await process.end()
+        } onCancel: {
+            process.stop(killingAfter: timeout)
+        }
+        switch end {
+        case .exited(let code): return .exited(code)
+        case .signalled(let signal): return .signalled(signal)
+        }
+    }
+
+    /// This process's variables, byte for byte, with those that are added.
+    private func environment(_ updates: [String: String?]) -> [[UInt8]] {
+        var updates = updates
+        if let directory { updates[RuntimeDirectory.variable] = directory.absolutePath }
+        var variables: [[UInt8]] = []
+        var next = environ
+        while let variable = next.pointee {
+            let bytes = UnsafeBufferPointer(start: variable, count: strlen(variable))
+                .map { UInt8(bitPattern: $0) }
+            let name = bytes.prefix { $0 != UInt8(ascii: "=") }
+            if updates[String(decoding: name, as: UTF8.self)] == nil { variables.append(bytes) }
+            next += 1
+        }
+        for (name, value) in updates {
+            guard let value else { continue }
+            variables.append(Array("\(name)=\(value)".utf8))
+        }
+        return variables
     }
 
     /// A pipe filled with `text`: the command need not read it, and nobody waits until it does.
-    private static func standardInput(_ text: String?) throws -> FileDescriptorInput {
-        guard let text else { return .currentStandardInput }
+    private static func standardInput(_ text: String) throws -> FileDescriptor {
         let (readEnd, writeEnd) = try FileDescriptor.pipe()
         do {
             try writeEnd.closeAfter {
@@ -163,7 +190,8 @@ struct ChildCommand: Sendable {
             try readEnd.close()
             throw error
         }
-        return .fileDescriptor(readEnd, closeAfterSpawningProcess: true)
+        try readEnd.closeOnExec()
+        return readEnd
     }
 }
 
@@ -177,6 +205,11 @@ extension RuntimeDirectory {
 }
 
 extension FileDescriptor {
+    /// Leaves it to no other program.
+    fileprivate func closeOnExec() throws {
+        guard fcntl(self.rawValue, F_SETFD, FD_CLOEXEC) == 0 else { throw Errno(rawValue: errno) }
+    }
+
     /// What a pipe holds by default, by pipe(7).
     private static let pipeBytes = 65536
     /// F_SETPIPE_SZ of fcntl(2), which Glibc's module leaves out.

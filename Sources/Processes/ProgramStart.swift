@@ -1,0 +1,169 @@
+internal import CPlatform
+internal import Dispatch
+internal import Glibc
+private import Synchronization
+
+/// A program with all that it is given; in bytes, for names and values need not be UTF-8.
+package struct ProgramStart: Sendable {
+    /// Why it did not begin.
+    package enum Failure: Error, Hashable {
+        /// Its directory cannot be entered.
+        case directory(CInt)
+        /// It cannot be executed, with the error as in execve(2).
+        case program(CInt)
+        /// The system has no room for a process at the moment.
+        case scarcity(CInt)
+    }
+
+    /// Its path; a relative one is relative to its directory.
+    package var path: [UInt8]
+    /// From the zeroth on, which is its name.
+    package var words: [[UInt8]]
+    /// Each as `NAME=value`.
+    package var environment: [[UInt8]]
+    /// Nil for this process's.
+    package var directory: [UInt8]?
+    /// A descriptor that becomes its standard input; nil for this process's.
+    package var input: CInt?
+    /// A descriptor that becomes its standard error; nil for this process's.
+    package var errors: CInt?
+    /// Whether it leads a session of its own.
+    package var leadsSession = false
+
+    package init(path: [UInt8], words: [[UInt8]], environment: [[UInt8]]) {
+        self.path = path
+        self.words = words
+        self.environment = environment
+    }
+
+    /// Starts it; the caller awaits its end by ``RunningProgram/end()``.
+    package func start() throws(Failure) -> RunningProgram {
+        var directory: CInt = -1
+        if let path = self.directory {
+            directory = Self.withCString(path) { platform_open_directory($0) }
+            guard directory >= 0 else {
+                throw Self.isScarcity(errno) ? .scarcity(errno) : .directory(errno)
+            }
+        }
+        defer { if directory >= 0 { close(directory) } }
+        var pid: pid_t = 0
+        let error = Self.withCString(self.path) { path in
+            Self.withCStrings(self.words) { words in
+                Self.withCStrings(self.environment) { environment in
+                    platform_spawn(
+                        &pid,
+                        path,
+                        words,
+                        environment,
+                        directory,
+                        self.input ?? -1,
+                        self.errors ?? -1,
+                        self.leadsSession ? 1 : 0
+                    )
+                }
+            }
+        }
+        guard error == 0 else {
+            throw Self.isScarcity(error) ? .scarcity(error) : .program(error)
+        }
+        return RunningProgram(pid: pid)
+    }
+
+    /// Where a program of that name is, in the directories of a `PATH`; nil if nowhere.
+    ///
+    /// A name with a slash is a path itself.
+    package static func path(of name: [UInt8], in directories: [UInt8]) -> [UInt8]? {
+        guard !name.contains(UInt8(ascii: "/")) else { return name }
+        guard !name.isEmpty else { return nil }
+        return directories.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+            .map { ($0.isEmpty ? [UInt8(ascii: ".")] : Array($0)) + [UInt8(ascii: "/")] + name }
+            .first { path in
+                Self.withCString(path) { path in
+                    var status = stat()
+                    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+                        && access(path, X_OK) == 0
+                }
+            }
+    }
+
+    /// Whether there is too little of something that others give back.
+    private static func isScarcity(_ error: CInt) -> Bool {
+        [EAGAIN, ENOMEM, EMFILE, ENFILE].contains(error)
+    }
+
+    private static func withCString<Result>(
+        _ bytes: [UInt8],
+        _ body: (UnsafePointer<CChar>) -> Result
+    ) -> Result {
+        (bytes.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { buffer in
+            guard let start = buffer.baseAddress else { return body("") }
+            return body(start)
+        }
+    }
+
+    private static func withCStrings<Result>(
+        _ texts: [[UInt8]],
+        _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+    ) -> Result {
+        let copies = texts.map { text in Self.withCString(text) { strdup($0) } }
+        defer { for copy in copies { free(copy) } }
+        return body(copies + [nil])
+    }
+}
+
+/// A child of this process.
+///
+/// Guarded state: `isOver`, behind its lock: a number that has been waited for may be another process's.
+package final class RunningProgram: Sendable {
+    /// How it ended.
+    package enum End: Hashable, Sendable {
+        case exited(CInt)
+        case signalled(CInt)
+    }
+
+    package let pid: Int32
+    private let isOver = Mutex(false)
+
+    init(pid: Int32) { self.pid = pid }
+
+    /// Waits for its end, once, on a thread of its own, which costs no descriptor and no wake-up.
+    package func end() async -> End {
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "end of \(self.pid)").async {
+                var info = siginfo_t()
+                while waitid(P_PID, id_t(self.pid), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+                let status = self.isOver.withLock { isOver in
+                    isOver = true
+                    var status: CInt = 0
+                    while waitpid(self.pid, &status, 0) < 0, errno == EINTR {}
+                    return status
+                }
+                continuation.resume(returning: End(status))
+            }
+        }
+    }
+
+    /// Sends it a signal, unless it has ended.
+    package func send(_ signal: CInt) {
+        self.isOver.withLock { isOver in
+            if !isOver { kill(self.pid, signal) }
+        }
+    }
+
+    /// Ends it by SIGTERM, and after that time by SIGKILL; returns at once.
+    package func stop(killingAfter grace: Duration) {
+        self.send(SIGTERM)
+        let seconds = grace / .seconds(1)
+        DispatchQueue(label: "stop of \(self.pid)").asyncAfter(deadline: .now() + seconds) {
+            self.send(SIGKILL)
+        }
+    }
+}
+
+extension RunningProgram.End {
+    /// From what waitpid(2) says.
+    init(_ status: CInt) {
+        let signal = status & 0x7f
+        self = signal == 0 ? .exited(status >> 8 & 0xff) : .signalled(signal)
+    }
+}

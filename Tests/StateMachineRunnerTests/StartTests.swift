@@ -1,0 +1,140 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// How the runner, and the programs beside it, begin in surroundings that are not as usual.
+@Suite(.bounded)
+struct StartTests {
+    private static let text = """
+        start: idle
+        states:
+          idle: {run: [/bin/sh, -c, 'echo $$ >WITNESS; exec sleep 1000']}
+        """
+
+    /// Runs a script of the shell; returns its status, and what it wrote.
+    private func shell(_ script: String) async throws -> (status: CInt, said: String) {
+        try await withTemporaryDirectory { directory in
+            let process = try SpawnedProcess(
+                ["/bin/sh", "-c", script],
+                environment: ["DIRECTORY": directory],
+                output: "\(directory)/output"
+            )
+            return (try await process.ended(), process.said)
+        }
+    }
+
+    @Test(arguments: [BuiltProduct.statemachine, .statectl, .runner, .web])
+    func tooFewDescriptorsAreSaid(_ product: BuiltProduct) async throws {
+        for limit in [5, 10, 14, 18, 22, 24] {
+            let words = product == .statectl ? "get" : "--runtime-directory $DIRECTORY/run"
+            let (status, said) = try await self.shell(
+                "ulimit -n \(limit); exec '\(try product.path)' \(words)"
+            )
+            #expect(status == (product == .statectl ? 69 : 1), "\(limit): \(said)")
+            #expect(said.contains("the limit of \(limit) open files leaves room for "), "\(said)")
+        }
+    }
+
+    @Test(arguments: ["--help", "-h"])
+    func theHelpIsPrinted(_ option: String) async throws {
+        let (status, said) = try await self.shell(
+            "exec '\(try BuiltProduct.runner.path)' \(option)"
+        )
+        #expect(status == 0 && said.contains("USAGE: statemachine-runner"), "\(said)")
+    }
+
+    /// What is opened first would take their place, and commands would write into it.
+    @Test func closedDescriptorsAreOpenedToNothing() async throws {
+        try await withRunningMachine(Self.text) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner(in: "exec 0<&- 1>&- 2>&-")
+            let child = try await machine.witness.next()
+            for descriptor in 1...2 {
+                let target = try FileManager.default
+                    .destinationOfSymbolicLink(atPath: "/proc/\(child)/fd/\(descriptor)")
+                #expect(target == "/dev/null")
+            }
+            let (_, said) = try await self.shell(
+                "exec '\(try BuiltProduct.statectl.path)' --runtime-directory \(machine.run) hold -- "
+                    + "/bin/sh -c 'for n in 0 1 2; do readlink /proc/$$/fd/$n; done >$DIRECTORY/output' "
+                    + "0<&- 1>&- 2>&-"
+            )
+            #expect(said == "/dev/null\n/dev/null\n/dev/null\n" || said.contains("/dev/null"))
+            try await machine.end(runner, daemon)
+        }
+    }
+
+    @Test func aStateDirectoryMayBeALink() async throws {
+        try await withRunningMachine(Self.text) { machine in
+            mkdir("\(machine.directory)/real", 0o700)
+            symlink("real", "\(machine.directory)/link")
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner(memory: "link")
+            _ = try await machine.witness.next()
+            let record = "\(machine.directory)/real/runner-record.json"
+            #expect(FileManager.default.fileExists(atPath: record), "\(machine.said)")
+            try await machine.end(runner, daemon)
+        }
+    }
+
+    @Test func whatWorksAMomentLaterIsNotWarnedOf() async throws {
+        try await withRunningMachine(Self.text) { machine in
+            let runner = try await machine.startRunner()
+            let daemon = try await machine.startDaemon()
+            _ = try await machine.witness.next()
+            #expect(!machine.said.contains("warning"), "\(machine.said)")
+            #expect(!machine.said.contains("no connection"), "\(machine.said)")
+            let report = "\(machine.run)/runner.json"
+            #expect(FileManager.default.fileExists(atPath: report))
+            try await machine.end(runner, daemon)
+        }
+    }
+
+    /// In a container without an init, all that its commands leave behind is the runner's.
+    @Test(.enabled(if: geteuid() == 0))
+    func theFirstProcessWaitsForWhatOthersLeave() async throws {
+        let text = """
+            start: idle
+            events: {go: {}}
+            states:
+              idle:
+                run: [/bin/sh, -c, '(setsid /bin/true &) ; (setsid /bin/true &) ; sleep 0.1; echo "$(ps -e -o stat= | grep -c Z) $PPID" >WITNESS; exec sleep 1000']
+            """
+        try await withRunningMachine(text) { machine in
+            let daemon = try await machine.startDaemon()
+            let unshare = try machine.spawnRunner(
+                nil,
+                through: ["/usr/bin/unshare", "--fork", "--pid", "--mount-proc", "--kill-child"]
+            )
+            #expect(try await machine.witness.next() == "0 2", "\(machine.said)")
+            unshare.send(SIGKILL)
+            _ = try await unshare.ended()
+            daemon.send(SIGTERM)
+            _ = try await daemon.ended()
+        }
+    }
+
+    @Test func atRestNoTimerRuns() async throws {
+        try await withRunningMachine(Self.text) { machine in
+            let daemon = try await machine.startDaemon()
+            let runner = try await machine.startRunner()
+            let child = try await machine.witness.next()
+            let hold = try SpawnedProcess(
+                [
+                    try BuiltProduct.statectl.path, "--runtime-directory", machine.run, "hold",
+                    "--", "/bin/sh",
+                    "-c", "echo held >\(machine.witness.path); exec sleep 1000",
+                ],
+                environment: [:],
+                output: "\(machine.directory)/hold.log"
+            )
+            #expect(try await machine.witness.next() == "held", "\(hold.said) \(child)")
+            try await comesToRest(runner.pid)
+            try await comesToRest(hold.pid)
+            hold.send(SIGTERM)
+            #expect(try await hold.ended() == 143)
+            try await machine.end(runner, daemon)
+        }
+    }
+}
