@@ -2,14 +2,14 @@ public import StateMachineProtocol
 
 /// A hold: keeps states from being entered, for as long as an iteration over it goes on.
 ///
-/// A lost connection is made again with growing pauses, for ever, and the hold is taken anew: until
-/// then nothing is held. The hold ends when the iteration does, or its task is cancelled.
+/// A lost connection is made again with growing pauses, for ever, and the hold is taken again: until
+/// then a daemon that has a history holds it, for ten seconds after its start, and another does not. The hold ends when the iteration does, or its task is cancelled.
 public struct Hold: AsyncSequence, Sendable {
     /// What happens to the hold.
     public enum Event: Hashable, Sendable {
         /// The states are held from here on; the hold's number differs on each connection.
         case taken(UInt64)
-        /// Nothing is held; the next attempt, counted from 1, follows after that pause.
+        /// The connection is lost; the next attempt, counted from 1, follows after that pause.
         case interrupted(ClientError, attempt: Int, retryingIn: Duration)
     }
 

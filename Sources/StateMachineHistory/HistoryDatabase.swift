@@ -126,7 +126,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 declaration: nil,
                 boot: nil,
                 stay: nil,
-                requirements: try self.requirements(db)
+                voters: try self.voters(db)
             )
         }
         let oldest: UInt64? =
@@ -141,7 +141,7 @@ final class HistoryDatabase: @unchecked Sendable {
             declaration: try self.lastDeclaration(db),
             boot: boot,
             stay: self.extent >= .stays ? try NotedStay.read(db) : nil,
-            requirements: try self.requirements(db)
+            voters: try self.voters(db)
         )
     }
 
@@ -205,7 +205,6 @@ final class HistoryDatabase: @unchecked Sendable {
                 self.boot,
                 self.durability.rawValue
             )
-            try db.execute(Schema.numbering)
             try db.execute("DELETE FROM numbering")
             for earlier in beginning.earlier {
                 try db.run(

@@ -22,8 +22,8 @@ struct HistoryOpening<State: MachineState & Hashable> {
     let starts: StayStarts?
     /// Whether the machine was booted since the last run, and that run's stay has not ended.
     let isFirstInBoot: Bool
-    /// The guards that were required.
-    let requirements: [Requirement]
+    /// The holds and guards that were there.
+    let voters: [KeptVoter]
 
     init(
         in path: String,
@@ -67,7 +67,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
         let past = try database.past()
         var newest: RecordedTransition
         self.database = database
-        self.requirements = past.requirements
+        self.voters = past.voters
         if let last = past.newest {
             let isRestored = database.directory.last.map { past.isBehind($0) } ?? false
             self.loss = loss ?? (isRestored ? .restored(database: database.path) : nil)

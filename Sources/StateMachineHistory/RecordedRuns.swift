@@ -21,8 +21,8 @@ extension HistoryDatabase {
         let boot: String?
         /// The last recorded start of a stay; nil if there is none.
         let stay: NotedStay?
-        /// The guards that were required.
-        let requirements: [Requirement]
+        /// The holds and guards that were there.
+        let voters: [KeptVoter]
 
         /// The most earlier numberings that are kept.
         ///

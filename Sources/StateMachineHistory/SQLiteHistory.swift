@@ -10,7 +10,7 @@ public import StateMachineProtocol
 ///
 /// `@unchecked Sendable`: nothing in it changes, and `days` may be cancelled from anywhere.
 public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHistory, StayHistory,
-    RequirementHistory, @unchecked Sendable
+    VoterHistory, @unchecked Sendable
 {
     /// Where the machine was when the last run ended; its initial state if there was none.
     public let snapshot: Snapshot<State>
@@ -38,8 +38,8 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
     /// The starts of stays; nil for a machine that has none.
     package let starts: StayStarts?
     package let isFirstInBoot: Bool
-    /// The guards that were required when the last run ended.
-    package let requirements: [Requirement]
+    /// The holds and guards that were there when the last run ended.
+    package let voters: [KeptVoter]
 
     /// Opens the history in a directory, which is created, for its owner only, if it does not
     /// exist.
@@ -109,7 +109,7 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.earlier = opening.earlier
         self.starts = opening.starts
         self.isFirstInBoot = opening.isFirstInBoot
-        self.requirements = opening.requirements
+        self.voters = opening.voters
         self.commits = HistoryCommits(opening, coding, options, longLog: longLog)
         self.reads = DispatchQueue(label: "statemachine.history.reads")
         self.days = DispatchSource.makeTimerSource(queue: self.reads)
@@ -176,20 +176,12 @@ public final class SQLiteHistory<State: MachineState & Hashable>: TransitionHist
         self.commits.perform(done) { try $0.keep(start) }
     }
 
-    /// Records that a guard is required; see `RequirementHistory`.
+    /// Records holds and guards; see `VoterHistory`.
     package func keep(
-        _ requirement: Requirement,
+        _ changes: [(number: UInt64, voter: KeptVoter?)],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
-        self.commits.perform(done) { try $0.keep(requirement) }
-    }
-
-    /// Records that a guard is no longer required; see `RequirementHistory`.
-    package func forget(
-        _ name: String,
-        done: @escaping @Sendable (_ failure: String?) -> Void
-    ) {
-        self.commits.perform(done) { try $0.forget(requirement: name) }
+        self.commits.perform(done) { try $0.keep(changes) }
     }
 
     /// Writes the declaration of the states from that seq on; see `TransitionHistory`.

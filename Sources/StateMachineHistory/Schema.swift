@@ -20,11 +20,6 @@ enum Schema {
         }
     }
 
-    /// The numberings that the present one continues, each up to that seq.
-    static let numbering = """
-        CREATE TABLE IF NOT EXISTS numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT
-        """
-
     /// A step from one form of the tables to the next; those that were made are kept by name.
     private struct Migration {
         let name: String
@@ -128,6 +123,31 @@ enum Schema {
                         state, data, fromState, fromData, uid, pid, cause, stay, due,
                         comm, unit
                     FROM change ORDER BY seq;
+                """
+        ),
+        // All holds and guards, by number, instead of required guards alone: with a name and no end
+        // it is a required guard, with both a hold that belongs to no connection. And the numberings that the present
+        // one continues, each up to that seq.
+        Migration(
+            name: "5",
+            sql: """
+                CREATE TABLE kept (
+                    number INTEGER PRIMARY KEY,
+                    name TEXT,
+                    uid INTEGER NOT NULL,
+                    pid INTEGER NOT NULL,
+                    comm TEXT,
+                    unit TEXT,
+                    since INTEGER NOT NULL,
+                    missing INTEGER,
+                    until INTEGER,
+                    request TEXT NOT NULL
+                ) STRICT;
+                INSERT INTO kept
+                    SELECT rowid, name, uid, pid, comm, unit, since, missing, NULL, request
+                        FROM required;
+                DROP TABLE required;
+                CREATE TABLE numbering (epoch TEXT PRIMARY KEY, end INTEGER NOT NULL) STRICT;
                 """
         ),
     ]

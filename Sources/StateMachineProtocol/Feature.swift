@@ -20,4 +20,8 @@ package enum Feature: String, CaseIterable, Sendable {
     case historyProgress
     /// `ageMs` and `stayMs` in the answer to `get`.
     case ages
+    /// `as` of `hold` and `release`.
+    case named = "as"
+    /// `untilMs` of `hold`.
+    case untilMs
 }

@@ -197,7 +197,7 @@ struct RequiredGuardTests {
             }
             do {
                 let history = try Database("\(directory)/state/statemachine.sqlite")
-                try history.execute("UPDATE required SET request = '{\"op\":\"guard\",\"befo'")
+                try history.execute("UPDATE kept SET request = '{\"op\":\"guard\",\"befo'")
                 try #require(history.changes == 1)
             }
             _ = try await DaemonProcess.run(in: directory, arguments: durable) { daemon in
@@ -301,7 +301,8 @@ struct RequiredGuardTests {
             #expect(refused.error == "limit")
             #expect(
                 refused.string("message")
-                    == "there are 64 required guards, as many as may be; release one by its name"
+                    == "there are 64 required guards and holds of a name, as many as may be; "
+                    + "release one by its name"
             )
             // One of the known names is registered again.
             let known = #"{"op":"guard","before":["ready"],"required":"n0-0"}"#

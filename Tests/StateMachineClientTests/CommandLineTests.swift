@@ -189,7 +189,7 @@ import Testing
         (["release", "-1"], "-1 is a negative number, which is taken nowhere here"),
         (
             ["hold", "--before", "a", "--max", "2min"],
-            "--max is how long a set waits; it needs --mode delay"
+            "--max is how long a set waits, with --mode delay, or how long the hold lasts, with --as NAME"
         ),
         (["hold", "--before", "a", "--mode", "delay", "--max", "2min"], "--max is at most 60s"),
         (["guard", "--before", "a", "--timeout", "1h", "--", "true"], "--timeout is at most 60s"),

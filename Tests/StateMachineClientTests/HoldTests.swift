@@ -96,10 +96,10 @@ import Testing
                 #expect(try await run.keep(during: command) == .exited(5))
             }
             let path = daemon.directory.socketPath(of: .control)
-            let lost = "the connection to \(path) was lost; reconnecting, nothing is held"
+            let lost = "the connection to \(path) was lost; reconnecting"
             #expect(
                 complaints.contents == [
-                    lost, "connected; hold 4 is taken anew", lost,
+                    lost, "connected; hold 4 is taken again", lost,
                     "full; continuing without the hold",
                 ]
             )

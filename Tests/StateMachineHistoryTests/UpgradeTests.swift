@@ -63,6 +63,40 @@ struct UpgradeTests {
         }
     }
 
+    @Test func whatAnOlderVersionRequiredIsKept() async throws {
+        try await withTemporaryDirectory { directory in
+            _ = try await Self.left(in: directory, .booting)
+            try other(
+                directory,
+                """
+                DROP TABLE kept;
+                CREATE TABLE required (
+                    name TEXT PRIMARY KEY, uid INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT,
+                    unit TEXT, since INTEGER NOT NULL, missing INTEGER, request TEXT NOT NULL
+                ) STRICT;
+                INSERT INTO required VALUES ('door', 7, 8, 'lock', NULL, 9, 10, '{"op":"guard"}');
+                DELETE FROM grdb_migrations WHERE identifier = '5';
+                """
+            )
+            let door = KeptVoter(
+                number: 1,
+                name: "door",
+                peer: Peer(uid: 7, pid: 8, comm: "lock"),
+                request: Array(#"{"op":"guard"}"#.utf8),
+                since: WallTime(microseconds: 9),
+                missing: WallTime(microseconds: 10)
+            )
+            // From the old table, and from the new one.
+            for _ in 1...2 {
+                try await Self.end(in: directory) {
+                    try SQLiteHistory<First>(directory: directory)
+                } look: { history in
+                    #expect(history.voters == [door])
+                }
+            }
+        }
+    }
+
     @Test func aRenamedFieldKeepsItsValueAndOneThatIsGoneGoes() async throws {
         try await withTemporaryDirectory { directory in
             let first = try await Self.left(in: directory, .serving(guests: 3, since: 1))

@@ -58,6 +58,8 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     package static var `guard`: LineKey { "guard" }
     package static var required: LineKey { "required" }
     package static var missing: LineKey { "missing" }
+    package static var named: LineKey { "as" }
+    package static var away: LineKey { "away" }
     package static var count: LineKey { "count" }
     package static var more: LineKey { "more" }
     static var examined: LineKey { "examined" }

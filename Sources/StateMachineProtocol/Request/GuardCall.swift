@@ -44,25 +44,31 @@ package enum ReleaseCall: Hashable, Sendable {
     case number(UInt64)
     /// The required guard of that name, connected or not.
     case required(String)
+    /// The hold of that name.
+    case named(String)
 }
 
 extension ReleaseCall {
     init(_ keys: RequestKeys) throws(WireError) {
-        let name = try keys.requirement(.required)
-        guard let name else {
+        let given = [RequestKey.hold, .required, .name].filter { keys[$0] != nil }
+        guard given.count < 2 else {
+            let words = given.map(\.rawValue.quoted).joined(separator: " or ")
+            throw WireError(.badRequest, "release takes \(words), not both")
+        }
+        if let name = try keys.requirement(.required) {
+            self = .required(name)
+        } else if let name = try keys.requirement(.name) {
+            self = .named(name)
+        } else {
             self = .number(try keys.needed(.hold, .release, keys.count(.hold)))
-            return
         }
-        guard keys[.hold] == nil else {
-            throw WireError(.badRequest, "release takes \"hold\" or \"required\", not both")
-        }
-        self = .required(name)
     }
 
     func write(to members: inout RequestMembers) {
         switch self {
         case .number(let number): members.add(.hold, number)
         case .required(let name): members.add(.required, name)
+        case .named(let name): members.add(.name, name)
         }
     }
 }

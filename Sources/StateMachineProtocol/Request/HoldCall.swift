@@ -6,6 +6,10 @@ package struct HoldCall: Hashable, Sendable {
     /// How long a transition is postponed at most, in milliseconds; nil leaves it to the daemon.
     package var maxMs: UInt64?
     package var why: String?
+    /// Its name if it belongs to its user and not to its connection.
+    package var name: String?
+    /// When it ends then, in milliseconds from now.
+    package var untilMs: UInt64?
 
     /// What a hold does to a transition that it matches.
     package enum Effect {
@@ -34,8 +38,16 @@ extension HoldCall {
             before: try keys.needed(.before, .hold, keys.patterns(.before)),
             mode: mode,
             maxMs: mode == .delay ? maxMs ?? RequestLimits.defaultVoteMs : nil,
-            why: try keys.text(.why)
+            why: try keys.text(.why),
+            name: try keys.requirement(.name),
+            untilMs: try keys.count(.untilMs, atMost: RequestLimits.untilMs)
         )
+        guard (self.name == nil) == (self.untilMs == nil) else {
+            throw WireError(
+                .badRequest,
+                "hold takes \"as\" and \"untilMs\" together: what belongs to no connection needs an end"
+            )
+        }
     }
 
     func write(to members: inout RequestMembers) {
@@ -43,5 +55,7 @@ extension HoldCall {
         members.add(.mode, self.mode == .block ? nil : self.mode.rawValue)
         members.add(.maxMs, self.maxMs)
         members.add(.why, self.why)
+        members.add(.name, self.name)
+        members.add(.untilMs, self.untilMs)
     }
 }

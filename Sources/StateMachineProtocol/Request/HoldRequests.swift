@@ -24,15 +24,24 @@ extension Request {
     ///   - limit: how long a set is delayed at most, rounded up to milliseconds; only for
     ///     ``HoldMode/delay``; nil leaves that to the daemon.
     ///   - why: shown to whoever is refused; at most 256 bytes of UTF-8.
+    ///   - lasting: its name, and how long it lasts from now, if it belongs to the user and not to
+    ///     the connection.
     /// - Returns: the request.
     public static func hold(
         before: [Pattern],
         mode: HoldMode = .block,
         limit: Duration? = nil,
-        why: String? = nil
+        why: String? = nil,
+        lasting: (name: String, time: Duration)? = nil
     ) -> Request {
-        let maxMs = limit?.wholeMilliseconds
-        let call = HoldCall(before: PatternList(before), mode: mode, maxMs: maxMs, why: why)
+        let call = HoldCall(
+            before: PatternList(before),
+            mode: mode,
+            maxMs: limit?.wholeMilliseconds,
+            why: why,
+            name: lasting?.name,
+            untilMs: lasting?.time.wholeMilliseconds
+        )
         return Request(.hold(call))
     }
 
@@ -40,6 +49,9 @@ extension Request {
     public static func release(_ number: UInt64) -> Request {
         Request(.release(.number(number)))
     }
+
+    /// Releases the hold of that name, which belongs to no connection.
+    public static func release(named name: String) -> Request { Request(.release(.named(name))) }
 
     /// Gives back the required guard of that name, connected or not.
     public static func release(required name: String) -> Request {

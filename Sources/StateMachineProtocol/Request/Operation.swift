@@ -27,8 +27,8 @@ package enum Operation: String, CaseIterable, Hashable, Sendable {
         case .update: [.data, .words, .add, .ifSeq, .ifState, .ifStay, .cause]
         case .watch: [.since, .only, .mode, .everyMs, .beatMs]
         case .wait: [.until, .fail, .since, .timeoutMs]
-        case .hold: [.before, .mode, .maxMs, .why]
-        case .release: [.hold, .required]
+        case .hold: [.before, .mode, .maxMs, .why, .name, .untilMs]
+        case .release: [.hold, .required, .name]
         case .guard: [.before, .timeoutMs, .onTimeout, .why, .required]
         case .vote: [.ask, .allow, .why]
         case .history:
@@ -67,5 +67,6 @@ package enum RequestKey: String, Sendable {
     case before, maxMs, onTimeout, why
     case hold, ask, allow, limit
     case order, after, by, outline, progress
-    case required
+    case required, untilMs
+    case name = "as"
 }

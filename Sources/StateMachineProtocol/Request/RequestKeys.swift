@@ -62,7 +62,7 @@ struct RequestKeys {
         return text
     }
 
-    /// The name of a required guard: a word that needs no quoting in a command line.
+    /// The name of a required guard or a hold: a word that needs no quoting in a command line.
     func requirement(_ key: RequestKey) throws(WireError) -> String? {
         guard let name = try self.string(key) else { return nil }
         guard RequestLimits.isRequirementName(name) else {

@@ -41,6 +41,11 @@ package enum RequestLimits {
     /// Milliseconds that a hold may delay, and that a guard may take.
     package static let voteMs: UInt64 = 60_000
 
+    /// Milliseconds that a hold of a name may last.
+    ///
+    /// 400 days: from one year's end to the next, with a month to spare.
+    package static let untilMs: UInt64 = 400 * 86_400_000
+
     /// The fewest milliseconds of silence after which a watch may request a sign of life.
     ///
     /// 100: soon enough to see whether the daemon is alive, and all watches of one user together
@@ -59,10 +64,10 @@ package enum RequestLimits {
     /// Bytes of UTF-8 in an `id` that is a string.
     package static let idBytes = 128
 
-    /// Bytes in the name of a required guard.
+    /// Bytes in the name of a required guard, or of a hold.
     package static let requirementNameBytes = 64
 
-    /// Whether it may name a required guard: the same names as for the instance of a unit, so that
+    /// Whether it may name a required guard or a hold: the same names as for the instance of a unit, so that
     /// it needs no quotes anywhere.
     package static func isRequirementName(_ name: String) -> Bool {
         guard let first = name.utf8.first, name.utf8.count <= self.requirementNameBytes else {

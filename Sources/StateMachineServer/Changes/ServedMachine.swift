@@ -118,6 +118,10 @@ protocol ServedMachine: AnyObject, Sendable {
     /// event loop; before this returns if there are none.
     func afterCommits(_ done: @escaping @Sendable () -> Void)
 
+    /// Calls `done` on the event loop when what is being decided now is decided, and every question
+    /// that was put before has come.
+    func afterDecision(_ done: @escaping @Sendable () -> Void)
+
     /// Adds a voter; see `StateMachine.addVoter`.
     ///
     /// - Parameters:

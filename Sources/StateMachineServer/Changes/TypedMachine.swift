@@ -200,6 +200,16 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
         self.machine.machine.afterCommits { [decisions] in decisions.run(done) }
     }
 
+    func afterDecision(_ done: @escaping @Sendable () -> Void) {
+        // What is never expected changes nothing, and has its turn like everything else.
+        self.machine.propose(
+            self.machine.snapshot.state,
+            if: { _ in false },
+            ProposalTerms(.set, cause: nil, by: nil, isTimed: false, in: self.decisions),
+            completion: { _ in done() }
+        )
+    }
+
     func addVoter(
         _ name: VoterName,
         peer: Peer,

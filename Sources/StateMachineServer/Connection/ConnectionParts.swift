@@ -61,7 +61,13 @@ final class ConnectionParts {
             kept: kept,
             late: late
         )
-        self.releases = Releases(server: server, peer: peer, outbox: outbox, late: late)
+        self.releases = Releases(
+            server: server,
+            peer: peer,
+            outbox: outbox,
+            late: late,
+            own: self.voters
+        )
         self.sets = Sets(server: server, user: user, peer: peer, outbox: outbox, turn: turn)
     }
 

@@ -13,23 +13,17 @@ struct Denials {
     /// How many there are besides those.
     private let more: Int
 
-    /// The required guards among them that are not connected: name and since when, by label.
-    private let missing: [String: (name: String, since: WallTime)]
+    /// Those that belong to no connection, by label.
+    private let standing: [String: SocketVoter]
 
     /// Lists those whose votes decided, then the others that block the state, by number.
     init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of state: EncodedState) {
         let known = Set(deciding.prefix(Self.limit).map(\.label))
         let others = blocking.filter { voter in
-            voter.blocks(state) && !known.contains(voter.name.label)
+            voter.blocks(state) && !known.contains(voter.label)
         }
-        var missing: [String: (name: String, since: WallTime)] = [:]
-        for voter in blocking {
-            guard case .missing(let since) = voter.terms, let name = voter.required else {
-                continue
-            }
-            missing[voter.name.label] = (name, since)
-        }
-        self.missing = missing
+        let standing = blocking.filter { $0.isAway || $0.name != nil }
+        self.standing = Dictionary(standing.map { ($0.label, $0) }) { first, _ in first }
         let total = deciding.count + others.count
         let left = max(Self.limit - deciding.count, 0)
         let first = others.sorted { $0.number < $1.number }.prefix(left)
@@ -67,10 +61,14 @@ struct Denials {
         if let comm = peer.comm { members.append(JSONMember("comm", .string(comm))) }
         if let unit = peer.unit { members.append(JSONMember("unit", .string(unit))) }
         members.append(JSONMember("why", .string(denial.why)))
-        if let (name, since) = self.missing[denial.label] {
-            members.append(JSONMember("required", .string(name)))
+        guard let voter = self.standing[denial.label] else { return .object(members) }
+        if case .missing(let since) = voter.terms {
+            members.append(JSONMember("required", .string(voter.name ?? "?")))
             members.append(JSONMember("missing", .string(since.rfc3339)))
+        } else if let name = voter.name {
+            members.append(JSONMember("as", .string(name)))
         }
+        if voter.isAway { members.append(JSONMember("away", true)) }
         return .object(members)
     }
 }

@@ -31,10 +31,66 @@ final class HoldsAndGuards {
     // MARK: - Requests
 
     func hold(_ call: HoldCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
+        if let name = call.name, let untilMs = call.untilMs {
+            return try self.hold(as: name, for: untilMs, id: id, line)
+        }
         try self.list.checkRoom(forHold: self.server.limits.holdsPerConnection)
-        let number = self.server.voters.nextNumber()
-        try self.place(call, id: id, line, number: number)
-        self.outbox.reply(ServerLine.reply(id: id, own: { $0.number("hold", number) }))
+        let away = self.server.kept.away(true, before: call.before, by: self.peer)
+        let number = away?.number ?? self.server.voters.nextNumber()
+        let hold = try self.place(call, id: id, line, number: number, since: away?.since ?? .now)
+        let reply = ServerLine.reply(
+            id: id,
+            own: { writer in
+                writer.number(.hold, number)
+                if !self.server.kept.isLasting { writer.bool("kept", false) }
+            }
+        )
+        self.record(hold, id: id, reply)
+    }
+
+    /// Takes a hold that belongs to the user and not to the connection.
+    private func hold(
+        as name: String,
+        for untilMs: UInt64,
+        id: RequestID?,
+        _ line: [UInt8]
+    ) throws(WireError) {
+        var place: UInt64?
+        let number = try self.server.kept.hold(
+            name,
+            for: untilMs,
+            by: self.peer,
+            line,
+            number: self.server.voters.nextNumber
+        ) { failure in
+            guard let place else { return }
+            self.late.end(place, failure) {
+                ServerLine.refusal(
+                    id: id,
+                    WireError(.internal, "the hold \(name) could not be recorded: \($0)")
+                )
+            }
+        }
+        place = self.late.begin(ServerLine.reply(id: id, own: { $0.number(.hold, number) }))
+    }
+
+    /// Answers that a hold or a guard is there, once it is recorded.
+    private func record(_ voter: SocketVoter, id: RequestID?, _ reply: [UInt8]) {
+        guard self.server.kept.isLasting else {
+            self.server.kept.placed(voter)
+            return self.outbox.reply(reply)
+        }
+        let place = self.late.begin(reply)
+        self.server.kept.placed(voter) { failure in
+            // What is not recorded is not there.
+            if failure != nil { self.end(voter.number) }
+            self.late.end(place, failure) {
+                ServerLine.refusal(
+                    id: id,
+                    WireError(.internal, "\(voter.label) could not be recorded: \($0)")
+                )
+            }
+        }
     }
 
     /// Puts a hold in its place among the voters.
@@ -43,8 +99,8 @@ final class HoldsAndGuards {
         id: RequestID?,
         _ line: [UInt8],
         number: UInt64,
-        since: WallTime = .now
-    ) throws(WireError) {
+        since: WallTime
+    ) throws(WireError) -> SocketVoter {
         let hold = try self.makeVoter(
             number,
             id: id,
@@ -54,34 +110,23 @@ final class HoldsAndGuards {
             since: since,
             line
         )
-        self.register(hold) { question in
-            switch call.effect {
-            case .block: _ = question.vote(.no(hold.blockingWhy))
-            case .delay: hold.keep(question)
-            }
-        }
+        hold.begin(in: self.server.machine)
         self.list.append(hold: hold)
         self.server.voters.add(hold, of: self)
+        return hold
     }
 
     func `guard`(_ call: GuardCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
         try self.list.checkRoom(forGuard: self.server.limits.guardsPerConnection)
-        if let name = call.required { try self.server.requirements.check(name, by: self.peer) }
-        let number = self.server.voters.nextNumber()
-        let voter = try self.place(call, id: id, line, number: number)
-        let reply = ServerLine.reply(id: id, own: { $0.number("guard", number) })
-        guard call.required != nil else { return self.outbox.reply(reply) }
-        let place = self.late.begin(reply)
-        self.server.requirements.connected(voter) { failure in
-            // What is not kept is not there.
-            if failure != nil { self.end(number) }
-            self.late.end(place, failure) {
-                ServerLine.refusal(
-                    id: id,
-                    WireError(.internal, "that the guard is required could not be written: \($0)")
-                )
-            }
+        var away: SocketVoter?
+        if let name = call.required {
+            try self.server.kept.check(name, by: self.peer)
+        } else {
+            away = self.server.kept.away(false, before: call.before, by: self.peer)
         }
+        let number = away?.number ?? self.server.voters.nextNumber()
+        let voter = try self.place(call, id: id, line, number: number, since: away?.since ?? .now)
+        self.record(voter, id: id, ServerLine.reply(id: id, own: { $0.number(.guard, number) }))
     }
 
     /// Puts a guard in its place among the voters.
@@ -90,7 +135,7 @@ final class HoldsAndGuards {
         id: RequestID?,
         _ line: [UInt8],
         number: UInt64,
-        since: WallTime = .now
+        since: WallTime
     ) throws(WireError) -> SocketVoter {
         let voter = try self.makeVoter(
             number,
@@ -98,14 +143,14 @@ final class HoldsAndGuards {
             why: call.why,
             before: call.before,
             VoterTerms(call),
-            required: call.required,
+            name: call.required,
             since: since,
             line
         )
-        let voters = NIOLoopBound(self, eventLoop: self.server.loop)
-        self.register(voter) { question in
-            voters.value.put(question, to: voter, leftMs: call.deadlineMs)
+        voter.deliver = { question, isInherited in
+            self.put(question, to: voter, call.deadlineMs, isInherited)
         }
+        voter.begin(in: self.server.machine)
         self.list.append(guard: voter)
         self.server.voters.add(voter, of: self)
         return voter
@@ -144,7 +189,7 @@ final class HoldsAndGuards {
         why: String?,
         before patterns: PatternList,
         _ terms: VoterTerms,
-        required: String? = nil,
+        name: String? = nil,
         since: WallTime,
         _ line: [UInt8]
     ) throws(WireError) -> SocketVoter {
@@ -159,7 +204,7 @@ final class HoldsAndGuards {
             why: why,
             before: patterns,
             terms: terms,
-            required: required,
+            name: name,
             since: since,
             request: line
         )
@@ -167,27 +212,24 @@ final class HoldsAndGuards {
         return voter
     }
 
-    private func register(
-        _ voter: SocketVoter,
-        _ body: @escaping @Sendable (VoteRequest) -> Void
-    ) {
-        voter.begin(
-            self.server.machine.addVoter(
-                voter.name,
-                peer: self.peer,
-                deadline: voter.terms.deadline,
-                before: voter.patterns,
-                body
-            )
-        )
-    }
-
     // MARK: - Questions
 
     /// Has a guard sent its question, when all that is queued before it has been written.
-    private func put(_ question: VoteRequest, to voter: SocketVoter, leftMs: UInt64) {
-        voter.put(question, number: self.server.voters.nextNumber(), leftMs: leftMs)
+    ///
+    /// The time of one that was put while its client was away is measured here.
+    private func put(
+        _ question: VoteRequest,
+        to voter: SocketVoter,
+        _ leftMs: UInt64,
+        _ isInherited: Bool
+    ) {
+        let number = self.server.voters.nextNumber()
+        voter.put(question, number: number, leftMs: leftMs)
         self.server.scheduleFlush()
+        guard isInherited else { return }
+        self.server.loop.assumeIsolated().scheduleTask(in: .milliseconds(Int64(leftMs))) {
+            voter.timeOut(number)
+        }
     }
 
     /// Whether questions have not been sent.
@@ -231,8 +273,8 @@ final class HoldsAndGuards {
 
     private func end(_ voter: SocketVoter) {
         let isClosing = self.server.isClosing
-        let why = self.server.requirements.willEnd(voter, isClosing: isClosing)
-        voter.end(denying: isClosing ? "the daemon is going down" : why)
+        guard !self.server.kept.willEnd(voter, isClosing: isClosing) else { return }
+        voter.end(denying: isClosing ? "the daemon is going down" : nil)
     }
 
     /// Ends them all: the client has ended its side (``Connection/clientEnded()``), has vanished or
@@ -264,16 +306,13 @@ final class HoldsAndGuards {
         let line = Array(voter.request)
         let since = voter.since ?? .now
         if case .hold(let call) = request.call {
-            try self.place(call, id: request.id, line, number: voter.number, since: since)
-        } else if case .guard(let call) = request.call {
-            let voter = try self.place(
-                call,
-                id: request.id,
-                line,
-                number: voter.number,
-                since: since
+            self.server.kept.placed(
+                try self.place(call, id: request.id, line, number: voter.number, since: since)
             )
-            self.server.requirements.connected(voter)
+        } else if case .guard(let call) = request.call {
+            self.server.kept.placed(
+                try self.place(call, id: request.id, line, number: voter.number, since: since)
+            )
         }
     }
 }

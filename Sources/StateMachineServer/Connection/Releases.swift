@@ -9,22 +9,40 @@ struct Releases {
     let peer: Peer
     let outbox: Outbox
     let late: LateReplies
+    /// The connection's own, which it may release whoever its user is.
+    let own: HoldsAndGuards
 
     func release(_ call: ReleaseCall, id: RequestID?) throws(WireError) {
         switch call {
         case .number(let number): try self.release(number, id: id)
-        case .required(let name): try self.release(required: name, id: id)
+        case .required(let name):
+            guard let kept = self.server.kept[required: name] else {
+                throw WireError(.notFound, "no guard is required as \(name)")
+            }
+            try self.release(kept, "the guard that is required as \(name)", id: id)
+        case .named(let name):
+            self.server.kept.endOverdue()
+            guard let kept = self.server.kept[named: name] else {
+                throw WireError(.notFound, "no hold is called \(name)")
+            }
+            try self.release(kept, "the hold \(name)", id: id)
         }
     }
 
     private func release(_ number: UInt64, id: RequestID?) throws(WireError) {
-        if let name = self.server.requirements.name(of: number) {
-            return try self.release(required: name, id: id)
+        if let kept = self.server.kept[number] {
+            let what =
+                switch kept.term {
+                case .connection: "hold or guard \(number)"
+                case .required(let name): "the guard that is required as \(name)"
+                case .named(let name, _): "the hold \(name)"
+                }
+            return try self.release(kept, what, id: id)
         }
         guard let owner = self.server.voters[number] else {
             throw WireError(.notFound, "there is no hold or guard \(number)")
         }
-        guard self.peer.uid == 0 || self.peer.uid == owner.peer.uid else {
+        guard owner === self.own || self.peer.owns(owner.peer) else {
             let name = owner.hold(number) == nil ? "guard" : "hold"
             throw WireError(.forbidden, "\(name) \(number) is of another user")
         }
@@ -32,27 +50,26 @@ struct Releases {
         self.outbox.reply(ServerLine.reply(id: id))
     }
 
-    /// Ends the requirement, and the guards of that name with it.
-    private func release(required name: String, id: RequestID?) throws(WireError) {
-        let requirements = self.server.requirements
-        guard let requirement = requirements[name] else {
-            throw WireError(.notFound, "no guard is required as \(name)")
-        }
-        guard self.peer.uid == 0 || self.peer.uid == requirement.peer.uid else {
+    /// Ends one that outlives its connections, and the guards of its name with it.
+    private func release(
+        _ kept: KeptVoter,
+        _ what: String,
+        id: RequestID?
+    ) throws(WireError) {
+        guard self.peer.owns(kept.peer) else {
             throw WireError(
                 .forbidden,
-                "the guard that is required as \(name) is of user \(requirement.peer.uid); only that user and root "
-                    + "may release it"
+                "\(what) is of user \(kept.peer.uid); only that user and root may release it"
             )
         }
         let place = self.late.begin(ServerLine.reply(id: id))
-        let numbers = requirements.release(name) { failure in
+        let numbers = self.server.kept.release(kept) { failure in
             self.late.end(place, failure) {
                 ServerLine.refusal(
                     id: id,
                     WireError(
                         .internal,
-                        "\(name) is released until the daemon starts again, which could not be written: \($0)"
+                        "\(what) is released until the daemon starts again, which could not be recorded: \($0)"
                     )
                 )
             }

@@ -43,7 +43,7 @@ struct SetRefusals {
             }
         case .denied(let deciding):
             let blocking =
-                self.server.voters.holds + self.server.requirements.missing
+                self.server.voters.holds + Array(self.server.kept.voters)
             let denials = Denials(deciding, and: blocking, of: state)
             self.answer(id, .denied, denials.message, current) { writer in
                 denials.write(to: &writer, ownPeer: self.server.ownPeer)

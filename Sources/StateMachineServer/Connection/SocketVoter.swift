@@ -28,7 +28,7 @@ enum VoterName: Equatable {
     }
 }
 
-/// A client's hold or guard: its place among the machine's voters.
+/// A client's hold or guard: its place among the machine's voters, on a connection or without one.
 ///
 /// `@unchecked Sendable`: everything but `let`s is touched on the event loop only; the machine asks it
 /// there.
@@ -73,12 +73,33 @@ final class SocketVoter: @unchecked Sendable {
     /// The states whose proposals it votes on.
     let patterns: VoterPatterns
 
-    /// Its name if it is a required guard.
-    let required: String?
+    /// The name that it is required as, or that it is held as; nil if it has none.
+    let name: String?
+
+    /// When it ends if it belongs to no connection; nil: not by time.
+    let until: WallTime?
+
+    /// Whether it stands in for one of the last run, whose client is not here yet.
+    var isAway = false
+
+    /// Sends its questions, of a guard on a connection; also those whose time the machine does not
+    /// measure, since they were put while the client was away.
+    var deliver: ((_ question: VoteRequest, _ isInherited: Bool) -> Void)?
 
     /// What it is called in the machine.
-    var name: VoterName { self.terms.name(self.number) }
+    var label: String { self.terms.name(self.number).label }
 
+    /// What becomes of a question that comes.
+    private enum Fate {
+        /// It has its say.
+        case voting
+        /// That one has its say instead.
+        case succeeded(by: SocketVoter)
+        /// It has gone: the question is denied, or if there is no reason not waiting for it.
+        case gone(denying: String?)
+    }
+
+    private var fate = Fate.voting
     private var registration: Registration?
 
     init(
@@ -88,11 +109,13 @@ final class SocketVoter: @unchecked Sendable {
         why: String?,
         before patterns: PatternList,
         terms: VoterTerms,
-        required: String? = nil,
+        name: String? = nil,
+        until: WallTime? = nil,
         since: WallTime,
         request: [UInt8]
     ) {
-        self.required = required
+        self.name = name
+        self.until = until
         self.terms = terms
         self.since = since
         self.patterns = VoterPatterns(patterns)
@@ -112,7 +135,7 @@ final class SocketVoter: @unchecked Sendable {
     func denial(of state: EncodedState) -> Vote.Denial? {
         guard self.blocks(state) else { return nil }
         return Vote.Denial(
-            label: self.name.label,
+            label: self.label,
             peer: self.peer,
             why: self.blockingWhy
         )
@@ -123,15 +146,80 @@ final class SocketVoter: @unchecked Sendable {
         switch self.terms {
         case .block, .delay, .ask: self.why ?? "held"
         case .missing(let since):
-            "required as \(self.required ?? "?") and not connected since \(since.rfc3339); "
+            "required as \(self.name ?? "?") and not connected since \(since.rfc3339); "
                 + "have it run, or release it by that name"
         }
     }
 
-    func begin(_ registration: Registration) { self.registration = registration }
+    /// Has a say in that machine from now on.
+    func begin(in machine: any ServedMachine) {
+        self.registration = machine.addVoter(
+            self.terms.name(self.number),
+            peer: self.peer,
+            deadline: self.isAway ? self.terms.deadlineWhenAway : self.terms.deadline,
+            before: self.patterns
+        ) { self.asked($0) }
+    }
 
-    /// Keeps a question that waits for the voter's end.
-    func keep(_ question: VoteRequest) { self.question = (0, question) }
+    private func asked(_ question: VoteRequest, isInherited: Bool = false) {
+        switch self.fate {
+        case .succeeded(let successor): return successor.inherit(question)
+        case .gone(denying: let why?):
+            _ = question.vote(.no(why))
+            return
+        case .gone(denying: nil): return
+        case .voting: break
+        }
+        switch self.terms {
+        case .block, .missing:
+            let isOver = self.until.map { $0 <= .now } ?? false
+            _ = question.vote(isOver ? .yes : .no(self.blockingWhy))
+        // A question that waits for the voter's end.
+        case .delay: self.question = (0, question)
+        case .ask:
+            guard let deliver else {
+                self.question = (0, question)
+                return
+            }
+            deliver(question, isInherited)
+        }
+    }
+
+    /// Takes a question that was put to another, if it would have been put to this one too.
+    private func inherit(_ question: VoteRequest) {
+        guard self.patterns.patterns.contains(where: question.proposed.matches) else { return }
+        self.asked(question, isInherited: true)
+    }
+
+    /// Takes the place of another, with its open question.
+    func succeed(_ other: SocketVoter) {
+        other.patterns.retire()
+        other.fate = .succeeded(by: self)
+        other.dueMs = nil
+        guard let (_, question) = other.question.take() else { return }
+        self.inherit(question)
+    }
+
+    /// Goes while a question may be on its way to it; nothing more is asked.
+    ///
+    /// - Parameter why: why an open question, or that one, is denied; nil: it is decided without it.
+    func leave(denying why: String?) {
+        self.patterns.retire()
+        self.fate = .gone(denying: why)
+        self.deliver = nil
+        self.dueMs = nil
+        guard let (_, question) = self.question.take(), let why else { return }
+        _ = question.vote(.no(why))
+    }
+
+    /// Counts its silence on the question of that number, if that is still open.
+    func timeOut(_ number: UInt64) {
+        guard self.question?.number == number, let (_, question) = self.question.take() else {
+            return
+        }
+        self.dueMs = nil
+        _ = question.vote(self.terms.silence.map { .no($0) } ?? .yes)
+    }
 
     /// Keeps a question until the client, which is yet to be sent it, has answered.
     func put(_ question: VoteRequest, number: UInt64, leftMs: UInt64) {
@@ -160,6 +248,7 @@ final class SocketVoter: @unchecked Sendable {
     /// Ends it; its open question is decided without it, or denied if there is a reason.
     func end(denying why: String? = nil) {
         if let why { _ = self.question?.question.vote(.no(why)) }
+        self.deliver = nil
         self.registration?.cancel()
         self.registration = nil
         self.question = nil

@@ -29,6 +29,9 @@ final class VoterPatterns: @unchecked Sendable {
         self.asked.withLock { $0 = [self.patterns] }
     }
 
+    /// Matches nothing from now on: no further question is put.
+    func retire() { self.asked.withLock { $0 = [] } }
+
     /// Whether they match a state; `names` says whether one pattern does.
     ///
     /// The gate calls this too.

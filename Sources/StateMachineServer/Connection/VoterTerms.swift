@@ -31,15 +31,41 @@ enum VoterTerms {
         }
     }
 
+    /// Whether it is a hold, and not a guard.
+    var isHold: Bool {
+        switch self {
+        case .block, .delay: true
+        case .ask, .missing: false
+        }
+    }
+
+    /// The reason of the no that its silence counts as; nil if it counts as a yes.
+    var silence: String? {
+        switch self {
+        case .ask(_, allowsOnTimeout: false): "timeout"
+        case .ask, .block, .delay, .missing: nil
+        }
+    }
+
+    /// How long the machine waits for one whose client is away: a guard's question waits for the
+    /// client, unless it is only told.
+    var deadlineWhenAway: VoteDeadline {
+        switch self {
+        case .ask(let timeoutMs, _) where timeoutMs > 0:
+            VoteDeadline(limit: nil, whenSilent: .yes)
+        case .ask, .block, .delay, .missing: self.deadline
+        }
+    }
+
     /// How long the machine waits for a vote, and what silence counts as then.
     var deadline: VoteDeadline {
         switch self {
         case .block, .missing: VoteDeadline(limit: nil, whenSilent: .yes)
         case .delay(let maxMs): .postponing(atMost: .milliseconds(maxMs))
-        case .ask(let timeoutMs, let allowsOnTimeout):
+        case .ask(let timeoutMs, _):
             VoteDeadline(
                 limit: .milliseconds(timeoutMs),
-                whenSilent: allowsOnTimeout ? .yes : .no("timeout")
+                whenSilent: self.silence.map { .no($0) } ?? .yes
             )
         }
     }

@@ -140,7 +140,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         try await self.resume(with: taken, at: server)
         try await self.take(taken, to: server, on: group)
         try await loop.submit { [logger] in
-            server.requirements.announce { logger.log($0, of: $1) }
+            server.kept.announce { logger.log($0, of: $1) }
         }.get()
         var listeners: [Listener] = []
         for (door, socket) in doors.sockets {
@@ -199,18 +199,16 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         }.get()
     }
 
-    /// Takes over what belongs to no connection: the last process's numbers and required guards.
-    ///
-    /// The states of those guards are denied until the guards are here.
+    /// Takes over the last process's numbers, holds and guards, all of which are in force before
+    /// anything is decided.
     private func resume(with taken: InheritedConnections, at server: StateServer) async throws {
-        let history = self.machine.history as? any RequirementHistory
+        let history = self.machine.history as? any VoterHistory
+        let left = history?.voters ?? taken.kept
         try await server.loop.submit {
-            server.voters.skipNumbers(through: taken.lastNumber)
-            server.requirements.resume(
-                with: history?.requirements ?? taken.required,
-                keptIn: history,
-                number: server.voters.nextNumber
+            server.voters.skipNumbers(
+                through: max(taken.lastNumber, left.map(\.number).max() ?? 0)
             )
+            server.kept.resume(with: left, keptIn: history, graceMs: server.limits.graceMs)
         }.get()
     }
 

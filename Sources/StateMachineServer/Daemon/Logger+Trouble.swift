@@ -21,19 +21,21 @@ extension Logger {
         self.warning(
             "a hold or guard matches no state of the file, and denies nothing any more",
             metadata: [
-                "voter": "\(voter.name.label)",
+                "voter": "\(voter.label)",
                 "before": "\(voter.patterns.patterns.written)",
                 "by": "uid \(voter.peer.uid) pid \(voter.peer.pid)",
             ]
         )
     }
 
-    /// Logs what has become of a required guard.
-    func log(_ news: Requirements.News, of requirement: Requirement) {
-        let facts: Logger.Metadata = [
-            "required": "\(requirement.name)",
-            "by": "uid \(requirement.peer.uid) pid \(requirement.peer.pid)",
-        ]
+    /// Logs what has become of a required guard, or of a hold of a name.
+    func log(_ news: KeptVoters.News, of voter: KeptVoter) {
+        var facts: Logger.Metadata = ["by": "uid \(voter.peer.uid) pid \(voter.peer.pid)"]
+        switch voter.term {
+        case .connection: break
+        case .required(let name): facts["required"] = "\(name)"
+        case .named(let name, _): facts["as"] = "\(name)"
+        }
         switch news {
         case .missing:
             self.warning(
@@ -41,10 +43,11 @@ extension Logger {
                 metadata: facts
             )
         case .connected: self.notice("a required guard is connected again", metadata: facts)
-        case .released: self.notice("a guard is required no more", metadata: facts)
+        case .released: self.notice("a required guard or a hold is released", metadata: facts)
+        case .ended: self.notice("the time of a hold is over", metadata: facts)
         case .unreadable:
             self.error(
-                "what is kept of a required guard cannot be read, denying all states",
+                "what is recorded of a hold or guard cannot be read, denying all states",
                 metadata: facts
             )
         }

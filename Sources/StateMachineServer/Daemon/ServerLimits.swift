@@ -98,12 +98,20 @@ public struct ServerLimits: Hashable, Sendable {
     /// 1024: some twenty patterns, so an answer has at most 128 KiB of them.
     static let patternBytesShown = 1024
 
-    /// Required guards at a time, and those of any user except root and the daemon's own.
+    /// Required guards and holds of a name at a time; how many of them only root and the daemon's
+    /// own user may have, and those of any other user.
     ///
-    /// 64 and 16: a guard stands for a part of the system that has a say, and there are few of
-    /// those; and each is asked about every change.
+    /// 64, and 16 each: a guard stands for a part of the system that has a say, and there are few
+    /// of those; and each is asked about every change. Four users leave root as many as each has.
     static let requiredGuards = 64
+    static let requiredGuardsInReserve = 16
     static let requiredGuardsPerUid = 16
+
+    /// How long clients have, after an end of the daemon, to take again what is theirs, in
+    /// milliseconds.
+    ///
+    /// 10,000: a client that lost its connection tries again after five seconds at most.
+    package var graceMs = 10_000
 
     /// How soon a client may come back after a restart, in milliseconds.
     ///
@@ -149,7 +157,9 @@ public struct ServerLimits: Hashable, Sendable {
             ("holdsPerConnection", self.holdsPerConnection),
             ("guardsPerConnection", self.guardsPerConnection),
             ("requiredGuards", Self.requiredGuards),
+            ("requiredGuardsInReserve", Self.requiredGuardsInReserve),
             ("requiredGuardsPerUid", Self.requiredGuardsPerUid),
+            ("graceMs", self.graceMs),
             ("requestBytesPerConnection", self.requestBytesPerConnection),
             ("requestBytesPerUid", self.requestBytesPerUid),
             ("repliesInFlight", self.repliesInFlight),

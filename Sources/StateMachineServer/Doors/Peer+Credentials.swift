@@ -3,6 +3,16 @@ import StateMachineCore
 import StateMachineProtocol
 
 extension Peer {
+    /// The user that stands for all that have no number in the daemon's user namespace.
+    static let overflowUid =
+        RunningProcess.text("overflowuid", in: AT_FDCWD, under: "/proc/sys/kernel/")
+        .flatMap { UInt32($0.filter(\.isNumber)) } ?? 65534
+
+    /// Whether it may release or take again what another connection of that peer has.
+    func owns(_ other: Peer) -> Bool {
+        self.uid == 0 || self.uid == other.uid && self.uid != Self.overflowUid
+    }
+
     /// Who is at the other end of a connected Unix socket, and what runs there.
     ///
     /// The kernel noted the credentials at connect time.

@@ -62,8 +62,7 @@ struct RunningProcess {
         return name.isEmpty ? nil : name
     }
 
-    private static func text(_ name: String, in directory: CInt, under path: String = "") -> String?
-    {
+    static func text(_ name: String, in directory: CInt, under path: String = "") -> String? {
         let file = openat(directory, path + name, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }

@@ -92,7 +92,7 @@ struct HandOverRecord: Codable, Equatable {
     var lastNumber: UInt64
     var connections: [Connection]
     /// The required guards, of use if no history keeps them; nil from a version without them.
-    var required: [Requirement]?
+    var kept: [KeptVoter]?
 
     /// As bytes.
     func encoded() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
@@ -116,9 +116,9 @@ struct HandOverRecord: Codable, Equatable {
         seq: UInt64,
         lastNumber: UInt64,
         connections: [Connection],
-        required: [Requirement]? = nil
+        kept: [KeptVoter]? = nil
     ) {
-        self.required = required
+        self.kept = kept
         self.epoch = epoch.description
         self.seq = seq
         self.lastNumber = lastNumber

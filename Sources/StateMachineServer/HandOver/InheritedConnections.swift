@@ -12,8 +12,8 @@ struct InheritedConnections: Sendable {
     /// No number up to this is given out again.
     let lastNumber: UInt64
 
-    /// The guards that were required, if no history kept them.
-    let required: [Requirement]
+    /// The required guards, if no history kept them.
+    let kept: [KeptVoter]
 
     /// The names in the manager's store of everything that was handed over.
     ///
@@ -53,7 +53,7 @@ struct InheritedConnections: Sendable {
         // Not before the log has said what they are.
         for item in handed.garbage { close(item.descriptor) }
         self.connections = connections
-        self.required = handOvers.last?.required ?? []
+        self.kept = handOvers.last?.kept ?? []
         self.lastNumber = handOvers.map(\.lastNumber).max() ?? 0
         let hasStore = !handed.connections.isEmpty || !handed.records.isEmpty
         let own = hasStore ? [HandedSockets.connectionName, HandedSockets.recordName] : []

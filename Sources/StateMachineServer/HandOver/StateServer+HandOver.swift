@@ -29,7 +29,7 @@ extension StateServer {
                     seq: self.ring.head,
                     lastNumber: self.voters.lastNumber,
                     connections: records,
-                    required: self.requirements.left
+                    kept: self.kept.left
                 ),
                 descriptors: descriptors
             )

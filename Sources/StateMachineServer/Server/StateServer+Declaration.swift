@@ -5,7 +5,7 @@ extension StateServer {
     /// Another declaration may come into force at any moment from now on; with nil: what is in force stays.
     func expect(_ next: StateSchema?) {
         self.declarations.expect(next)
-        self.requirements.expect(next)
+        self.kept.expect(next)
         for connection in self.clients {
             if let next {
                 connection.parts.voters.expect(next)
@@ -17,7 +17,7 @@ extension StateServer {
 
     /// The holds and guards that no state can concern any more, for the log.
     var voidVoters: [SocketVoter] {
-        self.clients.flatMap(\.parts.voters.void) + self.requirements.void
+        self.clients.flatMap(\.parts.voters.void) + self.kept.void
     }
 
     /// Another declaration is in force from that place on, which the ring has come to.

@@ -22,7 +22,7 @@ extension StateServer {
     /// Who may keep which states from being entered, where anybody may.
     private func writeVoters(to writer: inout LineWriter) {
         var (holds, guards) = ([SocketVoter](), [SocketVoter]())
-        for voter in (self.voters.all + self.requirements.missing).sorted(by: {
+        for voter in (self.voters.all + self.kept.voters).sorted(by: {
             $0.number < $1.number
         }) {
             switch voter.terms {
@@ -93,7 +93,9 @@ extension SocketVoter {
             if self.question != nil { writer.bool("isAsked", true) }
         case .missing(let since): writer.time(.missing, since)
         }
-        if let required { writer.string(.required, required) }
+        if let name { writer.string(self.terms.isHold ? .named : .required, name) }
+        if let until { writer.time("until", until) }
+        if self.isAway { writer.bool(.away, true) }
         if let why { writer.string("why", why) }
         let (shown, others) = self.shownPatterns
         writer.json("before", .array(shown))

@@ -31,8 +31,8 @@ final class StateServer: @unchecked Sendable {
     /// The holds and guards of all connections.
     let voters = VoterRegistry()
 
-    /// The guards that are required, connected or not.
-    let requirements: Requirements
+    /// The holds and guards that outlive their connections.
+    let kept: KeptVoters
 
     /// States by the bytes that asked for them.
     @exclusivity(unchecked) var decodedStates = DecodedStates()
@@ -94,7 +94,7 @@ final class StateServer: @unchecked Sendable {
         self.epoch = past?.epoch ?? .random()
         self.loop = loop
         self.machine = machine
-        self.requirements = Requirements(machine, on: loop, of: self.ownPeer.uid)
+        self.kept = KeptVoters(machine, on: loop, of: self.ownPeer.uid)
         self.limits = limits
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()
@@ -124,6 +124,7 @@ final class StateServer: @unchecked Sendable {
     /// Ends it, when nobody is connected any more or nobody ever was: no transition is heard after this.
     func stop() {
         self.loop.preconditionInEventLoop()
+        self.kept.stop()
         self.machine.stop()
         self.turns.stop()
     }

@@ -73,7 +73,7 @@ struct GuardCommand: AsyncParsableCommand {
         }
         try OptionLimits.checkVote("--timeout", self.timeout)
         try OptionLimits.checkText("--why", self.why)
-        try OptionLimits.checkRequirement(self.required)
+        try OptionLimits.checkName("--required", self.required)
     }
 
     func run() async throws {

@@ -9,16 +9,22 @@ struct HoldCommand: AsyncParsableCommand {
         usage: """
             statectl hold --before PATTERN … [--when PATTERN …] [--when-not PATTERN …] [--within TIME] \
             [--mode block|delay] [--max TIME] [--why TEXT] [-- COMMAND …]
+            statectl hold --before PATTERN … --as NAME --until WHEN|--max TIME [--mode block|delay] [--why TEXT]
             """,
         discussion: """
             Ends with the command's exit code, or 128 and the signal's number. Without a command \
             the hold lasts until this is interrupted. SIGTERM, SIGHUP and other signals that would end it are passed \
             on to the command, and the hold lasts until that has ended; SIGINT and SIGQUIT, which a terminal gives to \
-            both, are left to it. If the daemon is lost meanwhile, the command continues, and the hold is taken again.
+            both, are left to it. If the daemon is lost meanwhile, the command continues, and the hold is taken again; \
+            where the daemon has a history, it denies in the client's place until then, for ten seconds.
 
             With --when and --when-not the hold is taken first, and the command begins when the state is one of the first \
             and none of the second: what is held cannot come in between. With --within it gives up after that time, gives \
             the hold back, runs nothing and ends with exit code 124; the state is looked at once at least.
+
+            With --as the hold belongs to the user, and statectl ends at once: it outlives logout, a restart and a power cut, \
+            until WHEN (18:00, "mon 9:00", tomorrow, "2026-12-01 09:00") or for --max TIME, or until "statectl release NAME". \
+            Taken again under its name it is renewed.
             """
     )
 
@@ -64,11 +70,23 @@ struct HoldCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With delay: how long a set waits, at most 60s (default: 1s).",
+            "With delay: how long a set waits, at most 60s (default: 1s). With --as, else: how long it lasts.",
             valueName: "time"
         )
     )
     var max: Seconds?
+
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp(
+            "A name, for a hold that outlives this command.",
+            valueName: "name"
+        )
+    )
+    var name: String?
+
+    @Option(help: ArgumentHelp("With --as: when it ends, at most in 400 days.", valueName: "when"))
+    var until: String?
 
     @Option(help: ArgumentHelp("Why, for whoever is refused.", valueName: "text"))
     var why: String?
@@ -86,8 +104,14 @@ struct HoldCommand: AsyncParsableCommand {
         guard !self.before.isEmpty else {
             throw ValidationError("name the states: statectl hold --before PATTERN … -- COMMAND …")
         }
+        guard self.name == nil else { return try self.validateLasting() }
+        guard self.until == nil else {
+            throw ValidationError("--until is for a hold of a name; it needs --as NAME")
+        }
         guard self.max == nil || self.mode == .delay else {
-            throw ValidationError("--max is how long a set waits; it needs --mode delay")
+            throw ValidationError(
+                "--max is how long a set waits, with --mode delay, or how long the hold lasts, with --as NAME"
+            )
         }
         guard self.within == nil || self.isConditional else {
             throw ValidationError(
@@ -110,6 +134,70 @@ struct HoldCommand: AsyncParsableCommand {
     /// Whether the command waits for a state.
     private var isConditional: Bool { !self.when.isEmpty || !self.whenNot.isEmpty }
 
+    /// The same for a hold that outlives this command.
+    private func validateLasting() throws {
+        try OptionLimits.checkName("--as", self.name)
+        guard self.name?.allSatisfy(\.isNumber) != true else {
+            throw ValidationError("--as is a name, and digits alone would be a number to release")
+        }
+        guard self.command.isEmpty, !self.isConditional, self.within == nil else {
+            throw ValidationError("--as is for a hold that lasts; it runs no command")
+        }
+        if self.mode == .delay { try OptionLimits.checkVote("--max", self.max) }
+        try OptionLimits.checkText("--why", self.why)
+        _ = try self.lasting
+    }
+
+    /// How long a hold of a name lasts from now.
+    private var lasting: Duration {
+        get throws {
+            let longest = Duration.milliseconds(RequestLimits.untilMs)
+            let time: Duration
+            switch (self.until, self.mode == .delay ? nil : self.max) {
+            case (nil, let max?): time = max.duration
+            case (let text?, nil):
+                let place = TypedPlace(now: .now, isUTC: self.options.utc)
+                guard let end = place.next(text) else {
+                    throw ValidationError(
+                        "--until is no time: \(text.quoted); write \(TypedPlace.endExample)"
+                    )
+                }
+                guard end > place.now else {
+                    throw ValidationError("--until is over: \(text.quoted)")
+                }
+                time = .microseconds(end.microseconds - place.now.microseconds)
+            case (nil, nil), (_?, _?):
+                throw ValidationError(
+                    "say when it ends: statectl hold --before PATTERN … --as NAME --until WHEN, or --max TIME"
+                )
+            }
+            guard time <= longest else {
+                throw ValidationError("a hold lasts at most 400 days")
+            }
+            return time
+        }
+    }
+
+    /// Takes a hold that outlives this command.
+    private func take(as name: String) async throws {
+        let time = try self.lasting
+        let request = Request.hold(
+            before: self.before.map { Pattern(typed: $0) },
+            mode: self.mode ?? .block,
+            limit: self.mode == .delay ? self.max?.duration : nil,
+            why: self.why,
+            lasting: (name, time)
+        )
+        let reply = try await self.options.client.reply(to: request)
+        guard reply.isOK == true else { try self.options.refuse(reply) }
+        let end = WallTime(
+            microseconds: WallTime.now.microseconds + time.wholeMicroseconds
+        )
+        try self.options.print(reply) { text in
+            "hold \(reply.hold.map(String.init) ?? "?") is taken as \(name), until \(text.second(end) ?? "?")"
+        }
+    }
+
     /// What happens while the hold lasts.
     private var purpose: String {
         let states = self.before.joined(separator: ", ").printable
@@ -119,6 +207,7 @@ struct HoldCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if let name { return try await self.take(as: name) }
         let client = try self.options.client
         let hold = client.hold(
             before: self.before.map { Pattern(typed: $0) },

@@ -12,11 +12,11 @@ enum OptionLimits {
         )
     }
 
-    /// Checks the name of a required guard.
-    static func checkRequirement(_ name: String?) throws {
+    /// Checks the name of a required guard or a hold.
+    static func checkName(_ option: String, _ name: String?) throws {
         guard let name, !RequestLimits.isRequirementName(name) else { return }
         throw ValidationError(
-            "--required is a name of letters, digits and \"-_.:@\", at most "
+            "\(option) is a name of letters, digits and \"-_.:@\", at most "
                 + "\(RequestLimits.requirementNameBytes) of them, not \"\(name.printable)\""
         )
     }

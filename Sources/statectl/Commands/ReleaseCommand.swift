@@ -6,20 +6,26 @@ struct ReleaseCommand: AsyncParsableCommand {
         commandName: "release",
         abstract: "Give back a hold or a guard, one's own or, for root, anybody's.",
         usage: """
-            statectl release N
+            statectl release N|NAME
             statectl release --required NAME
             """,
         discussion: """
-            A refused set names the holds and guards that refused it by number, and "statectl status" \
-            lists them. A required guard is released for good, connected or not; it is required again \
-            when it connects anew, so stop it first.
+            A refused set names the holds and guards that refused it by number, a hold that was taken --as NAME by its name too, and \
+            "statectl status" lists them. A required guard is released for good, connected or not; it is required again \
+            when it connects again, so stop it first.
             """
     )
 
     @OptionGroup var options: SharedOptions
 
-    @Argument(help: ArgumentHelp("The number of a hold or a guard.", valueName: "n"))
-    var number: UInt64?
+    @Argument(
+        help: ArgumentHelp(
+            "The number of a hold or a guard, or the name of a hold.",
+            valueName: "n"
+        ),
+        completion: .heldNames
+    )
+    var hold: String?
 
     @Option(
         help: ArgumentHelp("The name of a required guard.", valueName: "name"),
@@ -28,18 +34,21 @@ struct ReleaseCommand: AsyncParsableCommand {
     var required: String?
 
     func validate() throws {
-        try OptionLimits.checkRequirement(self.required)
+        try OptionLimits.checkName("--required", self.required)
         _ = try self.request
     }
 
     private var request: Request {
         get throws {
-            switch (self.number, self.required) {
-            case (let number?, nil): .release(number)
-            case (nil, let name?): .release(required: name)
+            switch (self.hold, self.required) {
+            case (let hold?, nil):
+                if let number = UInt64(hold) { return .release(number) }
+                try OptionLimits.checkName("what is released", hold)
+                return .release(named: hold)
+            case (nil, let name?): return .release(required: name)
             case (nil, nil), (_?, _?):
                 throw ValidationError(
-                    "say which: statectl release N, or statectl release --required NAME"
+                    "say which: statectl release N, statectl release NAME, or statectl release --required NAME"
                 )
             }
         }

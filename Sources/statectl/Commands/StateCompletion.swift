@@ -16,10 +16,10 @@ enum StateCompletion {
             .filter(self.isHarmless)
     }
 
-    /// The names of guards that are required.
-    static func requirements(_ words: [String]) async -> [String] {
-        let guards = await self.answer(to: .stats, for: words)?["guards"]?.elements ?? []
-        return Set(guards.compactMap { $0["required"]?.string }).sorted().filter(self.isHarmless)
+    /// The names of guards that are required, or of holds that belong to no connection.
+    static func names(of rows: String, under key: String, _ words: [String]) async -> [String] {
+        let rows = await self.answer(to: .stats, for: words)?[rows]?.elements ?? []
+        return Set(rows.compactMap { $0[key]?.string }).sorted().filter(self.isHarmless)
     }
 
     static func instances() -> [String] {
@@ -189,7 +189,14 @@ extension CompletionKind {
 
     /// The names of guards that are required.
     static var requirements: CompletionKind {
-        .ofDaemon { words, _ in await StateCompletion.requirements(words) }
+        .ofDaemon { words, _ in
+            await StateCompletion.names(of: "guards", under: "required", words)
+        }
+    }
+
+    /// The names of holds that belong to no connection.
+    static var heldNames: CompletionKind {
+        .ofDaemon { words, _ in await StateCompletion.names(of: "holds", under: "as", words) }
     }
 
     /// The names of instances.

@@ -8,7 +8,7 @@ struct TypedPlace {
     /// Examples, for a place that cannot be read.
     static let example = "22:40, \"2026-11-20 22:40\", 1h, 41 or a cursor"
 
-    private let now: WallTime
+    let now: WallTime
     private let isUTC: Bool
     /// Whether of two moments that a clock shows the same the later is meant, as at the end of a span.
     private let isLater: Bool
@@ -57,30 +57,24 @@ struct TypedPlace {
         let parts = text.split(separator: text.contains("T") ? "T" : " ", maxSplits: 1)
             .map(String.init)
         guard let first = parts.first else { return nil }
-        if parts.count == 1, let clock = Clock(first) { return self.latest(clock) }
+        if parts.count == 1, let clock = TimeOfDay(first) { return self.latest(clock) }
         guard let date = CivilDate(first) else { return nil }
-        guard parts.count == 2 else { return self.moment(date, Clock(hour: 0)) }
-        return Clock(parts[1]).flatMap { self.moment(date, $0) }
+        guard parts.count == 2 else { return self.moment(date, TimeOfDay(hour: 0)) }
+        return TimeOfDay(parts[1]).flatMap { self.moment(date, $0) }
     }
 
     /// The last time that the clock showed that.
-    private func latest(_ clock: Clock) -> WallTime? {
+    private func latest(_ clock: TimeOfDay) -> WallTime? {
         guard let today = self.moment(self.date(daysAgo: 0), clock) else { return nil }
         return today <= self.now ? today : self.moment(self.date(daysAgo: 1), clock)
     }
 
     private func midnight(daysAgo days: Int32) -> WallTime? {
-        self.moment(self.date(daysAgo: days), Clock(hour: 0))
+        self.moment(self.date(daysAgo: days), TimeOfDay(hour: 0))
     }
 
-    private func date(daysAgo days: Int32) -> CivilDate {
-        var seconds = time_t(self.now.microseconds / 1_000_000)
-        var fields = tm()
-        if self.isUTC {
-            gmtime_r(&seconds, &fields)
-        } else {
-            localtime_r(&seconds, &fields)
-        }
+    func date(daysAgo days: Int32) -> CivilDate {
+        let fields = self.today
         return CivilDate(
             year: fields.tm_year + 1900,
             month: fields.tm_mon + 1,
@@ -88,9 +82,21 @@ struct TypedPlace {
         )
     }
 
+    /// The present moment by the calendar.
+    var today: tm {
+        var seconds = time_t(self.now.microseconds / 1_000_000)
+        var fields = tm()
+        if self.isUTC {
+            gmtime_r(&seconds, &fields)
+        } else {
+            localtime_r(&seconds, &fields)
+        }
+        return fields
+    }
+
     /// The moment at which a clock shows that: where clocks are set back there are two, where they are set forward there
     /// may be none, and then it is what the system takes it for.
-    private func moment(_ date: CivilDate, _ clock: Clock) -> WallTime? {
+    func moment(_ date: CivilDate, _ clock: TimeOfDay) -> WallTime? {
         var fields = tm()
         fields.tm_year = date.year - 1900
         fields.tm_mon = date.month - 1
@@ -110,13 +116,13 @@ struct TypedPlace {
         return self.wall((self.isLater ? shown.max() : shown.min()) ?? moments[0].seconds, clock)
     }
 
-    private func wall(_ seconds: time_t, _ clock: Clock) -> WallTime {
+    private func wall(_ seconds: time_t, _ clock: TimeOfDay) -> WallTime {
         WallTime(microseconds: Int64(seconds) * 1_000_000 + clock.microseconds)
     }
 }
 
 /// A day of the calendar; day 0 is the last day of the month before.
-private struct CivilDate {
+struct CivilDate {
     let year: Int32
     let month: Int32
     let day: Int32
@@ -144,7 +150,7 @@ private struct CivilDate {
 }
 
 /// A time of day.
-private struct Clock {
+struct TimeOfDay {
     let hour: Int32
     let minute: Int32
     let second: Int32

@@ -149,6 +149,13 @@ struct LineText {
         self.localTime(moment)?.text(today: self.localTime(self.now))
     }
 
+    /// The same, to the second.
+    func second(_ moment: WallTime) -> String? {
+        let second = 1_000_000 as Int64
+        let rounded = (moment.microseconds + second / 2) / second * second
+        return self.clock(WallTime(microseconds: rounded)).map { String($0.dropLast(4)) }
+    }
+
     func aside(_ text: String) -> String { self.style.text(text, as: .aside) }
 
     /// `authentication(phase: active)`.

@@ -24,7 +24,9 @@ struct RefusalText {
         let name = names.first ?? row["delegate"]?.string?.printable ?? "?"
         if let absence = self.absence(row, name) { return absence }
         let why = row["why"]?.string ?? ""
-        return name + self.origin(row) + (why.isEmpty ? "" : ": \(why.printable)")
+        let named = row["as"]?.string.map { ", taken as \($0.printable)" } ?? ""
+        let away = row["away"]?.bool == true ? ", whose client is away" : ""
+        return name + self.origin(row) + named + away + (why.isEmpty ? "" : ": \(why.printable)")
     }
 
     /// For a required guard that is not connected: which, since when, and what to do.

@@ -25,7 +25,11 @@ struct VoterText {
             words += ", for \(LineText.span(max(0, seconds)))"
         }
         let required = row["required"]?.string.map { ", required as \($0.printable)" } ?? ""
-        return words + required + self.terms(row) + self.votes(row)
+        let named = row["as"]?.string.map { ", as \($0.printable)" } ?? ""
+        let end = row["until"]?.string.flatMap { WallTime(rfc3339: $0) }.flatMap(self.text.second)
+        let until = end.map { ", until \($0)" } ?? ""
+        let away = row["away"]?.bool == true ? ", whose client is away" : ""
+        return words + required + named + until + away + self.terms(row) + self.votes(row)
     }
 
     /// `denied: guard 7, required as display, has been gone for 3 min; last by kiosk (812)`.

@@ -72,7 +72,7 @@ struct HoldRun: Sendable {
             switch event {
             case .taken(let number):
                 if isAnew {
-                    self.complain("connected; hold \(number) is taken anew")
+                    self.complain("connected; hold \(number) is taken again")
                 } else {
                     let purpose = self.purpose.map { "; \($0)" } ?? ""
                     self.report("hold \(number) is taken\(purpose)")
@@ -82,7 +82,7 @@ struct HoldRun: Sendable {
             case .interrupted(let error, let attempt, _):
                 changed(false)
                 guard attempt == 1 else { continue }
-                self.complain("\(error.reconnecting), nothing is held")
+                self.complain(error.reconnecting)
             }
         }
     }

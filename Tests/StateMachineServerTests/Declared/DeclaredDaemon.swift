@@ -34,6 +34,7 @@ struct DeclaredDaemon {
     ///   - state: where its history is; nil: it has none.
     ///   - boot: the start of the machine.
     ///   - clock: its clocks.
+    ///   - graceMs: how long the last run's clients have to come back.
     ///   - body: what happens meanwhile.
     /// - Throws: what `body` does, or why there is no daemon.
     static func run(
@@ -41,6 +42,7 @@ struct DeclaredDaemon {
         state: String?,
         boot: String = "1",
         clock: ManualStayClock,
+        graceMs: Int? = nil,
         _ body: @escaping @Sendable (DeclaredDaemon) async throws -> Void
     ) async throws {
         let reading = DeclarationReading(Array(machine.utf8))
@@ -63,11 +65,13 @@ struct DeclaredDaemon {
             let (ready, isReady) = AsyncStream.makeStream(of: Void.self)
             var logger = Logger(label: "test")
             logger.logLevel = .critical
+            var limits = ServerLimits()
+            if let graceMs { limits.graceMs = graceMs }
             let daemon = StateMachineDaemon(
                 machine: history?.makeMachine() ?? StateMachine(resuming: start),
                 coding: coding,
                 clock: clock,
-                configuration: DaemonConfiguration(runtimeDirectory: directory),
+                configuration: DaemonConfiguration(runtimeDirectory: directory, limits: limits),
                 logger: logger,
                 onReady: { isReady.finish() }
             )

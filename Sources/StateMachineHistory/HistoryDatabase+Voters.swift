@@ -1,0 +1,62 @@
+import StateMachineCore
+import StateMachineSQLite
+
+/// The holds and guards that outlive a crash: one row each.
+extension HistoryDatabase {
+    func voters(_ db: Database) throws -> [KeptVoter] {
+        let columns =
+            if try db.hasTable("kept") {
+                "number, name, uid, pid, since, missing, until, request, comm, unit FROM kept"
+            } else if try db.hasTable("required") {
+                "rowid, name, uid, pid, since, missing, NULL, request, comm, unit FROM required"
+            } else {
+                nil as String?
+            }
+        guard let columns else { return [] }
+        return try db.all("SELECT \(columns) ORDER BY 1") { row in
+            KeptVoter(
+                number: try row.present(0),
+                name: row.text(1),
+                peer: Peer(
+                    uid: try row.present(2),
+                    pid: try row.present(3),
+                    comm: row.text(8),
+                    unit: row.text(9)
+                ),
+                request: Array(try row.presentText(7).utf8),
+                since: WallTime(microseconds: try row.present(4)),
+                missing: try row.value(5).map { WallTime(microseconds: $0) },
+                until: try row.value(6).map { WallTime(microseconds: $0) }
+            )
+        }
+    }
+
+    /// Writes or removes rows; that is on the disk when this returns.
+    func keep(_ changes: [(number: UInt64, voter: KeptVoter?)]) throws {
+        try self.writeDurably { db in
+            for (number, voter) in changes {
+                guard let voter else {
+                    try db.run("DELETE FROM kept WHERE number = ?", number)
+                    continue
+                }
+                try db.run(
+                    """
+                    INSERT OR REPLACE INTO kept
+                        (number, name, uid, pid, comm, unit, since, missing, until, request)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    """,
+                    number,
+                    voter.name,
+                    voter.peer.uid,
+                    voter.peer.pid,
+                    voter.peer.comm,
+                    voter.peer.unit,
+                    voter.since.microseconds,
+                    voter.missing?.microseconds,
+                    voter.until?.microseconds,
+                    String(decoding: voter.request, as: UTF8.self)
+                )
+            }
+        }
+    }
+}

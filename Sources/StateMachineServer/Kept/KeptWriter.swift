@@ -1,0 +1,74 @@
+import NIOCore
+import StateMachineCore
+
+/// Records holds and guards in the history, those of one commit together.
+///
+/// Owns what was recorded and what waits for it. Belongs to the event loop, where the history's
+/// answers are delivered.
+final class KeptWriter {
+    /// Called with nil when something is recorded, or with why it could not be.
+    typealias Done = (_ failure: String?) -> Void
+
+    private let loop: any EventLoop
+    /// Where they are recorded; nil if only for the next process.
+    private var history: (any VoterHistory)?
+    /// As the history has them.
+    private var recorded: [UInt64: KeptVoter] = [:]
+    /// What is recorded next.
+    ///
+    /// As many as there may be holds and guards, and their ends.
+    private var waiting: [(number: UInt64, voter: KeptVoter?, done: Done)] = []
+    private var isWriting = false
+
+    init(on loop: any EventLoop) {
+        self.loop = loop
+    }
+
+    /// Whether there is a history.
+    var isLasting: Bool { self.history != nil }
+
+    /// Records them in `history` from now on, which already has `left`.
+    func begin(in history: (any VoterHistory)?, having left: [KeptVoter]) {
+        self.history = history
+        guard history != nil else { return }
+        for voter in left { self.recorded[voter.number] = voter }
+    }
+
+    /// Records one as it is now.
+    func keep(_ voter: KeptVoter, done: @escaping Done = { _ in }) {
+        let isUnderWay = self.isWriting || !self.waiting.isEmpty
+        guard isUnderWay || self.recorded[voter.number] != voter else { return done(nil) }
+        self.write(voter.number, voter, done)
+    }
+
+    /// Removes the one of that number.
+    func forget(_ number: UInt64, done: @escaping Done = { _ in }) {
+        self.write(number, nil, done)
+    }
+
+    private func write(_ number: UInt64, _ voter: KeptVoter?, _ done: @escaping Done) {
+        guard self.history != nil else { return done(nil) }
+        self.waiting.append((number, voter, done))
+        self.write()
+    }
+
+    private func write() {
+        guard let history, !self.isWriting, !self.waiting.isEmpty else { return }
+        self.isWriting = true
+        let group = exchange(&self.waiting, with: [])
+        let answer = NIOLoopBound(
+            { (failure: String?) in
+                self.isWriting = false
+                for (number, voter, done) in group {
+                    if failure == nil { self.recorded[number] = voter }
+                    done(failure)
+                }
+                self.write()
+            },
+            eventLoop: self.loop
+        )
+        history.keep(group.map { ($0.number, $0.voter) }) { [loop] failure in
+            loop.execute { answer.value(failure) }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+import StateMachineCore
+import TestSupport
+import Testing
+
+@testable import StateMachineServer
+
+/// Holds and guards over an end of the daemon of which their connections are not left to the next
+/// process; and holds that belong to no connection.
+@Suite(.bounded)
+struct KeptVoterTests {
+    private static let machine = """
+        start: idle
+        to: [idle, busy, waiting]
+        states:
+          idle: {}
+          busy: {fields: {n: {type: integer, default: 0}}}
+          waiting: {after: {1s: busy}}
+        """
+
+    private static let hold = #"{"op":"hold","before":["busy"],"why":"mine"}"#
+
+    /// Runs the daemon twice, with the clocks of one computer; the clients of the first are still
+    /// there when it ends.
+    private static func twice(
+        graceMs: Int? = nil,
+        _ first: @escaping @Sendable (DeclaredDaemon) async throws -> Void,
+        _ second: @escaping @Sendable (DeclaredDaemon) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let clock = ManualStayClock()
+            let state = "\(directory)/state"
+            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock, first)
+            try await DeclaredDaemon.run(
+                Self.machine,
+                state: state,
+                clock: clock,
+                graceMs: graceMs,
+                second
+            )
+        }
+    }
+
+    /// Keeps a client's connection for as long as the test lasts.
+    private final class Clients: @unchecked Sendable {
+        private(set) var all: [LineSocket] = []
+        func keep(_ client: LineSocket) { self.all.append(client) }
+    }
+
+    private static func take(
+        _ line: String,
+        _ clients: Clients
+    ) -> @Sendable (DeclaredDaemon) async throws -> Void {
+        { daemon async throws in
+            let client = try daemon.connect()
+            clients.keep(client)
+            #expect(try await client.ask(line).ok == true)
+        }
+    }
+
+    @Test func aHoldDeniesUntilItsClientIsBackAndThenItIsItsAgain() async throws {
+        let clients = Clients()
+        try await Self.twice(Self.take(Self.hold, clients)) { daemon async throws in
+            let denied = try await daemon.ask("set busy")
+            let by = try #require(denied.items("by")?.first)
+            #expect(denied.error == "denied" && by.bool("away") == true)
+            #expect(by.int("hold") == 1 && by.string("why") == "mine")
+            let row = try #require(try await daemon.ask("stats").items("holds")?.first)
+            #expect(row.bool("away") == true && row.string("mode") == "block")
+
+            let client = try daemon.connect()
+            let taken = try await client.ask(Self.hold)
+            #expect(taken.int("hold") == 1 && !taken.has("kept"))
+            let again = try await daemon.ask("set busy")
+            #expect(again.error == "denied" && again.items("by")?.count == 1)
+            #expect(again.items("by")?.first?.has("away") == false)
+            let rows = try #require(try await daemon.ask("stats").items("holds"))
+            #expect(rows.count == 1 && !rows[0].has("away"))
+            #expect(rows[0].string("at") == row.string("at"))
+            #expect(try await daemon.ask("release 1").ok == true)
+            #expect(try await daemon.ask("set busy").ok == true)
+        }
+    }
+
+    @Test func ofOneKeptThingOnlyOneOfTwoClientsTakesOver() async throws {
+        let clients = Clients()
+        try await Self.twice(Self.take(Self.hold, clients)) { daemon async throws in
+            let (one, other) = (try daemon.connect(), try daemon.connect())
+            #expect(try await one.ask(Self.hold).int("hold") == 1)
+            #expect(try await other.ask(Self.hold).int("hold") == 2)
+            one.vanish()
+            while try await daemon.ask("stats").items("holds")?.count != 1 {}
+            #expect(try await daemon.ask("set busy").error == "denied")
+            #expect(try await daemon.ask("release 2").ok == true)
+            #expect(try await daemon.ask("set busy").ok == true)
+        }
+    }
+
+    @Test(arguments: [hold, #"{"op":"guard","before":["busy"],"onTimeout":"deny"}"#])
+    func whatNobodyTakesAgainEndsWithItsTime(line: String) async throws {
+        let clients = Clients()
+        try await withTemporaryDirectory { directory in
+            let (clock, state) = (ManualStayClock(), "\(directory)/state")
+            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock) {
+                daemon async throws in
+                try await Self.take(line, clients)(daemon)
+                #expect(try await daemon.ask("set waiting").ok == true)
+                try await Self.take("watch", clients)(daemon)
+            }
+            // The deadline passes while nobody is there.
+            clock.pass(.seconds(2))
+            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock, graceMs: 200) {
+                daemon async throws in
+                let entered = try await daemon.ask(#"{"op":"wait","until":["busy"]}"#)
+                #expect(entered.ok == true && entered.string("cause") == "after 1s")
+                let stats = try await daemon.ask("stats")
+                #expect(!stats.has("holds") && !stats.has("guards"))
+                #expect(try await daemon.ask("set idle").ok == true)
+            }
+            try await DeclaredDaemon.run(Self.machine, state: state, clock: clock) {
+                daemon async throws in
+                #expect(try await daemon.ask("set busy").ok == true)
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func aGuardsQuestionWaitsForItsClient(allows: Bool) async throws {
+        let clients = Clients()
+        let line =
+            #"{"op":"guard","id":"g","before":["busy"],"timeoutMs":60000,"onTimeout":"deny"}"#
+        try await Self.twice(Self.take(line, clients)) { daemon async throws in
+            let setter = try daemon.connect()
+            try setter.send("set busy")
+            // It is asked about while it is away.
+            while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
+            let back = try daemon.connect()
+            #expect(try await back.ask(line).int("guard") == 1)
+            let ask = try await back.next()
+            #expect(ask.type == "ask" && ask.string("id") == "g")
+            #expect(try await back.vote(ask, allows, "not yet").ok == true)
+            let answer = try await setter.next()
+            #expect(answer.ok == allows, "\(answer)")
+            #expect(allows || answer.items("by")?.first?.string("why") == "not yet")
+        }
+    }
+
+    @Test(arguments: ["allow", "deny"])
+    func aGuardThatStaysAwayCountsAsItsSilence(silence: String) async throws {
+        let clients = Clients()
+        let line = #"{"op":"guard","before":["busy"],"onTimeout":"\#(silence)"}"#
+        try await Self.twice(graceMs: 200, Self.take(line, clients)) { daemon async throws in
+            let answer = try await daemon.ask("set busy")
+            #expect(answer.ok == (silence == "allow"), "\(answer)")
+            #expect(silence == "allow" || answer.items("by")?.first?.string("why") == "timeout")
+        }
+    }
+
+    /// One that has taken over a question and does not vote is silent like any other.
+    @Test func aGuardThatIsBackHasItsTimeAndNoMore() async throws {
+        let clients = Clients()
+        let line = #"{"op":"guard","before":["busy"],"timeoutMs":100,"onTimeout":"deny"}"#
+        try await Self.twice(Self.take(line, clients)) { daemon async throws in
+            let setter = try daemon.connect()
+            try setter.send("set busy")
+            while try await daemon.ask("stats").items("guards")?.first?.bool("isAsked") != true {}
+            let back = try daemon.connect()
+            _ = try await back.ask(line)
+            #expect(try await back.next().type == "ask")
+            #expect(try await setter.next().items("by")?.first?.string("why") == "timeout")
+        }
+    }
+
+    @Test func whatIsReleasedOrEndsIsGoneForTheNextRun() async throws {
+        try await Self.twice(
+            { daemon async throws in
+                let client = try daemon.connect()
+                #expect(try await client.ask(Self.hold).int("hold") == 1)
+                #expect(try await client.ask(Self.hold).int("hold") == 2)
+                #expect(try await client.ask("release 1").ok == true)
+                client.vanish()
+                while try await daemon.ask("stats").has("holds") {}
+                #expect(try await daemon.ask("set waiting").ok == true)
+            },
+            { daemon async throws in
+                #expect(try await daemon.ask("stats").has("holds") == false)
+                #expect(try await daemon.ask("set busy").ok == true)
+            }
+        )
+    }
+
+    // MARK: - Without a connection
+
+    private static let freeze =
+        #"{"op":"hold","before":["busy"],"as":"freeze","untilMs":3600000,"why":"year's end"}"#
+
+    @Test func aHoldOfANameOutlivesItsConnectionAndItsDaemon() async throws {
+        try await Self.twice(
+            { daemon async throws in
+                #expect(try await daemon.ask(Self.freeze).int("hold") == 1)
+                #expect(try await daemon.ask("set busy").error == "denied")
+            },
+            { daemon async throws in
+                let denied = try await daemon.ask("set busy")
+                let by = try #require(denied.items("by")?.first)
+                #expect(by.string("as") == "freeze" && by.string("why") == "year's end")
+                #expect(!by.has("away") && by.int("hold") == 1)
+                let row = try #require(try await daemon.ask("stats").items("holds")?.first)
+                #expect(row.string("as") == "freeze" && row.has("until") && !row.has("away"))
+                // Taken again it is renewed, with its number.
+                let other = Self.freeze.replacing("busy", with: "waiting")
+                #expect(try await daemon.ask(other).int("hold") == 1)
+                #expect(try await daemon.ask("stats").items("holds")?.count == 1)
+                #expect(try await daemon.ask("set busy").ok == true)
+                #expect(try await daemon.ask("set waiting").error == "denied")
+                let release = #"{"op":"release","as":"freeze"}"#
+                #expect(try await daemon.ask(release).ok == true)
+                #expect(try await daemon.ask("set waiting").ok == true)
+                #expect(try await daemon.ask(release).error == "not-found")
+            }
+        )
+    }
+
+    @Test func aHoldOfANameEndsAtItsTime() async throws {
+        try await Self.twice(
+            { daemon async throws in
+                #expect(try await daemon.ask("set waiting").ok == true)
+                let brief = Self.freeze.replacing("3600000", with: "300")
+                #expect(try await daemon.ask(brief).ok == true)
+                daemon.clock.pass(.seconds(2))
+                let entered = try await daemon.ask(#"{"op":"wait","until":["busy"]}"#)
+                #expect(entered.string("cause") == "after 1s")
+                #expect(try await daemon.ask("stats").has("holds") == false)
+                #expect(try await daemon.ask("set idle").ok == true)
+            },
+            { daemon async throws in #expect(try await daemon.ask("set busy").ok == true) }
+        )
+    }
+
+    /// What was postponed does not slip through while its hold is renewed.
+    @Test(arguments: ["block", "delay"])
+    func aHoldIsRenewedWhileItsQuestionIsOpen(mode: String) async throws {
+        try await Self.twice(
+            { daemon async throws in
+                let delay = #""mode":"delay","maxMs":60000,"as""#
+                let delaying = Self.freeze.replacing(#""as""#, with: delay)
+                #expect(try await daemon.ask(delaying).ok == true)
+                let setter = try daemon.connect()
+                try setter.send("set busy")
+                // The set is being postponed once what stands before it in the order has been seen.
+                while try await daemon.ask("stats").items("connections")?
+                    .contains(where: { $0.int("sets") == 1 }) != true
+                {}
+                let renewed = mode == "delay" ? delaying : Self.freeze
+                #expect(try await daemon.ask(renewed).int("hold") == 1)
+                #expect(try await daemon.ask("get").state == "idle")
+                #expect(try await daemon.ask(#"{"op":"release","as":"freeze"}"#).ok == true)
+                let answer = try await setter.next()
+                #expect(answer.ok == (mode == "delay"), "\(answer)")
+            },
+            { _ in }
+        )
+    }
+
+    @Test(arguments: [
+        (#"{"op":"hold","before":"busy","as":"freeze"}"#, "bad-request"),
+        (#"{"op":"hold","before":"busy","untilMs":5}"#, "bad-request"),
+        (#"{"op":"hold","before":"busy","as":"a b","untilMs":5}"#, "bad-request"),
+        (#"{"op":"hold","before":"busy","as":"freeze","untilMs":34560000001}"#, "bad-request"),
+        (#"{"op":"release","as":"freeze","hold":1}"#, "bad-request"),
+        (#"{"op":"release","as":"other"}"#, "not-found"),
+    ])
+    func aHoldOfANameIsRefusedWhereItMakesNoSense(line: String, error: String) async throws {
+        try await Self.twice(
+            { daemon async throws in #expect(try await daemon.ask(line).error == error) },
+            { _ in }
+        )
+    }
+
+    @Test func withoutAHistoryNothingIsPromised() async throws {
+        try await DeclaredDaemon.run(Self.machine, state: nil, clock: ManualStayClock()) {
+            daemon async throws in
+            let client = try daemon.connect()
+            #expect(try await client.ask(Self.hold).bool("kept") == false)
+            #expect(try await client.ask(Self.freeze).error == "bad-request")
+            #expect(try await client.ask("describe").item("limits")?.int("graceMs") == 10_000)
+        }
+    }
+
+    // MARK: - Required guards
+
+    /// A guard may go while a question is on its way to it, which then must not count as consent.
+    @Test func aRequiredGuardThatGoesWhileItIsAskedDenies() async throws {
+        try await DeclaredDaemon.run(Self.machine, state: nil, clock: ManualStayClock()) {
+            daemon async throws in
+            let line = #"{"op":"guard","before":["busy"],"required":"door","timeoutMs":60000}"#
+            for _ in 0..<200 {
+                let (guardian, setter) = (try daemon.connect(), try daemon.connect())
+                _ = try await guardian.ask(line)
+                try setter.send("set busy")
+                guardian.vanish()
+                let answer = try await setter.next()
+                #expect(answer.error == "denied", "\(answer)")
+            }
+        }
+    }
+
+    // MARK: - Users
+
+    @Test func whoHasNoUserOfItsOwnOwnsNothing() {
+        let nobody = Peer(uid: Peer.overflowUid, pid: 1)
+        let (root, one) = (Peer(uid: 0, pid: 2), Peer(uid: 1000, pid: 3))
+        #expect(!nobody.owns(Peer(uid: Peer.overflowUid, pid: 4)))
+        #expect(root.owns(nobody) && root.owns(one))
+        #expect(one.owns(Peer(uid: 1000, pid: 5)) && !one.owns(root) && !one.owns(nobody))
+    }
+}
+
+extension LineSocket {
+    /// Votes on a question; returns the reply to the vote.
+    fileprivate func vote(_ ask: JSONLine, _ allow: Bool, _ why: String) async throws -> JSONLine {
+        guard let number = ask.int("ask") else { throw TestFailure("no question: \(ask)") }
+        return try await self.ask(
+            #"{"op":"vote","ask":\#(number),"allow":\#(allow),"why":"\#(why)"}"#
+        )
+    }
+}
