@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""A light that follows the state, and is dark while that is not known."""
+
+import sys
+
+import statectl
+
+COLOURS = {"ready": "green", "busy": "yellow", "failed": "red"}
+
+
+def show(colour: str) -> None:
+    print(colour, flush=True)  # your light
+
+
+with statectl.connect(*sys.argv[1:]) as machine:
+    for it in machine.watch(latest=True):
+        if isinstance(it, statectl.Gone):
+            show("dark")
+        elif isinstance(it, (statectl.State, statectl.Change)):
+            show(COLOURS.get(it.state, "white"))
