@@ -68,7 +68,7 @@ struct ServiceTests {
                 #expect(try await web.get("/machines/run?wait=61").status.contains("400"))
                 #expect(try await web.get("/machines/none").status.contains("404"))
                 let metrics = try await web.get("/metrics").body
-                let labels = #"{machine="",instance="run""#
+                let labels = #"{machine="text",instance="run""#
                 for sample in [
                     "changes_total\(labels)} 1", "up\(labels)} 1",
                     #"state\#(labels),state="full"} 1"#, #"state\#(labels),state="empty"} 0"#,
