@@ -123,7 +123,8 @@ package final class YAMLEvents {
         let parser = self.parser.pointee
         let isUnreadable = parser.error == YAML_READER_ERROR
         let position =
-            isUnreadable ? self.position(of: parser.problem_offset) : YAMLPosition(parser.problem_mark)
+            isUnreadable
+            ? self.position(of: parser.problem_offset) : YAMLPosition(parser.problem_mark)
         let problem = parser.problem.map { String(cString: $0) } ?? "there is no memory left"
         let character =
             isUnreadable && parser.problem_value > 0

@@ -6,8 +6,10 @@ actor CachedAnswer {
     private var last: (time: ContinuousClock.Instant, value: String)?
     private var current: Task<String, any Error>?
 
-    /// - Parameter age: how old an answer may be. 500 ms is for people to look at: a hundred browsers cost the daemon as
-    ///   much as one.
+    /// - Parameters:
+    ///   - age: how old an answer may be. 500 ms is for people to look at: a hundred browsers cost the daemon as much as
+    ///     one.
+    ///   - make: makes an answer.
     init(
         _ age: Duration = .milliseconds(500),
         _ make: @escaping @Sendable () async throws -> String
