@@ -202,12 +202,12 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
 
     func afterDecision(_ done: @escaping @Sendable () -> Void) {
         // What is never expected changes nothing, and has its turn like everything else.
-        self.machine.propose(
-            self.machine.snapshot.state,
-            if: { _ in false },
-            ProposalTerms(.set, cause: nil, by: nil, isTimed: false, in: self.decisions),
-            completion: { _ in done() }
-        )
+        self.machine.machine.propose(
+            Move(to: self.machine.machine.value, if: .holds { _ in false }),
+            asking: Question(),
+            isTimed: false,
+            in: self.decisions
+        ) { _ in done() }
     }
 
     func addVoter(
