@@ -116,7 +116,7 @@ final class Connection {
                 step = self.requests.handleNext(isGone: false)
             }
             if step == .tooLong { self.leave(.tooLong) }
-            self.pump(isUrgent: self.parts.sets.takeHasSet())
+            self.pump(self.parts.sets.takeHasSet() ? .urgent : .turn)
             self.server.counters.report()
             guard step != .outOfTime else {
                 self.turn.cutShort()
@@ -169,19 +169,18 @@ final class Connection {
     }
 
     /// Writes what there is, and goes on reading or closes if that is what it waited for.
-    func flush(isUrgent: Bool = false) {
-        self.pump(isUrgent: isUrgent)
+    func flush(_ haste: ConnectionTurn.Haste = .turn) {
+        self.pump(haste)
         if self.requests.areToGoOn || self.hasUnserved { self.serve() } else { self.finish() }
     }
 
-    /// Writes all that can be written now.
-    func pump(isUrgent: Bool = false) { self.order.write(isUrgent: isUrgent) }
+    /// Writes all that can be written now, as far as there is time.
+    func pump(_ haste: ConnectionTurn.Haste = .turn) { self.order.write(haste) }
 
     /// Goes on when the channel has written what the socket did not take.
     func hasRoom() {
         // A reader about to lose changes does not wait in line.
-        if self.parts.subscriptions.isFarBehind, self.user.urgently({ self.flush(isUrgent: true) })
-        {
+        if self.parts.subscriptions.isFarBehind, self.user.urgently({ self.flush(.urgent) }) {
             return
         }
         self.turn.want()
@@ -221,12 +220,31 @@ final class Connection {
         }
     }
 
-    /// Answers the waits and says goodbye.
+    /// Answers the waits and queues a goodbye, for ``writeLast(until:)`` and ``finishShutDown()``.
     func shutDown(_ reason: ServerLine.ByeReason) {
         guard !self.lifecycle.isGone else { return self.end() }
         self.parts.waits.shutDown()
         self.leave(.daemonEnds(reason))
-        self.flush(isUrgent: true)
+    }
+
+    /// Writes what there is, at most until then; returns whether there was time for all of it.
+    func writeLast(until end: NIODeadline) -> Bool {
+        guard !self.lifecycle.isForgotten else { return true }
+        self.turn.begin()
+        self.pump(.last(until: end))
+        return !self.turn.isCutShort
+    }
+
+    /// Closes once the goodbye is written; what there was no time for does not keep it waiting.
+    func finishShutDown() {
+        guard !self.lifecycle.isForgotten else { return }
+        if self.turn.isCutShort {
+            self.parts.subscriptions.drop()
+            self.outbox.stopHistory()
+        }
+        self.parts.subscriptions.leavePast()
+        self.parts.history.leavePast()
+        self.flush(.urgent)
     }
 
     /// Closes if the connection was only waiting for its output to be written.

@@ -1,14 +1,26 @@
+import NIOCore
+
 /// One connection's turns, as its parts see them.
 ///
 /// The parts ask whether there is time for more, and for another turn if there is not.
 ///
 /// Belongs to the event loop; see ``StateServer`` for the exclusivity of its variables.
 final class ConnectionTurn {
+    /// How long a write may take.
+    enum Haste {
+        /// As long as the connection's turn.
+        case turn
+        /// As long as it takes: it does not wait for the turn.
+        case urgent
+        /// Until then, whatever the turn: the daemon ends.
+        case last(until: NIODeadline)
+    }
+
     private let turns: TurnScheduler
     /// The connection, for as long as the server knows it.
     @exclusivity(unchecked) private var connection: Connection?
-    /// Whether the current write does not wait for the turn.
-    @exclusivity(unchecked) private var isUrgent = false
+    /// How long the current write may take.
+    @exclusivity(unchecked) private var haste = Haste.turn
     /// Whether there was no time for all that the connection has to do.
     @exclusivity(unchecked) private(set) var isCutShort = false
 
@@ -33,18 +45,24 @@ final class ConnectionTurn {
     /// Notes that there is no time for the rest.
     func cutShort() { self.isCutShort = true }
 
-    /// Calls `body` to write; unless urgent, it stops when time is up and goes on next turn.
-    func write(isUrgent: Bool, _ body: () -> Void) {
-        self.isUrgent = isUrgent
+    /// Calls `body` to write; it stops when its time is up, and continues in the next turn.
+    func write(_ haste: Haste, _ body: () -> Void) {
+        self.haste = haste
         let wasCutShort = exchange(&self.isCutShort, with: false)
         body()
         if self.isCutShort { self.want() }
         self.isCutShort = self.isCutShort || wasCutShort
-        self.isUrgent = false
+        self.haste = .turn
     }
 
     /// Whether there is no time for more.
-    var isOver: Bool { !self.isUrgent && self.turns.isOver }
+    var isOver: Bool {
+        switch self.haste {
+        case .turn: self.turns.isOver
+        case .urgent: false
+        case .last(let end): NIODeadline.now() >= end
+        }
+    }
 
     /// Whether to leave the rest for the next turn; if so, notes that.
     func mustStop() -> Bool {

@@ -28,6 +28,11 @@ struct LineQueue {
     /// What happens before the next of them are written.
     var nextMark: Mark? { self.segments.first?.mark }
 
+    /// The answers to `history` among them.
+    var runs: [HistoryRun] {
+        self.segments.compactMap { if case .history(let run) = $0.mark { run } else { nil } }
+    }
+
     /// Whether they are all in one segment, of fewer than so many bytes.
     func areOne(within bytes: Int) -> Bool {
         self.segments.count == 1 && self.segments[0].bytes.count < bytes

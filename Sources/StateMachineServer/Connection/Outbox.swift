@@ -110,6 +110,12 @@ final class Outbox {
         return self.write(self.server.summary(of: run)[...])
     }
 
+    /// Ends the answers to `history` where they are, those that wait for their turn included.
+    func stopHistory() {
+        self.run?.stop()
+        for run in self.queue.runs { run.stop() }
+    }
+
     // MARK: - How much
 
     /// Whether the client has few enough unread answers.

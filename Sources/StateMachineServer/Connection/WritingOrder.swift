@@ -21,9 +21,9 @@ struct WritingOrder {
             || self.parts.voters.hasQuestions
     }
 
-    /// Writes what can be written now; unless it is urgent, only as long as there is time.
-    func write(isUrgent: Bool) {
-        self.parts.turn.write(isUrgent: isUrgent) { self.write() }
+    /// Writes what can be written now, as long as there is time.
+    func write(_ haste: ConnectionTurn.Haste) {
+        self.parts.turn.write(haste) { self.write() }
         if self.outbox.isClosed { self.drop() }
     }
 

@@ -5,6 +5,18 @@ import StateMachineProtocol
 
 /// Leaving a connection to the next process.
 extension Connection {
+    /// Whether the next process can have it: it is not on its way out.
+    private var mayBeLeft: Bool {
+        self.lifecycle.isListening && self.lifecycle.place != .none && !self.parts.outbox.isClosed
+    }
+
+    /// Queues what is left of its answers, for ``writeLast(until:)`` and ``leaveBehind()``.
+    func prepareToBeLeft() {
+        guard self.mayBeLeft else { return }
+        self.parts.waits.answerEnded(until: .max)
+        self.parts.late.endAll()
+    }
+
     /// Takes the connection off its channel, to leave it to the next process.
     ///
     /// Nothing is read or written any more; the client notices nothing, since a duplicate of the
@@ -14,12 +26,7 @@ extension Connection {
     ///   cannot be duplicated.
     func leaveBehind() -> (record: HandOverRecord.Connection, descriptor: CInt)? {
         let parts = self.parts
-        guard self.lifecycle.isListening, self.lifecycle.place != .none, !parts.outbox.isClosed
-        else { return nil }
-        parts.waits.answerEnded(until: .max)
-        parts.late.endAll()
-        self.pump(isUrgent: true)
-        guard !parts.outbox.isClosed, let (inode, copy) = parts.outbox.duplicateSocket() else {
+        guard self.mayBeLeft, let (inode, copy) = parts.outbox.duplicateSocket() else {
             return nil
         }
         var record = HandOverRecord.Connection(

@@ -7,6 +7,8 @@ import Systemd
 extension StateServer {
     /// Takes all connections off their channels, to be left with the service manager.
     ///
+    /// What there is no time to write is left to the next process.
+    ///
     /// Those that are on their way out already are told to go. Undecided sets are refused, as at
     /// any end; nothing is decided any more.
     ///
@@ -17,6 +19,8 @@ extension StateServer {
         self.stopDeciding {
             var records: [HandOverRecord.Connection] = []
             var descriptors: [CInt] = []
+            for connection in self.clients { connection.prepareToBeLeft() }
+            self.writeLast()
             for connection in Array(self.clients) {
                 if let (record, descriptor) = connection.leaveBehind() {
                     records.append(record)

@@ -132,7 +132,7 @@ final class Rounds {
     func writeToAnswered() {
         for connection in exchange(&self.answered, with: []) {
             connection.standing.isAnswered = false
-            connection.flush(isUrgent: true)
+            connection.flush(.urgent)
         }
     }
 
@@ -140,7 +140,7 @@ final class Rounds {
     func writeToReaders(upTo head: UInt64) {
         self.flushed = head
         for connection in self.connections where connection.hasOutput {
-            connection.user.urgently { connection.pump(isUrgent: true) }
+            connection.user.urgently { connection.pump(.urgent) }
         }
     }
 }

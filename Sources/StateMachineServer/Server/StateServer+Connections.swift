@@ -37,14 +37,35 @@ extension StateServer {
         self.rounds.tellIfEmpty()
     }
 
+    /// How long writing to everybody takes at most when the daemon ends, in turns of such a length.
+    ///
+    /// 500 ms: filtered watches of two users that were far behind took 15 s, in which the service
+    /// manager killed the daemon. 0.25 ms: as long as any turn is meant to take.
+    private static let lastWriting = (
+        all: TimeAmount.milliseconds(500), turn: TimeAmount.microseconds(250)
+    )
+
+    /// Writes what can be written to everybody, in turns, until there is nothing left or no time.
+    func writeLast() {
+        let end = NIODeadline.now() + Self.lastWriting.all
+        var rest = Array(self.clients)
+        repeat {
+            rest = rest.filter { connection in
+                !connection.writeLast(until: min(.now() + Self.lastWriting.turn, end))
+            }
+        } while !rest.isEmpty && NIODeadline.now() < end
+    }
+
     /// Tells every client that the daemon is going; done when all connections are closed.
+    ///
+    /// Who has more to be told than there is time for is told only that.
     func sayGoodbye(_ reason: ServerLine.ByeReason) -> EventLoopFuture<Void> {
         self.loop.preconditionInEventLoop()
         let allGone = self.rounds.whenEmpty()
         self.stopDeciding {
-            for connection in self.clients {
-                connection.shutDown(reason)
-            }
+            for connection in self.clients { connection.shutDown(reason) }
+            self.writeLast()
+            for connection in self.clients { connection.finishShutDown() }
             self.rounds.tellIfEmpty()
         }
         return allGone
