@@ -120,6 +120,7 @@ extension Line {
         case .limit:
             "the daemon is at its limit of \(self[.max]?.description ?? "?") "
                 + "(\(self[.limit]?.string ?? "connections")); try again later"
+        case .refused: "the daemon does not start: \(self.message ?? "no reason given")"
         case .tooLong, nil:
             "the daemon closed the connection (\(self.reason ?? "no reason given"))"
         }

@@ -1,13 +1,8 @@
 import Glibc
+import StateMachineProtocol
 
 /// Cuts received bytes into lines.
 struct LineFramer {
-    /// The most bytes that a line may have.
-    ///
-    /// 16 MiB: a change with two states of 64 KiB has less than 200 KiB; a denial that names 512 holds,
-    /// with their reasons, had 1.6 MiB, and a daemon that serves thousands lists them in `stats`. Not tuned.
-    static let lineBytes = 1 << 24
-
     /// A line is longer than the longest line allowed.
     struct LineTooLong: Error {}
 
@@ -24,11 +19,13 @@ struct LineFramer {
         while let newline = Self.newline(in: bytes, from: start) {
             let line = self.rest + bytes[start..<newline]
             self.rest.removeAll()
-            guard line.count <= Self.lineBytes else { throw LineTooLong() }
+            guard line.count <= RequestLimits.serverLineBytes else { throw LineTooLong() }
             lines.append(line)
             start = newline + 1
         }
-        guard self.rest.count + bytes.count - start <= Self.lineBytes else { throw LineTooLong() }
+        guard self.rest.count + bytes.count - start <= RequestLimits.serverLineBytes else {
+            throw LineTooLong()
+        }
         self.rest += bytes[start...]
         return lines
     }

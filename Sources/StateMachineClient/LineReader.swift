@@ -62,7 +62,7 @@ final class LineReader: ChannelInboundHandler {
             lines = try self.framer.append(buffer.readableBytesView)
         } catch {
             self.source.finish(
-                ClientError.lineTooLong(path: self.path, limit: LineFramer.lineBytes)
+                ClientError.lineTooLong(path: self.path, limit: RequestLimits.serverLineBytes)
             )
             context.close(promise: nil)
             return

@@ -6,6 +6,7 @@ import ServiceLog
 import StateMachineCore
 import StateMachineProtocol
 import StateMachineWeb
+import Systemd
 
 extension LogLevel: ExpressibleByArgument {}
 
@@ -104,28 +105,51 @@ struct WebCommand: ParsableCommand {
 
     static func main() {
         ProcessStart.prepare("statemachine-web")
-        let command: WebCommand
-        do {
-            var parsed = try self.parseAsRoot()
-            guard let own = parsed as? WebCommand else {
-                // The help, which prints itself.
-                try parsed.run()
-                return
-            }
-            command = own
-        } catch {
-            self.exit(withError: error)
-        }
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
         Task { @MainActor in
-            let status = await withTaskExecutorPreference(QueueExecutor(label: "statemachine-web"))
-            {
-                await WebService(command).run()
+            await withTaskExecutorPreference(QueueExecutor(label: "statemachine-web")) {
+                await self.perform()
             }
+        }
+        dispatchMain()
+    }
+
+    /// Serves until it is told to end, and ends the process.
+    private static func perform() async {
+        do {
+            var parsed = try self.parseAsRoot()
+            guard let command = parsed as? WebCommand else {
+                // The help, which prints itself.
+                try parsed.run()
+                self.exit()
+            }
+            let status = await WebService(command).run()
             LogOutput.standardError.flush()
             // Not exit(3): it waits for the lock of a stderr that a thread may be writing to.
             _exit(status)
+        } catch {
+            if !self.exitCode(for: error).isSuccess {
+                await WaitingClients.dismiss(
+                    HandedDescriptor.takeAll(),
+                    with: self.unavailable(self.message(for: error))
+                )
+            }
+            self.exit(withError: error)
         }
-        dispatchMain()
+    }
+
+    /// What a browser that waits for a page is told which is not going to be served.
+    private static func unavailable(_ why: String) -> [UInt8] {
+        let body = "statemachine-web does not start: \(why)\n"
+        let head = """
+            HTTP/1.1 503 Service Unavailable\r
+            Content-Type: text/plain; charset=utf-8\r
+            Content-Length: \(body.utf8.count)\r
+            Retry-After: 5\r
+            Connection: close\r
+            \r
+
+            """
+        return Array((head + body).utf8)
     }
 }

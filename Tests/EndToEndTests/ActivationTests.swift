@@ -136,6 +136,81 @@ struct ActivationTests {
         }
     }
 
+    /// Why a daemon does not start.
+    enum Mistake: CaseIterable {
+        case flag, configuration, machine, sockets
+
+        func arguments(in directory: String) throws -> [String] {
+            let file = "\(directory)/wrong.yaml"
+            try "nokey: 1\n".write(toFile: file, atomically: true, encoding: .utf8)
+            return switch self {
+            case .flag: ["--nokey"]
+            case .configuration: ["--config", file]
+            case .machine: ["--machine", file]
+            case .sockets: []
+            }
+        }
+
+        var complaint: String { self == .sockets ? "two called control" : "nokey" }
+    }
+
+    /// The manager would start it again for the same client, until it gives up on the sockets.
+    @Test(arguments: Mistake.allCases)
+    func whoWaitsForADaemonThatDoesNotStartIsToldWhy(_ mistake: Mistake) async throws {
+        try await self.withManager { directory, notify in
+            let names = ["control", mistake == .sockets ? "control" : "events"]
+            let sockets = try names.enumerated().map { index, name in
+                try Descriptor.socket(named: name, at: "\(directory)/\(index)")
+            }
+            let clients = try (0...1).map { try LineSocket(connectingTo: "\(directory)/\($0)") }
+            try clients[0].send("get")
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                handing: sockets,
+                arguments: try mistake.arguments(in: directory)
+            )
+            for client in clients {
+                let bye = try await client.next()
+                #expect(bye.type == "bye")
+                #expect(bye.string("reason") == "refused")
+                #expect(bye.string("message")?.contains(mistake.complaint) == true)
+                #expect(bye.int("retryMs") == 5000)
+                #expect(try await client.nextLine() == nil)
+            }
+            #expect(try await daemon.ended().status == (mistake == .flag ? EX_USAGE : EX_CONFIG))
+            // Nobody waits any more for whom the manager would start it.
+            for socket in sockets {
+                var waiting = pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0)
+                #expect(poll(&waiting, 1, 0) == 0)
+            }
+        }
+    }
+
+    /// A start that may succeed next time leaves clients in the queue.
+    @Test
+    func whoWaitsForADaemonThatIsStartedAgainWaits() async throws {
+        try await self.withManager { directory, notify in
+            let sockets = try ["control", "events"].map {
+                try Descriptor.socket(named: $0, at: "\(directory)/\($0)")
+            }
+            let client = try LineSocket(connectingTo: "\(directory)/control")
+            try client.send("ping")
+            try Data().write(to: URL(filePath: "\(directory)/state"))
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                handing: sockets,
+                arguments: ["--state-directory", "\(directory)/state"]
+            )
+            #expect(try await daemon.ended().status == 1)
+            let next = try ActivatedDaemon(in: directory, notify: notify, handing: sockets)
+            #expect(try await client.next().ok == true)
+            next.send(SIGTERM)
+            #expect(try await next.ended().status == 0)
+        }
+    }
+
     @Test
     func aFailedSystemCallIsToldByItsNumber() async throws {
         try await withTemporaryDirectory { directory in

@@ -62,11 +62,13 @@ import Testing
     }
 
     @Test func aLineWithoutEndIsSaidToBeTooLong() async throws {
-        let door = ScriptedDoor([.send(String(repeating: "x", count: LineFramer.lineBytes + 1))])
+        let door = ScriptedDoor([
+            .send(String(repeating: "x", count: RequestLimits.serverLineBytes + 1))
+        ])
         try await ScriptedDaemon.with(events: door) { daemon in
             let connection = try await daemon.client.connect(to: .events)
             let path = daemon.directory.socketPath(of: .events)
-            let error = ClientError.lineTooLong(path: path, limit: LineFramer.lineBytes)
+            let error = ClientError.lineTooLong(path: path, limit: RequestLimits.serverLineBytes)
             await #expect(throws: error) { try await self.texts(connection) }
             #expect(error.description.contains("a line of more than 16 MiB"))
         }

@@ -29,12 +29,12 @@ import Testing
     }
 
     @Test func aLineOfTheGreatestLengthPasses() throws {
-        let longest = String(repeating: "x", count: LineFramer.lineBytes)
+        let longest = String(repeating: "x", count: RequestLimits.serverLineBytes)
         #expect(try self.lines([longest, "\n"]) == [longest])
     }
 
     @Test func aLongerLineIsRefusedBeforeItsEndIsKnown() {
-        let tooLong = String(repeating: "x", count: LineFramer.lineBytes + 1)
+        let tooLong = String(repeating: "x", count: RequestLimits.serverLineBytes + 1)
         #expect(throws: LineFramer.LineTooLong.self) { try self.lines([tooLong]) }
     }
 }

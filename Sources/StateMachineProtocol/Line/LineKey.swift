@@ -16,7 +16,7 @@ package struct LineKey: Sendable, ExpressibleByStringLiteral {
     static var ok: LineKey { "ok" }
     static var error: LineKey { "error" }
     static var offset: LineKey { "offset" }
-    static var message: LineKey { "message" }
+    package static var message: LineKey { "message" }
     static var known: LineKey { "known" }
 
     // A state, and how it came about.

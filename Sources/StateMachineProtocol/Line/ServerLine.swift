@@ -22,6 +22,8 @@ package enum ServerLine {
         case shutdown
         case limit
         case tooLong = "too-long"
+        /// The daemon does not start; `message` says why.
+        case refused
     }
 
     /// A reply of success; `own` writes the keys that only this reply has, `rest` those at the end.

@@ -5,6 +5,13 @@ package enum RequestLimits {
     /// Bytes in a request line, not counting its newline.
     package static let lineBytes = 65_536
 
+    /// Bytes in a line that a daemon sends, which a client's reader has to take.
+    ///
+    /// 16 MiB: a change with two states of 64 KiB has less than 200 KiB; a denial that names 512
+    /// holds, with their reasons, had 1.6 MiB, and `describe` of a machine as large as may be 4.7.
+    /// Not tuned.
+    package static let serverLineBytes = 1 << 24
+
     /// Bytes in an encoded state; a longer one is refused when it is set.
     package static let stateBytes = 65_536
 

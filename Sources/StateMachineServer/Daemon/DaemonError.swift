@@ -1,7 +1,8 @@
 public import Glibc
 package import Logging
 import ServiceLog
-import Systemd
+import StateMachineProtocol
+package import Systemd
 
 /// Why the daemon does not start, in one sentence that says what to do.
 public struct DaemonError: Error, Hashable, CustomStringConvertible {
@@ -39,16 +40,30 @@ public struct DaemonError: Error, Hashable, CustomStringConvertible {
         self.init("cannot \(action): \(SystemError.text(of: code))", errno: code)
     }
 
-    /// Tells the service manager, so that `systemctl status` shows the sentence.
+    /// Whether the manager does not start the service again (`RestartPreventExitStatus=`).
+    private var isLasting: Bool { self.exitStatus == EX_CONFIG || self.exitStatus == EX_USAGE }
+
+    /// Tells the service manager, so that `systemctl status` shows the sentence, and those who wait
+    /// at the sockets that it handed over, if nobody is going to serve them.
     ///
     /// Waits for the manager to take it, but not for ever.
     ///
-    /// - Parameter logger: gets a warning if the manager cannot be told.
+    /// - Parameters:
+    ///   - logger: gets a warning if the manager cannot be told.
+    ///   - handed: what the manager handed over.
     package func tell(
-        _ logger: Logger = .service(label: "statemachine", threshold: LogThreshold(.info))
+        _ logger: Logger = .service(label: "statemachine", threshold: LogThreshold(.info)),
+        at handed: [HandedDescriptor] = HandedDescriptor.takeAll()
     ) async {
         await ServiceManager(logger: logger).tell("failed") { notifier in
             try notifier.failed(self.description, errno: self.errno, exitStatus: self.exitStatus)
         }
+        // After any other end the manager starts the service again, and they wait for that.
+        guard self.isLasting else { return }
+        let farewell = ServerLine.bye(.refused) { writer in
+            writer.string(.message, self.description)
+            writer.number(.retryMs, ServerLimits.refusedRetryMs)
+        }
+        await WaitingClients.dismiss(handed, with: farewell)
     }
 }

@@ -52,17 +52,21 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
     ///
     /// - Throws: `DaemonError` if it cannot start.
     func run(heeding signals: UnixSignalsSequence?) async throws {
+        let handed = HandedDescriptor.takeAll()
         do {
-            try await self.start(heeding: signals)
+            try await self.start(with: handed, heeding: signals)
         } catch let error as DaemonError {
-            await error.tell(self.logger)
+            await error.tell(self.logger, at: handed)
             throw error
         }
     }
 
-    private func start(heeding signals: UnixSignalsSequence?) async throws {
+    private func start(
+        with handed: [HandedDescriptor],
+        heeding signals: UnixSignalsSequence?
+    ) async throws {
         if let problem = self.coding.problems.first { throw DaemonError(configuration: problem) }
-        let handed = try HandedSockets(HandedDescriptor.takeAll())
+        let handed = try HandedSockets(handed)
         let directory = self.configuration.runtimeDirectory
         let doors = try OpenDoors(handed.doors, runtimeDirectory: directory)
         ResourceLimits.raiseDescriptors()
@@ -95,11 +99,14 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
             clock: self.clock,
             on: loop
         )
+        let places = ResourceLimits.clients
+        self.warn(of: self.configuration.limits, within: places)
         let server = try await loop.submit {
             StateServer(
                 machine: served,
                 loop: loop,
-                limits: self.configuration.limits,
+                limits: self.configuration.limits.fitting(connections: places),
+                places: places,
                 past: self.machine.history.map { history in
                     HistoryReader(history, loop: loop) { self.log(trouble: $0) }
                 },
@@ -185,6 +192,15 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         watchdog?.cancel()
         try await server.finishLog()
         if end == .succession { throw SuccessionNeeded() }
+    }
+
+    /// Says if clients are turned away before their limit is reached, as descriptors are few.
+    func warn(of limits: ServerLimits, within places: Int) {
+        guard limits.connections > places else { return }
+        self.logger.warning(
+            "descriptors are too few for max-connections, raise LimitNOFILE= or lower that",
+            metadata: ["connections": "\(places)", "max-connections": "\(limits.connections)"]
+        )
     }
 
     private func boot(_ server: StateServer) async throws {

@@ -81,6 +81,7 @@ struct Reload<State: MachineState & Hashable>: Sendable {
         let limits = try self.run.configuration.reload?()
         if let redeclaration { try await self.redeclare(redeclaration) }
         guard let limits else { return [] }
+        self.run.warn(of: limits, within: self.server.places)
         let later = try await self.server.loop.submit { self.server.apply(limits) }.get()
         self.logger.notice(
             "\(CataloguedMessage.reloaded.rawValue)",

@@ -19,6 +19,16 @@ enum ResourceLimits {
         return rlim_t(lowest + Self.reserve) >= limit.rlim_cur
     }
 
+    /// How many clients there are descriptors for, besides those that the process has open and the
+    /// reserve; at least one.
+    static var clients: Int {
+        guard let limit = Self.descriptors else { return .max }
+        let lowest = dup(STDERR_FILENO)
+        guard lowest >= 0 else { return 1 }
+        close(lowest)
+        return max(1, Int(clamping: limit.rlim_cur) - Int(lowest + Self.reserve))
+    }
+
     /// Allows as many descriptors as the administrator does.
     ///
     /// The soft limit is 1024 by tradition, for programs that use select(2); this one does not.

@@ -118,6 +118,11 @@ public struct ServerLimits: Hashable, Sendable {
     /// 200: what the unit waits before it starts the daemon anew (`RestartSec=`).
     static let retryMs = 200
 
+    /// The same if the daemon does not start until somebody changes how it is set up.
+    ///
+    /// 5000: each client that comes back starts the service, and our own clients believe no more.
+    static let refusedRetryMs = 5000
+
     /// Transitions a second that are logged one by one; the rest share one line.
     ///
     /// 20: more than anybody reads, and a twentieth of what the journal accepts from a service
@@ -132,10 +137,18 @@ public struct ServerLimits: Hashable, Sendable {
     /// The protocol's defaults.
     public init() {}
 
+    /// These, with no more connections than that.
+    func fitting(connections most: Int) -> ServerLimits {
+        var limits = self
+        limits.connections = min(self.connections, most)
+        return limits
+    }
+
     /// The limits as `describe` shows them, including those that cannot be set.
     var all: [(name: String, value: Int)] {
         [
             ("lineBytes", RequestLimits.lineBytes),
+            ("serverLineBytes", RequestLimits.serverLineBytes),
             ("stateBytes", RequestLimits.stateBytes),
             ("causeBytes", RequestLimits.causeBytes),
             ("idBytes", RequestLimits.idBytes),

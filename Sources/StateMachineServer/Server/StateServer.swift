@@ -18,6 +18,8 @@ final class StateServer: @unchecked Sendable {
     /// Where changes are that the ring does not have any more; nil: nowhere.
     let past: HistoryReader?
     @exclusivity(unchecked) private(set) var limits: ServerLimits
+    /// How many connections there are descriptors for.
+    let places: Int
     let ownPeer = Peer(uid: geteuid(), pid: getpid())
     let startedAt = NIODeadline.now()
 
@@ -84,6 +86,7 @@ final class StateServer: @unchecked Sendable {
         machine: any ServedMachine,
         loop: any EventLoop,
         limits: ServerLimits,
+        places: Int = .max,
         past: HistoryReader? = nil,
         bell: LoopBell,
         clock: any StayClock = KernelClock()
@@ -96,6 +99,7 @@ final class StateServer: @unchecked Sendable {
         self.machine = machine
         self.kept = KeptVoters(machine, on: loop, of: self.ownPeer.uid)
         self.limits = limits
+        self.places = places
         self.users = Users(limits: limits, ownUid: self.ownPeer.uid)
         let start = machine.observe()
         self.present = PresentState(start)
@@ -304,6 +308,7 @@ final class StateServer: @unchecked Sendable {
     ///
     /// Who has more than the new limits allow keeps it.
     func apply(_ new: ServerLimits) -> [String] {
+        let new = new.fitting(connections: self.places)
         var limits = new
         limits.ringChanges = self.limits.ringChanges
         limits.ringBytes = self.limits.ringBytes

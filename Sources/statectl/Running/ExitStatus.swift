@@ -33,6 +33,7 @@ enum ExitStatus: Int32, Error {
         case .dismissed(let line):
             switch line.reason.flatMap({ ServerLine.ByeReason(rawValue: $0) }) {
             case .limit, .tooLong: self = .no
+            case .refused: self = .unreachable
             case .restart, .shutdown, nil: self = .lost
             }
         case .refused(let line): self = line.error.map { ExitStatus($0) } ?? .no
