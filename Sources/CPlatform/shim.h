@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/xattr.h>
 // Hidden without _GNU_SOURCE, with which other modules' types would be others.
 extern int pthread_setname_np(pthread_t, const char *);
 #else
@@ -106,5 +109,53 @@ static inline void platform_quiet(int bell) {
 }
 
 static inline int platform_errno(void) { return errno; }
+
+// A Unix stream socket that does not block and is closed on exec; -1 with errno if there is none.
+static inline int platform_stream_socket(void) {
+#ifdef __linux__
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+#else
+    int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (descriptor >= 0) {
+        fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+        fcntl(descriptor, F_SETFL, O_NONBLOCK);
+    }
+    return descriptor;
+#endif
+}
+
+// The address of a Unix socket; 0 with errno if the path does not fit.
+static inline int platform_address(const char *_Nonnull path, struct sockaddr_un *_Nonnull address) {
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address->sun_path) {
+        errno = ENAMETOOLONG;
+        return 0;
+    }
+    strcpy(address->sun_path, path);
+    return 1;
+}
+
+static inline int platform_bind(int descriptor, const char *_Nonnull path) {
+    struct sockaddr_un address;
+    if (!platform_address(path, &address)) return -1;
+    return bind(descriptor, (struct sockaddr *)&address, sizeof address);
+}
+
+static inline int platform_connect(int descriptor, const char *_Nonnull path) {
+    struct sockaddr_un address;
+    if (!platform_address(path, &address)) return -1;
+    return connect(descriptor, (struct sockaddr *)&address, sizeof address);
+}
+
+#ifdef __linux__
+// open(2)'s flag for a descriptor that only stands for what has the path; Glibc hides it without _GNU_SOURCE.
+static inline int platform_path_only(void) { return 010000000; }
+
+// Whether a path has no access control list: acl(5).
+static inline int platform_has_no_list(const char *_Nonnull path) {
+    return getxattr(path, "system.posix_acl_access", 0, 0) < 0 && (errno == ENODATA || errno == EOPNOTSUPP);
+}
+#endif
 
 #endif

@@ -75,7 +75,7 @@ extension ClientError: CustomStringConvertible {
         case .crowded(let path):
             "too many want to connect to \(path) at once; try again"
         case .pathTooLong(let path):
-            "the socket path \(path) is longer than the 107 bytes that Linux allows; "
+            "the socket path \(path) is longer than the \(SocketPath.limit) bytes that Linux allows; "
                 + "use a shorter runtime directory"
         case .notPermitted(let path):
             "you may not open \(path); the socket's owner and group may (ls -l \(path))"

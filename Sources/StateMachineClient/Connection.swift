@@ -1,3 +1,4 @@
+import Glibc
 public import NIOCore
 import NIOPosix
 public import StateMachineProtocol
@@ -24,22 +25,32 @@ public struct Connection: Sendable {
         _ path: String,
         on group: any EventLoopGroup
     ) async throws(ClientError) -> Connection {
+        let socket = try self.socket(connectedTo: path)
         do {
             let (channel, lines) = try await ClientBootstrap(group: group)
                 .channelOption(.autoRead, value: false)
-                .connect(unixDomainSocketPath: path) { channel in
+                .withConnectedSocket(socket) { channel in
                     channel.eventLoop.makeCompletedFuture {
                         (channel, try LineReader.add(to: channel, path: path))
                     }
                 }
             return Connection(path: path, lines: Lines(path: path, lines), channel: channel)
-        } catch let error as IOError {
-            throw ClientError(connecting: path, errnoCode: error.errnoCode)
-        } catch SocketAddressError.unixDomainSocketPathTooLong {
-            throw .pathTooLong(path)
         } catch {
             throw .unreachable(path: path, reason: "\(error)")
         }
+    }
+
+    /// A socket that is connected, which at a Unix socket takes no time; paths that are as long as
+    /// the kernel allows are longer than NIO's own `connect` takes.
+    private static func socket(connectedTo path: String) throws(ClientError) -> CInt {
+        let socket = SocketPath.makeSocket()
+        guard socket >= 0 else { throw ClientError(connecting: path, errnoCode: errno) }
+        guard SocketPath.connect(socket, to: path) == 0 else {
+            let code = errno
+            Glibc.close(socket)
+            throw ClientError(connecting: path, errnoCode: code)
+        }
+        return socket
     }
 
     /// Sends a request; returns once the kernel has it.

@@ -195,6 +195,25 @@ struct ServiceTests {
         }
     }
 
+    /// It may have been removed, and made anew by another one.
+    @Test
+    func theSocketOfASuccessorStays() async throws {
+        try await withTemporaryDirectory { directory in
+            try await self.withDaemon(in: directory) { daemon in
+                // As long as a socket's path may be.
+                let name = String(repeating: "w", count: 106 - directory.utf8.count)
+                let path = "\(directory)/\(name)"
+                let web = try await WebProcess(in: directory, daemon.directory, at: path)
+                try FileManager.default.removeItem(atPath: path)
+                let next = try await WebProcess(in: directory, daemon.directory, at: path)
+                #expect(try await web.end() == 0)
+                #expect(try await next.get("/machines").status == "HTTP/1.1 200 OK")
+                #expect(try await next.end() == 0)
+                #expect(!FileManager.default.fileExists(atPath: path))
+            }
+        }
+    }
+
     @Test
     func hostileTextStaysTextInOneLine() async throws {
         try await withTemporaryDirectory { directory in

@@ -9,11 +9,18 @@ struct WebProcess {
     let process: SpawnedProcess
 
     /// Starts it for the machine of a daemon, and waits until it listens.
-    init(in directory: String, _ runtime: String, _ others: String...) async throws {
+    ///
+    /// At a path of its own, unless one is given.
+    init(
+        in directory: String,
+        _ runtime: String,
+        _ others: String...,
+        at path: String? = nil
+    ) async throws {
         let own = "\(directory)/\(UInt32.random(in: 0...UInt32.max))"
         try makeDirectory(own)
         let notify = try NotifySocket(in: own)
-        self.path = "\(own)/web"
+        self.path = path ?? "\(own)/web"
         let words = ["--listen", "unix:\(self.path)", "--runtime-directory", runtime] + others
         self.process = try SpawnedProcess(
             [try BuiltProduct.web.path] + words,

@@ -42,6 +42,15 @@ package struct SmallDisk: Sendable {
         guard result.status == .exited(0) else { throw TestFailure("rm: \(result.errors)") }
     }
 
+    /// Mounts it for reading only (`ro`), or for writing again (`rw`).
+    package func remount(_ option: String) async throws {
+        let result = try await runTool(
+            .name("mount"),
+            ["-o", "remount,\(option)", self.path]
+        )
+        guard result.status == .exited(0) else { throw TestFailure("mount: \(result.errors)") }
+    }
+
     private static func mount(at path: String) async throws -> Bool {
         let arguments = ["-t", "tmpfs", "-o", "size=1m", "none", path]
         return try await runTool(.name("mount"), arguments).status == .exited(0)

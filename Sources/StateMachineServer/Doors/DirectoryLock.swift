@@ -70,9 +70,12 @@ final class DirectoryLock: Sendable {
             )
         }
         guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            // One for everybody, as /tmp is, has to stay that.
+            let remedy =
+                status.st_mode & S_ISVTX == 0
+                ? "chmod go-w \(path), or give another" : "make a directory in it, and give that as"
             throw DaemonError(
-                "others may write into the runtime directory \(path); chmod go-w \(path), "
-                    + "or give another --runtime-directory"
+                "others may write into the runtime directory \(path); \(remedy) --runtime-directory"
             )
         }
     }
@@ -109,8 +112,15 @@ final class DirectoryLock: Sendable {
     }
 
     deinit {
-        // Still locked: whoever has opened it meanwhile finds that it no longer has a name.
-        unlink("\(self.directory.path)/\(Self.lockName)")
+        let path = "\(self.directory.path)/\(Self.lockName)"
+        var (own, named) = (stat(), stat())
+        // If the directory was made anew meanwhile, the file of that name is another daemon's.
+        if fstat(self.descriptor, &own) == 0, lstat(path, &named) == 0,
+            own.st_dev == named.st_dev, own.st_ino == named.st_ino
+        {
+            // Still locked: whoever has opened it meanwhile finds that it no longer has a name.
+            unlink(path)
+        }
         close(self.descriptor)
     }
 }

@@ -19,18 +19,20 @@ struct DoorSocket: Sendable {
     /// usually as many as the kernel allows.
     var backlog: CInt { self.inode == nil ? .max : 1024 }
 
-    /// Bytes that fit into `sun_path` with the zero at its end: unix(7).
-    private static let pathLimit = 107
-
     init(_ door: Door, in directory: RuntimeDirectory) throws(DaemonError) {
         let path = directory.socketPath(of: door)
-        let address = try Self.address(path)
-        try Self.makeRoom(at: path, address)
+        guard path.utf8.count <= SocketPath.limit else {
+            throw DaemonError(
+                "\(path) is too long for a socket: "
+                    + "\(path.utf8.count) bytes, and \(SocketPath.limit) are allowed"
+            )
+        }
+        try Self.makeRoom(at: path)
         let descriptor = try Self.socket()
         // The mode of the socket becomes the mode of the file, less the umask, so nobody can come in
         // before chmod has said who may.
         guard fchmod(descriptor, door.mode) == 0,
-            address.withPointer({ bind(descriptor, $0, $1) }) == 0,
+            SocketPath.bind(descriptor, to: path) == 0,
             chmod(path, door.mode) == 0
         else {
             let code = errno
@@ -55,14 +57,14 @@ struct DoorSocket: Sendable {
     }
 
     /// Removes a socket that nobody listens on any more; refuses if anything else is in the way.
-    private static func makeRoom(at path: String, _ address: sockaddr_un) throws(DaemonError) {
+    private static func makeRoom(at path: String) throws(DaemonError) {
         guard let status = self.status(of: path) else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
             throw DaemonError("\(path) is in the way: it is not a socket; remove it")
         }
         let probe = try self.socket()
         defer { close(probe) }
-        if address.withPointer({ connect(probe, $0, $1) }) == 0 || errno == EAGAIN {
+        if SocketPath.connect(probe, to: path) == 0 || errno == EAGAIN {
             throw DaemonError(
                 "a daemon is listening on \(path); stop it, or give another --runtime-directory"
             )
@@ -76,8 +78,7 @@ struct DoorSocket: Sendable {
     }
 
     private static func socket() throws(DaemonError) -> CInt {
-        let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let descriptor = Glibc.socket(AF_UNIX, type, 0)
+        let descriptor = SocketPath.makeSocket()
         guard descriptor >= 0 else { throw DaemonError(cannot: "make a socket", errno: errno) }
         return descriptor
     }
@@ -85,19 +86,6 @@ struct DoorSocket: Sendable {
     private static func status(of path: String) -> stat? {
         var status = stat()
         return lstat(path, &status) == 0 ? status : nil
-    }
-
-    private static func address(_ path: String) throws(DaemonError) -> sockaddr_un {
-        guard path.utf8.count <= self.pathLimit else {
-            throw DaemonError(
-                "\(path) is too long for a socket: "
-                    + "\(path.utf8.count) bytes, and \(self.pathLimit) are allowed"
-            )
-        }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-        return address
     }
 }
 
@@ -107,16 +95,6 @@ extension Door {
         switch self {
         case .control: 0o660
         case .events: 0o666
-        }
-    }
-}
-
-extension sockaddr_un {
-    fileprivate func withPointer(_ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
-        withUnsafePointer(to: self) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
         }
     }
 }

@@ -4,6 +4,7 @@ import HummingbirdCore
 package import Logging
 import NIOCore
 import NIOPosix
+import StateMachineProtocol
 
 /// Serves the page until the task is cancelled.
 package struct WebServer: Sendable {
@@ -109,22 +110,43 @@ package struct WebServer: Sendable {
                     childChannelInitializer: setUp
                 )
             case .address(.unix(let path)):
-                let channel = try await bootstrap.bind(
-                    unixDomainSocketPath: path,
-                    cleanupExistingSocketFile: try await Self.isStale(path),
-                    childChannelInitializer: setUp
-                )
+                // Not by NIO, which removes whatever has the path by then when the socket is closed.
+                let descriptor = try self.socket(at: path)
                 // A proxy is another user; the directory decides who may connect.
                 chmod(path, 0o666)
-                return channel
+                return try await bootstrap.bind(descriptor, childChannelInitializer: setUp)
             }
         } catch let error as IOError {
             throw self.error(error)
-        } catch is UnixDomainSocketPathWrongType {
-            throw self.error("something else has that name; give another --listen")
-        } catch SocketAddressError.unixDomainSocketPathTooLong {
-            throw self.error("a socket's path has 107 bytes at most; give another --listen")
         }
+    }
+
+    /// A socket of our own, in the place of one on which nobody answers.
+    private func socket(at path: String) throws -> CInt {
+        guard path.utf8.count <= SocketPath.limit else {
+            throw self.error(
+                "a socket's path has \(SocketPath.limit) bytes at most; give another --listen"
+            )
+        }
+        var status = stat()
+        if lstat(path, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFSOCK else {
+                throw self.error("something else has that name; give another --listen")
+            }
+            let probe = SocketPath.makeSocket()
+            defer { close(probe) }
+            guard SocketPath.connect(probe, to: path) != 0, errno != EAGAIN else {
+                throw IOError(errnoCode: EADDRINUSE, reason: "bind")
+            }
+            unlink(path)
+        }
+        let descriptor = SocketPath.makeSocket()
+        guard descriptor >= 0, SocketPath.bind(descriptor, to: path) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw IOError(errnoCode: code, reason: "bind")
+        }
+        return descriptor
     }
 
     private func error(_ error: IOError) -> WebError {
@@ -145,19 +167,6 @@ package struct WebServer: Sendable {
     private func error(_ advice: String) -> WebError {
         guard case .address(let address) = self.socket else { return WebError(advice) }
         return WebError("cannot listen at \(address): \(advice)")
-    }
-
-    /// Whether there is a socket on which nobody answers.
-    private static func isStale(_ path: String) async throws -> Bool {
-        guard access(path, F_OK) == 0 else { return false }
-        do {
-            let client = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            try await client.connect(unixDomainSocketPath: path).get().close()
-            return false
-        } catch {
-            // Nobody answers; binding does not remove anything that is not a socket.
-            return true
-        }
     }
 
     /// The socket's file; nil if there is none of ours.

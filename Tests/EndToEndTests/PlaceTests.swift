@@ -1,0 +1,109 @@
+import Foundation
+import Glibc
+import Subprocess
+import TestSupport
+import Testing
+
+/// Where the daemon's files are, how long their paths may be, and what is removed at the end.
+@Suite(.bounded)
+struct PlaceTests {
+    /// The kernel's limit is everybody's: 107 bytes for the path of a socket.
+    @Test(arguments: [103, 104, 107])
+    func aSocketWhosePathTheKernelTakesIsReached(bytes: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            // With "/run/control.sock", which is the longer of the two.
+            let name = String(repeating: "d", count: bytes - directory.utf8.count - 18)
+            let deep = "\(directory)/\(name)"
+            try FileManager.default.createDirectory(
+                atPath: deep,
+                withIntermediateDirectories: false
+            )
+            let ended = try await DaemonProcess.run(in: deep) { daemon in
+                #expect(daemon.control.utf8.count == bytes)
+                let result = try await BuiltProduct.statectl.run(
+                    ["--runtime-directory", daemon.directory, "get"]
+                )
+                #expect(result.errors == "")
+                #expect(result.output.hasPrefix("ready(false)"))
+            }
+            #expect(ended.status == .exited(0))
+        }
+    }
+
+    /// The directory may have been made anew, and be another daemon's.
+    @Test
+    func theLockOfASuccessorStays() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory, name: "next")
+            let successor = Recorder<ActivatedDaemon>()
+            _ = try await DaemonProcess.run(in: directory) { daemon in
+                try FileManager.default.removeItem(atPath: daemon.directory)
+                successor.record(try ActivatedDaemon(in: directory, notify: notify))
+                try await notify.wait(for: "READY=1")
+            }
+            let next = try #require(successor.heard.first)
+            let files = try FileManager.default.contentsOfDirectory(atPath: next.directory)
+            #expect(Set(files) == ["control.sock", "events.sock", "statemachine.lock"])
+            next.send(SIGTERM)
+            #expect(try await next.ended().status == 0)
+        }
+    }
+
+    @Test
+    func fewDescriptorsAreFewConnectionsAndSaidSo() async throws {
+        try await withTemporaryDirectory { directory in
+            let notify = try NotifySocket(in: directory)
+            let daemon = try ActivatedDaemon(
+                in: directory,
+                notify: notify,
+                command: ["prlimit", "--nofile=100:100"]
+            )
+            try await notify.wait(for: "READY=1")
+            try await daemon.wait(forErrors: "descriptors are too few for max-connections")
+            let client = try daemon.connect(\.control)
+            let limits = try await client.ask("describe").item("limits")
+            let places = try #require(limits?.int("connections"))
+            #expect((20..<84).contains(places))
+            #expect(limits?.int("serverLineBytes") == 16 << 20)
+            // A reload does not forget it.
+            daemon.send(SIGHUP)
+            try await notify.wait(for: "RELOADING=1")
+            try await notify.wait(for: "READY=1")
+            #expect(try await client.ask("describe").item("limits")?.int("connections") == places)
+            daemon.send(SIGTERM)
+            #expect(try await daemon.ended().status == 0)
+        }
+    }
+
+    /// Whoever looks at the daemon reads; nobody changes anything.
+    @Test(
+        .enabled("needs to mount a file system") { try await SmallDisk.isAllowed() },
+        arguments: [true, false]
+    )
+    func aReadOnlyStateDirectoryIsRead(hasLog: Bool) async throws {
+        try await SmallDisk.with { disk in
+            let arguments = ["--log-level", "error", "--state-directory", "\(disk.path)/state"]
+            try await withTemporaryDirectory { directory in
+                _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+                    let setter = try daemon.connect(\.control)
+                    try await setter.pipeline(1...3) { "set ready value=\($0 % 2 == 1)" }
+                    if hasLog { try daemon.send(.kill) }
+                }
+                try await disk.remount("ro")
+                _ = try await DaemonProcess.run(in: directory, arguments: arguments) { daemon in
+                    try await daemon.notify.wait(
+                        containing: "seq 3, 0 watches; changes are refused"
+                    )
+                    let client = try daemon.connect(\.control)
+                    #expect(try await client.ask("get").seq == 3)
+                    #expect(try await client.ask("set ready value=false").error == "internal")
+                    try client.send("history")
+                    for seq in 1...3 { #expect(try await client.next().seq == seq) }
+                    #expect(try await client.next().type == "reply")
+                    try await disk.remount("rw")
+                    #expect(try await client.ask("set ready value=false").seq == 4)
+                }
+            }
+        }
+    }
+}
