@@ -117,6 +117,7 @@ let package = Package(
         .target(
             name: "StateMachineDeclaration",
             dependencies: [
+                "CPlatform",
                 "StateMachineCore",
                 "StateMachineProtocol",
                 "StateMachineYAML",

@@ -43,13 +43,13 @@ import Testing
 
     @Test func aFileThatOthersMayWriteHasNoCommands() {
         let idle = Array("start: a\nstates: {a: {final: true}}\n".utf8)
-        #expect(DeclarationReading(idle, isWritableByOthers: true).problems.isEmpty)
+        #expect(DeclarationReading(idle, refusingCommands: "no").problems.isEmpty)
         let hooked = Array("start: a\nstates: {a: {final: true, leave: /bin/true}}\n".utf8)
-        let reading = DeclarationReading(hooked, isWritableByOthers: true)
+        let reading = DeclarationReading(hooked, refusingCommands: "others may write f")
         #expect(reading.declaration == nil)
         #expect(
             reading.problems.map { $0.line(in: "f") } == [
-                "f:1:1: the file, or a directory above it, may be written by others; commands are refused"
+                "f:1:1: others may write f"
             ]
         )
         #expect(DeclarationReading(hooked).problems.isEmpty)

@@ -14,11 +14,17 @@ public struct DeclarationReading: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the file's content; of a longer file, one byte more than ``maxBytes`` is enough.
-    ///   - isWritableByOthers: whether others may write the file; it may not have commands then.
+    ///   - refusal: why the file may not have commands; nil if it may.
+    ///   - warning: why commands in it will be refused; nil if they will not.
     ///   - isStrict: whether to warn about matters of the author's choice as well.
-    public init(_ bytes: [UInt8], isWritableByOthers: Bool = false, isStrict: Bool = false) {
+    public init(
+        _ bytes: [UInt8],
+        refusingCommands refusal: String? = nil,
+        warningOfCommands warning: String? = nil,
+        isStrict: Bool = false
+    ) {
         let problems = Problems()
-        self.declaration = Self.read(bytes, isWritableByOthers, isStrict, problems)
+        self.declaration = Self.read(bytes, refusal, warning, isStrict, problems)
         self.problems = problems.sorted
     }
 
@@ -29,7 +35,8 @@ public struct DeclarationReading: Sendable {
 
     private static func read(
         _ bytes: [UInt8],
-        _ isWritableByOthers: Bool,
+        _ refusal: String?,
+        _ warning: String?,
         _ isStrict: Bool,
         _ problems: Problems
     ) -> Declaration? {
@@ -60,11 +67,9 @@ public struct DeclarationReading: Sendable {
         let hasCommands = file.states.contains { state in
             state.run != nil || !state.enter.isEmpty || !state.leave.isEmpty
         }
-        if isWritableByOthers && hasCommands {
-            problems.error(
-                .start,
-                "the file, or a directory above it, may be written by others; commands are refused"
-            )
+        if hasCommands {
+            if let refusal { problems.error(.start, refusal) }
+            if let warning { problems.warn(.start, warning) }
         }
         booleans.warn(of: root, problems)
         if let declaration { Warnings(declaration, file, problems).tell(isStrict: isStrict) }

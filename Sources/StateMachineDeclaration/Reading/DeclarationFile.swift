@@ -1,4 +1,3 @@
-import Glibc
 import SystemPackage
 
 /// A file that declares a machine, as it lies on the disk.
@@ -13,9 +12,8 @@ public struct DeclarationFile: Sendable {
     public let path: String
     /// Its content; of a file that is too long, one byte more than the limit.
     public let bytes: [UInt8]
-    /// Whether anybody but root and this user may write it, or replace it: the directories above it
-    /// count too, sticky or not.
-    public let isWritableByOthers: Bool
+    /// Who could have put another file in its place; nil: only root and this user.
+    private let exposure: FileWay.Exposure?
 
     /// Where a machine's file is looked for; the first that exists counts.
     ///
@@ -29,47 +27,41 @@ public struct DeclarationFile: Sendable {
     /// Reads a file.
     public init(path: String) throws(Unreadable) {
         self.path = path
-        if let kind = Self.kind(of: path) {
-            throw Unreadable(sentence: "\(path) is \(kind), not a file that declares a machine")
-        }
+        var way = FileWay()
         do {
-            // Non-blocking, in case something else has taken the file's place by now.
-            let file = try FileDescriptor.open(
-                FilePath(path),
-                .readOnly,
-                options: [.closeOnExec, .nonBlocking]
-            )
+            let file = try way.open(path)
             self.bytes = try file.closeAfter { try Self.bytes(of: file) }
+        } catch let error as FileWay.NoFile {
+            throw Unreadable(
+                sentence: "\(path) is \(error.kind), not a file that declares a machine"
+            )
         } catch {
             throw Unreadable(sentence: "cannot read \(path): \(error)")
         }
-        self.isWritableByOthers = Self.isWritableByOthers(path)
+        self.exposure = way.exposure
     }
 
-    /// What it says, or what is wrong with it.
-    public var reading: DeclarationReading { self.reading(isStrict: false) }
-
-    /// The same, if `isStrict` with warnings about matters of the author's choice.
-    public func reading(isStrict: Bool) -> DeclarationReading {
+    /// What it says, or what is wrong with it; for those who run its commands, which are refused if
+    /// somebody else could have written them.
+    public var reading: DeclarationReading {
         DeclarationReading(
             self.bytes,
-            isWritableByOthers: self.isWritableByOthers,
-            isStrict: isStrict
+            refusingCommands: self.exposure.map {
+                "\($0.fact); commands are refused until you \($0.remedy)"
+            }
         )
     }
 
-    /// What there is instead of a file; nil if it is a file, or there is nothing.
-    private static func kind(of path: String) -> String? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: return nil
-        case S_IFDIR: return "a directory"
-        case S_IFIFO: return "a FIFO"
-        case S_IFSOCK: return "a socket"
-        case S_IFCHR, S_IFBLK: return "a device"
-        default: return "something else"
-        }
+    /// The same for an author: a warning says that commands are refused, and if `isStrict` others
+    /// are about matters of choice.
+    public func checked(isStrict: Bool) -> DeclarationReading {
+        DeclarationReading(
+            self.bytes,
+            warningOfCommands: self.exposure.map {
+                "\($0.fact); the daemon and the runner refuse its commands until you \($0.remedy)"
+            },
+            isStrict: isStrict
+        )
     }
 
     private static func bytes(of file: FileDescriptor) throws -> [UInt8] {
@@ -83,19 +75,5 @@ public struct DeclarationFile: Sendable {
             bytes += more
         }
         return bytes
-    }
-
-    /// Checks the file itself and all directories above it, with links resolved.
-    private static func isWritableByOthers(_ path: String) -> Bool {
-        guard let resolved = realpath(path, nil) else { return true }
-        defer { free(resolved) }
-        var place = FilePath(String(cString: resolved))
-        while true {
-            var status = stat()
-            guard stat(place.string, &status) == 0 else { return true }
-            let isOurs = status.st_uid == 0 || status.st_uid == geteuid()
-            guard isOurs, status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { return true }
-            guard place.removeLastComponent() else { return false }
-        }
     }
 }

@@ -20,7 +20,7 @@ struct CheckCommand: ParsableCommand {
     var strict = false
 
     func run() throws {
-        let reading = try DeclaredMachine.read(self.file, isStrict: self.strict)
+        let reading = try DeclaredMachine.file(self.file).checked(isStrict: self.strict)
         for problem in reading.problems { StandardError.write(problem.line(in: self.file)) }
         guard let declaration = reading.declaration, !reading.isRefused(strict: self.strict) else {
             throw ExitStatus.configuration

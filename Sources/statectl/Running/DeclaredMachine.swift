@@ -9,19 +9,20 @@ enum DeclaredMachine {
     /// 1 MiB: tens of thousands of lines.
     private static let traceBytes = 1 << 20
 
-    /// What a file says, or what is wrong with it.
-    static func read(_ path: String, isStrict: Bool = false) throws -> DeclarationReading {
+    /// A file, whatever it says.
+    static func file(_ path: String) throws -> DeclarationFile {
         do {
-            return try DeclarationFile(path: path).reading(isStrict: isStrict)
+            return try DeclarationFile(path: path)
         } catch {
             StandardError.write("statectl: \(error.sentence.printable)")
             throw ExitStatus.configuration
         }
     }
 
-    /// The machine that a file declares; its errors go to standard error.
+    /// The machine that a file declares, for those who run none of its commands; its errors go to
+    /// standard error.
     static func declaration(_ path: String) throws -> Declaration {
-        let reading = try self.read(path)
+        let reading = DeclarationReading(try self.file(path).bytes)
         guard let declaration = reading.declaration else {
             for problem in reading.problems { StandardError.write(problem.line(in: path)) }
             throw ExitStatus.configuration
