@@ -14,7 +14,10 @@ package protocol DynamicForm: AnyObject, Sendable {
 
 /// Values of a state that do not fit into its words; they never change.
 package protocol DynamicValues: AnyObject, Sendable {
+    /// Whether the values are the same, however they are spelled.
     func isEqual(to other: any DynamicValues) -> Bool
+    /// Whether they are spelled the same too.
+    func isSpelled(as other: any DynamicValues) -> Bool
     func hash(into hasher: inout Hasher)
 }
 
@@ -115,6 +118,12 @@ package struct DynamicState: MachineState, Hashable {
         case (let left?, let right?): return left === right || left.isEqual(to: right)
         case (nil, _?), (_?, nil): return false
         }
+    }
+
+    /// Whether an equal state has its values spelled the same.
+    package func isSpelled(as equal: DynamicState) -> Bool {
+        guard let open = self.content.open, let other = equal.content.open else { return true }
+        return open === other || open.isSpelled(as: other)
     }
 
     package func hash(into hasher: inout Hasher) {

@@ -90,8 +90,26 @@ private final class OpenValues: DynamicValues {
     init(_ values: [JSONValue?]) { self.values = values }
 
     func isEqual(to other: any DynamicValues) -> Bool {
+        guard let other = other as? OpenValues, other.values.count == self.values.count else {
+            return false
+        }
+        return zip(self.values, other.values).allSatisfy { own, other in
+            switch (own, other) {
+            case (nil, nil): true
+            case (let own?, let other?): own.equals(other)
+            case (nil, _?), (_?, nil): false
+            }
+        }
+    }
+
+    func isSpelled(as other: any DynamicValues) -> Bool {
         (other as? OpenValues)?.values == self.values
     }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(self.values) }
+    func hash(into hasher: inout Hasher) {
+        for value in self.values {
+            hasher.combine(value == nil)
+            value?.hashValue(into: &hasher)
+        }
+    }
 }

@@ -1,6 +1,6 @@
 /// A JSON value that keeps what JSON text keeps: the order of members and the spelling of numbers.
 ///
-/// Two values are equal if they are spelled the same; `1` and `1.0` are not.
+/// Two values are equal if they are spelled the same; `1` and `1.0` are not (see ``equals(_:)``).
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
@@ -87,10 +87,7 @@ public enum JSONValue: Hashable, Sendable {
     /// object may have further members.
     package func isContained(in other: JSONValue) -> Bool {
         switch (self, other) {
-        case (.number(let left), .number(let right)):
-            if left.isSpelled(right) { return true }
-            guard let left = JSONDecimal(left), let right = JSONDecimal(right) else { return false }
-            return left == right
+        case (.number(let left), .number(let right)): return Self.areEqual(left, right)
         case (.array(let left), .array(let right)):
             return left.count == right.count
                 && zip(left, right).allSatisfy { $0.isContained(in: $1) }

@@ -261,7 +261,7 @@ final class TypedMachine<State: MachineState & Hashable>: ServedMachine, @unchec
     }
 
     func encoded(_ state: State) -> TypedState<State> {
-        if let latest, latest.state == state { return latest }
+        if let latest, latest.state == state, state.isSpelled(as: latest.state) { return latest }
         let found = self.seen.form(of: state) { state in
             let typed = TypedState(state, self.coding)
             return (typed, typed.fragment.count)

@@ -321,4 +321,75 @@ struct StayTests {
             }
         }
     }
+
+    /// The first spelling stays; a state that is entered later has the one that it was given.
+    @Test(arguments: [true, false])
+    func theSameValuesSpelledOtherwiseAreTheSameState(hasHistory: Bool) async throws {
+        let machine = """
+            start: idle
+            states:
+              idle: {}
+              obj: {fields: {o: object, x: {type: number, default: 1}}, after: {1h: idle}}
+            """
+        let first = #"{"op":"set","state":"obj","data":{"o":{"a":1,"b":2}}}"#
+        let other = #"{"op":"set","state":"obj","data":{"o":{"b":2,"a":1.0},"x":1.00}}"#
+        try await withTemporaryDirectory { directory in
+            let state = hasHistory ? "\(directory)/state" : nil
+            try await DeclaredDaemon.run(machine, state: state, clock: ManualStayClock()) {
+                daemon in
+                let client = try daemon.connect()
+                #expect(try await client.ask(first).seq == 1)
+                daemon.clock.pass(.seconds(60))
+                let same = try await client.ask(other)
+                #expect(same.bool("changed") == false)
+                #expect(same.description.contains(#""data":{"o":{"a":1,"b":2},"x":1}"#))
+                let update = #"{"op":"update","data":{"o":{"b":2.0,"a":1}}}"#
+                #expect(try await client.ask(update).bool("changed") == false)
+                #expect(try await client.ask("get").leftMs == 3_540_000)
+                #expect(try await client.ask("set idle").seq == 2)
+                let entered = try await client.ask(other)
+                #expect(entered.seq == 3)
+                #expect(entered.description.contains(#""data":{"o":{"b":2,"a":1.0},"x":1.00}"#))
+                try client.send(#"{"op":"history","limit":10}"#)
+                let lines = [
+                    try await client.next(), try await client.next(), try await client.next(),
+                ]
+                #expect(lines[0].description.contains(#""data":{"o":{"a":1,"b":2},"x":1}"#))
+                #expect(lines[2].description.contains(#""data":{"o":{"b":2,"a":1.0},"x":1.00}"#))
+            }
+            guard let state else { return }
+            // So it is on the disk.
+            try await DeclaredDaemon.run(machine, state: state, clock: ManualStayClock()) {
+                daemon in
+                let client = try daemon.connect()
+                try client.send(#"{"op":"history","since":"","limit":10}"#)
+                var lines: [JSONLine] = []
+                repeat { lines.append(try await client.next()) } while lines.last?.type == "change"
+                #expect(lines[2].description.contains(#""data":{"o":{"b":2,"a":1.0},"x":1.00}"#))
+            }
+        }
+    }
+
+    /// A snapshot of a computer, or a time namespace, has the boot's ID and less uptime.
+    @Test
+    func aBootThatIsYoungerThanThePastIsAnotherOne() async throws {
+        let machine = "start: idle\nstates: {idle: {}, busy: {after: {2s: idle}}}\n"
+        try await withTemporaryDirectory { directory in
+            let state = "\(directory)/state"
+            let clock = ManualStayClock(uptime: .seconds(5000))
+            try await DeclaredDaemon.run(machine, state: state, clock: clock) { daemon in
+                let entered = try await daemon.ask("set busy")
+                #expect(entered.seq == 1)
+                clock.pass(.seconds(1))
+            }
+            let young = ManualStayClock(uptime: .seconds(10), wall: clock.moment.wall)
+            try await DeclaredDaemon.run(machine, state: state, clock: young) { daemon in
+                let watch = try daemon.connect()
+                #expect(try await watch.ask("watch").state == "busy")
+                #expect(try await daemon.ask("get").leftMs == 1000)
+                young.pass(.seconds(1))
+                #expect(try await watch.next().state == "idle")
+            }
+        }
+    }
 }
