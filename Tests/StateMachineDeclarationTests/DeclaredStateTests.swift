@@ -102,4 +102,56 @@ import Testing
         #expect(try self.state("open", #"{"s":"a b"}"#).written == #"open s="a b""#)
         #expect(try self.state("open", #"{"s":""}"#).written == #"open s="""#)
     }
+
+    @Test(arguments: [
+        (#"{"o":{"a":1,"b":[2]}}"#, #"{"o":{"b":[2.0],"a":1}}"#, true),
+        (#"{"o":{"a":1}}"#, #"{"o":{"a":1,"b":null}}"#, false),
+        (#"{"a":[1,2]}"#, #"{"a":[2,1]}"#, false),
+        (#"{"a":[{"x":10}]}"#, #"{"a":[{"x":1e1}]}"#, true),
+        (#"{"x":1}"#, #"{"x":1.0}"#, true),
+        (#"{"x":1}"#, #"{"x":-1}"#, false),
+        (#"{"x":0}"#, #"{"x":-0.0}"#, true),
+        (#"{"s":"1"}"#, #"{"s":"1.0"}"#, false),
+    ])
+    func equalityIsOfValues(left: String, right: String, areEqual: Bool) throws {
+        let machine = try declaration(
+            """
+            start: a
+            states:
+              a:
+                fields:
+                  o: {type: object, optional: true}
+                  a: {type: array, optional: true}
+                  x: {type: number, optional: true}
+                  s: {type: string, optional: true}
+            """
+        )
+        let states = try [left, right].map { data in
+            try machine.state("a", data: JSONValue(parsing: data)?.members ?? [])
+        }
+        #expect((states[0] == states[1]) == areEqual)
+        #expect(Set(states).count == (areEqual ? 1 : 2))
+        // Each is written as it was given.
+        #expect(states.map(\.data.description) == [left, right])
+        if areEqual { #expect(!states[0].isSpelled(as: states[1])) }
+        #expect(states[0].isSpelled(as: states[0]))
+    }
+
+    @Test(arguments: [
+        ("max: 10", "10.0000000000000000001", "at most 10"), ("max: 10", "10.0", nil),
+        ("max: 10", "1e1", nil), ("max: 0.1", "0.1", nil),
+        ("max: 0.1", "0.10000000000000000001", "at most 0.1"),
+        ("min: 9007199254740993", "9007199254740992", "at least 9007199254740993"),
+        ("min: 9007199254740993", "9007199254740993", nil), ("min: -0.5", "-0.51", "at least -0.5"),
+        ("min: -2, max: -1", "-1.5", nil), ("min: 0", "-0", nil),
+        ("min: 0", "-1e-300", "at least 0"),
+        ("max: 1e30", "1000000000000000000000000000001", "at most 1e30"),
+    ])
+    func boundsAreExact(bounds: String, value: String, objection: String?) throws {
+        let machine = try declaration(
+            "start: a\nstates: {a: {fields: {x: {type: number, optional: true, \(bounds)}}}}\n"
+        )
+        let field = machine.states[0].fields[0]
+        #expect(field.objection(to: .number(value))?.sentence == objection)
+    }
 }

@@ -150,7 +150,7 @@ extension DeclaredField {
         }
         switch (self.type, self.bounds) {
         case (.integer, .integers(let range)): return range.lowerBound < 0
-        case (.number, .numbers(let range)): return range.lowerBound < 0
+        case (.number, .numbers(let range)): return range.lowerBound.isNegative
         case (.boolean, _): return false
         case (.integer, _), (.number, _), (.string, _), (.array, _), (.object, _): return true
         }

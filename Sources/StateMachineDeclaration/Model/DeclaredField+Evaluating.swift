@@ -102,8 +102,10 @@ extension DeclaredField.Bounds {
             )
         case .numbers(let range):
             Self.words(
-                range.lowerBound == -.greatestFiniteMagnitude ? nil : Self.text(range.lowerBound),
-                range.upperBound == .greatestFiniteMagnitude ? nil : Self.text(range.upperBound)
+                range.lowerBound == DeclaredField.widestNumbers.lowerBound
+                    ? nil : "\(range.lowerBound)",
+                range.upperBound == DeclaredField.widestNumbers.upperBound
+                    ? nil : "\(range.upperBound)"
             )
         case .bytes(let range):
             Self.words(
@@ -123,11 +125,6 @@ extension DeclaredField.Bounds {
         }
     }
 
-    /// Without `.0`.
-    private static func text(_ bound: Double) -> String {
-        Int64(exactly: bound).map { "\($0)" } ?? "\(bound)"
-    }
-
     func objection(to value: JSONValue) -> FieldObjection? {
         switch self {
         case .none: return nil
@@ -136,9 +133,12 @@ extension DeclaredField.Bounds {
             if integer < range.lowerBound { return .atLeast("\(range.lowerBound)") }
             if integer > range.upperBound { return .atMost("\(range.upperBound)") }
         case .numbers(let range):
-            guard case .number(let text) = value, let number = Double(text) else { return nil }
-            if number < range.lowerBound { return .atLeast(Self.text(range.lowerBound)) }
-            if number > range.upperBound { return .atMost(Self.text(range.upperBound)) }
+            guard case .number(let text) = value else { return nil }
+            guard let number = JSONDecimal(text) else {
+                return FieldObjection(sentence: "write a number with a shorter exponent")
+            }
+            if number < range.lowerBound { return .atLeast("\(range.lowerBound)") }
+            if number > range.upperBound { return .atMost("\(range.upperBound)") }
         case .bytes(let range):
             guard let count = value.string?.utf8.count else { return nil }
             if count < range.lowerBound { return .atLeast("\(range.lowerBound) bytes") }

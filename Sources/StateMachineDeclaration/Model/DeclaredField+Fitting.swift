@@ -19,7 +19,10 @@ extension DeclaredField {
         case (.bytes(let own), .bytes(let other)): return own.contains(other)
         case (.numbers(let own), .numbers(let other)): return own.contains(other)
         case (.numbers(let own), .integers(let other)):
-            return own.contains(Double(other.lowerBound)...Double(other.upperBound))
+            guard let least = JSONDecimal("\(other.lowerBound)"),
+                let most = JSONDecimal("\(other.upperBound)")
+            else { return false }
+            return own.contains(least...most)
         case (.integers, _), (.bytes, _), (.numbers, _): return false
         }
     }

@@ -6,10 +6,20 @@ package struct DeclaredField: Hashable, Sendable {
     package enum Bounds: Hashable, Sendable {
         case none
         case integers(ClosedRange<Int64>)
-        case numbers(ClosedRange<Double>)
+        /// Exact, as patterns compare numbers: a double would take 10.0000000000000000001 for 10.
+        case numbers(ClosedRange<JSONDecimal>)
         /// Of a text in UTF-8.
         case bytes(ClosedRange<Int64>)
     }
+
+    /// As far as a double goes, where a bound is not given.
+    static let widestNumbers: ClosedRange<JSONDecimal> = {
+        let end = "\(Double.greatestFiniteMagnitude)"
+        guard let least = JSONDecimal("-" + end), let most = JSONDecimal(end) else {
+            preconditionFailure("\(end) is no number")
+        }
+        return least...most
+    }()
 
     package let name: String
     package let type: JSONFieldType

@@ -187,9 +187,13 @@ struct FieldReader {
             return self.range(least, most, in: 0 ... .max, Int64.init, "a number of bytes")
                 .map { .bytes($0) } ?? .none
         case .number:
-            let widest = -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
-            return self.range(least, most, in: widest, { Double($0) }, "a number")
-                .map { .numbers($0) } ?? .none
+            return self.range(
+                least,
+                most,
+                in: DeclaredField.widestNumbers,
+                Self.number,
+                "a number"
+            ).map { .numbers($0) } ?? .none
         case .boolean, .array, .object:
             self.problems.error(
                 first.position,
@@ -197,6 +201,12 @@ struct FieldReader {
             )
             return .none
         }
+    }
+
+    /// A number by its exact value, if it is written as in JSON.
+    private static func number(_ text: String) -> JSONDecimal? {
+        if case .number(let number)? = JSONValue(parsing: text) { return JSONDecimal(number) }
+        return Double(text).flatMap { $0.isFinite ? JSONDecimal("\($0)") : nil }
     }
 
     private func range<Value: Comparable>(
