@@ -51,25 +51,67 @@ struct ChangeRingTests {
 
     @Test(arguments: 0..<40 as Range<Int>)
     func whatLiesAcrossTheEndIsReadInOnePiece(offset: Int) {
-        var ring = ChangeRing(changes: 100, bytes: 40, after: 0)
-        let changes = self.changes(8)
-        var lengths = changes.map { $0.seq == 1 ? offset + 1 : 9 }
-        lengths[0] = min(lengths[0], 40)
-        for (change, length) in zip(changes, lengths) {
-            let letter = UInt8(ascii: "a") + UInt8(change.seq)
-            ring.append(change, line: Array(repeating: letter, count: length))
+        let changes = self.changes(99)
+        // A line, and its state as bytes and as values.
+        let weight = 9 + 2 * changes[98].state.fragment.count
+        var ring = ChangeRing(changes: 100, bytes: 4 * weight, after: 0)
+        for change in changes {
+            let letter = UInt8(ascii: "A") + UInt8(change.seq % 26)
+            ring.append(
+                change,
+                line: Array(repeating: letter, count: change.seq == 1 ? offset + 1 : 9)
+            )
         }
         let first = ring.first
-        #expect(first == 5)
+        #expect(first == 96)
         var vectors: [iovec] = []
-        ring.appendSlices(after: 4, through: ring.head, to: &vectors)
+        ring.appendSlices(after: 95, through: ring.head, to: &vectors)
         #expect(
             self.text(vectors)
-                == "fghi".map { String(repeating: $0, count: 9) }.joined()
+                == "STUV".map { String(repeating: $0, count: 9) }.joined()
         )
         var part: [iovec] = []
-        ring.appendSlices(of: ring[6], without: 2, 3, to: &part)
-        #expect(self.text(part) == "gggg")
+        ring.appendSlices(of: ring[97], without: 2, 3, to: &part)
+        #expect(self.text(part) == "TTTT")
+    }
+
+    /// One that is not reached any more is let go, however many changes may be kept.
+    @Test
+    func itKeepsNoStateWhoseLineIsGone() {
+        var ring = ChangeRing(changes: 4096, bytes: 10_000, after: 0)
+        let coding = StateCoding<DoorState>()
+        var states: [Weak] = []
+        for degrees in 1...1000 {
+            let state = TypedState(DoorState.open(degrees: degrees), coding)
+            states.append(Weak(state))
+            ring.append(
+                EncodedSnapshot(seq: UInt64(degrees), state: state, at: .now),
+                line: Array(repeating: 1, count: 100)
+            )
+        }
+        let (first, head) = (ring.first, ring.head)
+        let alive = states.filter { $0.state != nil }.count
+        #expect(alive == Int(head - first + 1))
+        #expect(first > 900)
+    }
+
+    /// The state counts too: it may be larger than its line.
+    @Test
+    func aStateCountsAmongTheBytes() {
+        let changes = self.changes(2)
+        let both = changes.reduce(0) { $0 + 10 + 2 * $1.state.fragment.count }
+        for (bytes, kept) in [(both, 2), (both - 1, 1)] {
+            var ring = ChangeRing(changes: 4, bytes: bytes, after: 0)
+            for change in changes { ring.append(change, line: Array(repeating: 1, count: 10)) }
+            let first = ring.first
+            #expect(first == UInt64(3 - kept))
+        }
+    }
+
+    private struct Weak {
+        weak var state: TypedState<DoorState>?
+
+        init(_ state: TypedState<DoorState>) { self.state = state }
     }
 
     @Test

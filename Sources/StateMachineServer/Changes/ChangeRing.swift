@@ -17,11 +17,15 @@ struct ChangeRing: ~Copyable {
         /// Where its line begins, counted in bytes since the ring was made.
         fileprivate(set) var offset: UInt64
         fileprivate(set) var length: Int
+        /// Bytes of lines and states before it, counted since the ring was made.
+        fileprivate let weight: UInt64
     }
 
     private let memory: UnsafeMutableRawBufferPointer
     private var changes: [Change?]
     private var end: UInt64 = 0
+    /// Bytes of all lines and states since the ring was made.
+    private var weight: UInt64 = 0
 
     /// The newest seq; while the ring is empty, the seq after which it was made.
     private(set) var head: UInt64
@@ -40,7 +44,7 @@ struct ChangeRing: ~Copyable {
         self.memory.deallocate()
     }
 
-    /// Keeps a change; the oldest ones make room.
+    /// Keeps a change; the oldest ones make room, for its line and for its state.
     ///
     /// A line longer than the whole ring is not kept, nor is anything before it: readers are told
     /// that they missed it.
@@ -51,22 +55,25 @@ struct ChangeRing: ~Copyable {
         )
         self.head = entered.seq
         guard line.count <= self.memory.count else {
-            self.first = self.head + 1
+            self.drop(before: self.head + 1)
             return
         }
-        let start = self.end
+        let (start, weight) = (self.end, self.weight)
         self.end += UInt64(line.count)
-        let oldest =
-            self.head >= UInt64(self.changes.count)
-            ? self.head - UInt64(self.changes.count) + 1 : 0
-        self.first = max(self.first, oldest)
-        while self.first < self.head, self.end - self[self.first].offset > self.memory.count {
-            self.first += 1
+        // The state is kept as bytes and as values.
+        self.weight += UInt64(line.count + 2 * entered.state.fragment.count)
+        if self.head >= UInt64(self.changes.count) {
+            self.drop(before: self.head - UInt64(self.changes.count) + 1)
+        }
+        let bytes = UInt64(self.memory.count)
+        while self.first < self.head, self.weight - self[self.first].weight > bytes {
+            self.drop(before: self.first + 1)
         }
         self.changes[self.slot(self.head)] = Change(
             entered: entered,
             offset: start,
-            length: line.count
+            length: line.count,
+            weight: weight
         )
         let index = Int(start % UInt64(self.memory.count))
         let room = min(line.count, self.memory.count - index)
@@ -74,6 +81,14 @@ struct ChangeRing: ~Copyable {
         memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: line[..<room]))
         if room < line.count {
             self.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: line[room...]))
+        }
+    }
+
+    /// Forgets the changes before `first`, with their states.
+    private mutating func drop(before first: UInt64) {
+        while self.first < first {
+            self.changes[self.slot(self.first)] = nil
+            self.first += 1
         }
     }
 
@@ -85,7 +100,7 @@ struct ChangeRing: ~Copyable {
         guard seq < self.head else { return false }
         guard self.reaches(back: seq) else { return true }
         return (self.head - seq) * 2 > UInt64(self.changes.count)
-            || (self.end - self[seq + 1].offset) * 2 > UInt64(self.memory.count)
+            || (self.weight - self[seq + 1].weight) * 2 > UInt64(self.memory.count)
     }
 
     /// A kept change, `first...head`.
