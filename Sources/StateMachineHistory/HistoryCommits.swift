@@ -131,8 +131,8 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
 
     private func prune(before end: UInt64) {
         do {
-            try self.database.prune(before: end)
-            self.oldestKept.store(end, ordering: .releasing)
+            let oldest = try self.database.prune(before: end)
+            self.oldestKept.store(oldest, ordering: .releasing)
             self.troubles.note(nil, of: .pruning)
             self.pruneNext()
         } catch {

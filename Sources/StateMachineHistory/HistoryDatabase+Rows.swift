@@ -23,8 +23,8 @@ extension HistoryDatabase {
 
     func newest(_ db: Database) throws -> RecordedTransition? {
         try db.first("SELECT \(self.columns) FROM change ORDER BY seq DESC LIMIT 1") { row in
-            var program: Program?
-            return try RecordedTransition(row, hasStays: self.hasStays, &program)
+            var last = LastRow()
+            return try RecordedTransition(row, hasStays: self.hasStays, &last)
         }
     }
 
@@ -45,9 +45,9 @@ extension HistoryDatabase {
         rows.bind(values)
         var transitions: [RecordedTransition] = []
         var bytes = 0
-        var program: Program?
+        var last = LastRow()
         while bytes < Self.chunk.bytes, try rows.step() {
-            let transition = try RecordedTransition(rows, hasStays: self.hasStays, &program)
+            let transition = try RecordedTransition(rows, hasStays: self.hasStays, &last)
             bytes += transition.weight
             transitions.append(transition)
         }
@@ -55,24 +55,65 @@ extension HistoryDatabase {
     }
 }
 
+/// What the row before had, which is not made and not checked again.
+private struct LastRow {
+    var program: Program?
+    /// Data that are an object.
+    private var sound = "{}"
+
+    /// The data, which go out in lines as they are.
+    ///
+    /// - Throws: `HistoryError` unless they are an object on one line.
+    mutating func checked(_ data: String, of seq: UInt64) throws(HistoryError) -> String {
+        guard data != self.sound else { return data }
+        guard !data.utf8.contains(where: { $0 < 0x20 }), JSONValue(parsing: data)?.members != nil
+        else {
+            throw HistoryError(
+                damaged: "the row of change \(seq) has data that are no object: \(data.excerpt())"
+            )
+        }
+        self.sound = data
+        return data
+    }
+}
+
+extension WallTime {
+    /// The times that a row may have, which are those that a line can show: from 1970 to 9999.
+    fileprivate static let recorded = 0...253_402_300_799_999_999 as ClosedRange<Int64>
+}
+
 extension RecordedTransition {
-    /// The transition of a row; `last` is the program of the one before, which is often the same.
+    /// The transition of a row; what was in the one before is often in it too.
     ///
     /// - Throws: `HistoryError` if the row, written by something else, has what no transition has.
-    fileprivate init(_ row: Statement, hasStays: Bool, _ last: inout Program?) throws {
-        let old = row.text(4)
+    fileprivate init(_ row: Statement, hasStays: Bool, _ last: inout LastRow) throws {
+        let name = row.text(4)
         let (uid, pid): (UInt32?, Int32?) = (try row.value(6), try row.value(7))
         let (comm, unit) = (row.text(9), row.text(10))
-        if comm != last?.comm || unit != last?.unit {
-            last = comm == nil && unit == nil ? nil : Program(comm: comm, unit: unit)
+        if comm != last.program?.comm || unit != last.program?.unit {
+            last.program = comm == nil && unit == nil ? nil : Program(comm: comm, unit: unit)
         }
-        let program = last
+        let program = last.program
         let seq: UInt64 = try row.present(0)
+        guard seq < 1 << 53 else {
+            throw HistoryError(damaged: "the row of change \(seq) has no such number")
+        }
+        let at: Int64 = try row.present(1)
+        guard WallTime.recorded.contains(at) else {
+            throw HistoryError(damaged: "the row of change \(seq) is of no time: \(at)")
+        }
+        let old = try name.map {
+            State(name: $0, data: try last.checked(row.presentText(5), of: seq))
+        }
+        let new = State(
+            name: try row.presentText(2),
+            data: try last.checked(row.presentText(3), of: seq)
+        )
         self.init(
             seq: seq,
-            old: try old.map { State(name: $0, data: try row.presentText(5)) },
-            new: State(name: try row.presentText(2), data: try row.presentText(3)),
-            at: WallTime(microseconds: try row.present(1)),
+            old: old,
+            new: new,
+            at: WallTime(microseconds: at),
             cause: row.text(8),
             by: uid.flatMap { uid in pid.map { Peer(uid: uid, pid: $0, program: program) } },
             stay: hasStays ? try row.value(11) ?? seq : nil,
@@ -99,7 +140,7 @@ extension Statement {
             let key = self.text(0) ?? ""
             let row = self.name(0) == "seq" ? "change \(key)" : "\(self.name(0)) \(key)"
             throw HistoryError(
-                "the row of \(row) has \(stored.quoted) in column \(self.name(column))"
+                damaged: "the row of \(row) has \(stored.quoted) in column \(self.name(column))"
             )
         }
         return value
@@ -116,7 +157,7 @@ extension Statement {
     private func present<Value>(_ value: Value?, _ column: CInt) throws(HistoryError) -> Value {
         guard let value else {
             throw HistoryError(
-                "a row of the history has nothing in column \(self.name(column))"
+                damaged: "a row of the history has nothing in column \(self.name(column))"
             )
         }
         return value

@@ -18,13 +18,26 @@ extension HistoryDatabase {
             return TransitionFinding([], examined: query.isNewestFirst ? query.before : query.after)
         }
         let span = query.isSelective ? Self.lookedAt : UInt64(Self.chunk.rows)
-        var (low, high) = (query.after, query.before)
-        if query.isNewestFirst {
-            low = high - low > span ? high - span : low
-        } else {
-            high = high - low > span ? low + span : high
-        }
         return try self.read { db in
+            var (low, high) = (query.after, query.before)
+            // Where rows are missing, it begins with the next one that there is.
+            guard let next = try self.next(of: query, db) else {
+                return TransitionFinding(
+                    [],
+                    examined: query.isNewestFirst ? low + 1 : high - 1,
+                    hasGap: true
+                )
+            }
+            let hasGap: Bool
+            if query.isNewestFirst {
+                hasGap = next + 1 < high
+                high = next + 1
+                low = high - low > span ? high - span : low
+            } else {
+                hasGap = next > low + 1
+                low = next - 1
+                high = high - low > span ? low + span : high
+            }
             let transitions = try self.transitions(of: query, between: low, and: high, db)
             let isCut = transitions.isCut
             // What was cut off is left to the next query.
@@ -35,9 +48,21 @@ extension HistoryDatabase {
             return TransitionFinding(
                 transitions.rows,
                 examined: query.isNewestFirst ? low + 1 : high - 1,
-                hasGap: try self.count(between: low, and: high, db) < high - low - 1
+                hasGap: try hasGap || self.count(between: low, and: high, db) < high - low - 1
             )
         }
+    }
+
+    /// The first row that a query comes to, whatever it asks for; nil if there is none.
+    private func next(of query: TransitionQuery, _ db: Database) throws -> UInt64? {
+        try db.first(
+            """
+            SELECT seq FROM change WHERE seq > ? AND seq < ? \
+            ORDER BY seq \(query.isNewestFirst ? "DESC" : "ASC") LIMIT 1
+            """,
+            query.after,
+            query.before
+        ) { try $0.present(0) }
     }
 
     private func transitions(

@@ -8,8 +8,8 @@ import Synchronization
 /// It is opened by the first call that can: a full disk must not keep the daemon from starting, so
 /// that clients can ask for the machine's state.
 ///
-/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `beginning` and `logPages` are touched by
-/// the writing calls only, all of which are made on one thread; `opened` is guarded by its lock,
+/// `@unchecked Sendable`: `isSettled`, `isSynchronous`, `files`, `beginning` and `logPages` are touched
+/// by the writing calls only, all of which are made on one thread; `opened` is guarded by its lock,
 /// and `found` is atomic.
 final class HistoryDatabase: @unchecked Sendable {
     let directory: StateDirectory
@@ -20,6 +20,8 @@ final class HistoryDatabase: @unchecked Sendable {
     /// How long to wait for another program that has locked the database.
     let timeout: Duration
     private let opened = Lock<Connections?>(nil)
+    /// The files that are open; whoever writes looks at what has their names.
+    private var files = OpenedFiles()
     private let found = Atomic(Schema.Extent.changes.rawValue)
     /// The length of the write-ahead log after the last commit.
     var logPages = 0
@@ -89,22 +91,31 @@ final class HistoryDatabase: @unchecked Sendable {
     /// The connection of the writing calls.
     var writer: Database { get throws { try self.connections.writer } }
 
-    /// Runs `body`, which sees one state of the database; on the reading calls' queue.
-    func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        let reader = try self.connections.reader
-        return try reader.transaction(.reading) { try body(reader) }
-    }
-
     // MARK: - Beginning
 
     /// Reads where the last run ended.
     ///
     /// - Throws: ``HistoryError``, or SQLite's error.
     func past() throws -> Past {
+        try self.read { try self.past($0) }
+    }
+
+    /// Runs `body`, which sees one state of the database, even if the disk accepts nothing; on the reading
+    /// calls' queue.
+    func read<Result>(_ body: (Database) throws -> Result) throws -> Result {
         do {
-            return try self.read { try self.past($0) }
-        } catch let error as SQLiteError where error.isOfTheDisk {
-            return try self.readAlone { try self.past($0) }
+            let reader = try self.connections.reader
+            return try reader.transaction(.reading) { try body(reader) }
+        } catch let error as SQLiteError where self.isOfTheDisk(error) {
+            return try self.readAlone(body)
+        }
+    }
+
+    /// Whether the disk is full, failing or read-only.
+    func isOfTheDisk(_ error: SQLiteError) -> Bool {
+        switch error.kind {
+        case .isInaccessible: self.directory.isReadOnly
+        default: error.isOfTheDisk
         }
     }
 
@@ -125,6 +136,7 @@ final class HistoryDatabase: @unchecked Sendable {
                 oldest: nil,
                 declaration: nil,
                 boot: nil,
+                begun: nil,
                 stay: nil,
                 voters: try self.voters(db)
             )
@@ -140,6 +152,10 @@ final class HistoryDatabase: @unchecked Sendable {
             oldest: oldest,
             declaration: try self.lastDeclaration(db),
             boot: boot,
+            begun: try db.first(
+                "SELECT at FROM change WHERE seq >= ? ORDER BY seq LIMIT 1",
+                newest.stay ?? newest.seq
+            ) { WallTime(microseconds: try $0.present(0)) },
             stay: self.extent >= .stays ? try NotedStay.read(db) : nil,
             voters: try self.voters(db)
         )
@@ -147,7 +163,10 @@ final class HistoryDatabase: @unchecked Sendable {
 
     /// Reads without the files that connections share, for which there may be no room.
     private func readAlone<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        let database = try Database(self.path)
+        let access: Database.Access =
+            self.directory.isReadOnly
+            ? (self.directory.hasLog ? .unlocked : .unchanging) : .readWrite
+        let database = try Database(self.path, access)
         // The write-ahead log's index is then kept in memory: sqlite.org/wal.html, 8.
         try database.execute("PRAGMA locking_mode = EXCLUSIVE")
         return try database.transaction(.reading) { try body(database) }
@@ -260,11 +279,12 @@ final class HistoryDatabase: @unchecked Sendable {
         try self.checkpoint()
     }
 
-    /// Removes what is older than `seq`.
-    func prune(before seq: UInt64) throws {
+    /// Removes what is older than `seq`; returns the oldest that is left, which may be later.
+    func prune(before seq: UInt64) throws -> UInt64 {
         try self.write { db in
             try db.run("DELETE FROM change WHERE seq < ?", seq)
             try self.pruneDeclarations(before: seq, db)
+            return try db.first("SELECT min(seq) FROM change") { try $0.value(0) } ?? nil ?? seq
         }
     }
 
@@ -302,6 +322,7 @@ final class HistoryDatabase: @unchecked Sendable {
         isDurable: Bool,
         _ body: (Database) throws -> Result
     ) throws -> Result {
+        try self.files.check(self.path)
         let writer = try self.writer
         try self.setSynchronous(writer, isDurable)
         return try writer.transaction(.writing) { try body(writer) }

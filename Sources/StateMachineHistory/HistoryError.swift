@@ -11,10 +11,22 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
     /// Whether it will recur at every start until somebody changes the configuration.
     public let isLasting: Bool
 
+    /// Whether the database holds what no program has written there.
+    let isDamage: Bool
+
     init(_ description: String, isLasting: Bool = false) {
         self.description = description
         self.errno = nil
         self.isLasting = isLasting
+        self.isDamage = false
+    }
+
+    /// What was found where no program has written it.
+    init(damaged description: String) {
+        self.description = description
+        self.errno = nil
+        self.isLasting = false
+        self.isDamage = true
     }
 
     /// A system call that failed, with the message of its `errno`.
@@ -22,5 +34,6 @@ public struct HistoryError: Error, Hashable, CustomStringConvertible {
         self.description = "\(what): \(String(cString: strerror(code)))"
         self.errno = code
         self.isLasting = false
+        self.isDamage = false
     }
 }

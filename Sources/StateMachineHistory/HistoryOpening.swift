@@ -53,6 +53,8 @@ struct HistoryOpening<State: MachineState & Hashable> {
                 try directory.hasDatabaseLostItsBeginning ? openAnew() : open(after: nil)
         } catch let error as SQLiteError where error.kind == .isCorrupt {
             self = try openAnew()
+        } catch let error as HistoryError where error.isDamage {
+            self = try openAnew()
         } catch let error as SQLiteError {
             throw HistoryError("cannot use \(directory.database): \(error.sentence)")
         }
@@ -130,7 +132,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
                 )
             )
             self.trouble = nil
-        } catch let error as SQLiteError where error.isOfTheDisk {
+        } catch let error as SQLiteError where database.isOfTheDisk(error) {
             self.trouble = database.sentence(for: error)
         }
     }

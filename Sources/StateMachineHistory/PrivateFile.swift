@@ -52,7 +52,7 @@ enum PrivateFile {
         _ status: stat,
         to mode: mode_t
     ) throws(HistoryError) {
-        guard status.st_mode & 0o077 != 0, chmod(path, mode) != 0 else { return }
+        guard status.st_mode & 0o077 != 0, chmod(path, mode) != 0, errno != EROFS else { return }
         throw HistoryError("cannot set the mode of \(path)", errno: errno)
     }
 }

@@ -19,6 +19,9 @@ extension HistoryDatabase {
         let declaration: LastDeclaration?
         /// The boot in which it was written; nil if not known.
         let boot: String?
+        /// When the newest transition's stay began, or the oldest kept row of it was made; nil if
+        /// there is no transition.
+        let begun: WallTime?
         /// The last recorded start of a stay; nil if there is none.
         let stay: NotedStay?
         /// The holds and guards that were there.

@@ -28,7 +28,11 @@ final class StateDirectory: Sendable {
         try PrivateFile.close(directory: path)
         let lockPath = "\(path)/statemachine.lock"
         try PrivateFile.close(lockPath)
-        let lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        var lock = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        if lock < 0, errno == EROFS {
+            lock = open(lockPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            if lock < 0, errno == ENOENT { lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        }
         guard lock >= 0 else {
             throw HistoryError("cannot open \(lockPath)", errno: errno)
         }
@@ -104,10 +108,19 @@ final class StateDirectory: Sendable {
         PrivateFile.create(self.database)
     }
 
+    /// Whether its file system accepts no writes at all.
+    var isReadOnly: Bool {
+        var system = statvfs()
+        return statvfs(self.path, &system) == 0 && system.f_flag & UInt(ST_RDONLY) != 0
+    }
+
+    /// Whether there are changes in the write-ahead log.
+    var hasLog: Bool { Self.size(of: "\(self.database)-wal") > 0 }
+
     /// Whether the database file is empty or missing but its log is not: SQLite would discard the
     /// log on opening.
     var hasDatabaseLostItsBeginning: Bool {
-        Self.size(of: self.database) == 0 && Self.size(of: "\(self.database)-wal") > 0
+        Self.size(of: self.database) == 0 && self.hasLog
     }
 
     /// 0 if it does not exist.

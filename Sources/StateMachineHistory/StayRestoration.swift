@@ -25,16 +25,21 @@ struct StayRestoration {
             self.isFirstInBoot = false
             return
         }
+        // A boot in which less time has passed than had then is another one of that name: a snapshot
+        // of a computer, or another time namespace.
+        let isOlder = past.stay.map { $0.start.moment.uptime > now.uptime } ?? false
         if let noted = past.stay, noted.start.stay == stay {
-            let isSameBoot = boot != nil && boot == noted.boot
+            let isSameBoot = boot != nil && boot == noted.boot && !isOlder
             self.start = isSameBoot ? noted.start.adjusted(to: now) : noted.start.carried(to: now)
         } else {
             // An earlier version recorded nothing, and nothing is recorded for a stay without a
             // deadline.
-            let begun = StayMoment(uptime: now.uptime, wall: last.at)
+            let begun = StayMoment(uptime: now.uptime, wall: past.begun ?? last.at)
             self.start = StayStart(stay: stay, moment: begun).carried(to: now)
         }
         let lastBoot = past.stay?.boot ?? past.boot
-        self.isFirstInBoot = boot != nil && lastBoot != nil && boot != lastBoot
+        self.isFirstInBoot =
+            boot != nil && lastBoot != nil
+            && (boot != lastBoot || isOlder && boot == past.stay?.boot)
     }
 }

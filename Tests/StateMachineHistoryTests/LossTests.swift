@@ -101,6 +101,117 @@ struct LossTests {
         }
     }
 
+    /// What no program has written there is damage, of the newest row too.
+    @Test(arguments: [
+        "UPDATE change SET at = -9223372036854775808 WHERE seq = 2",
+        "UPDATE change SET at = 9223372036854775807 WHERE seq = 2",
+        "UPDATE change SET data = '{\"value\":' WHERE seq = 2",
+        "UPDATE change SET data = '[]' WHERE seq = 2",
+        "UPDATE change SET seq = 9223372036854775807 WHERE seq = 2",
+        "UPDATE change SET seq = 9007199254740992 WHERE seq = 2",
+    ])
+    func aNewestRowThatCannotBeIsSetAside(sql: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let machine = try History(directory: first).makeMachine()
+            for value in [true, false] { try await machine.assign(.ready(value)) }
+            let copy = try leftovers(of: first)
+            try other(copy, sql)
+            let history = try History(directory: copy)
+            guard case .corrupt(let aside) = history.loss else {
+                Issue.record("not set aside: \(String(describing: history.loss))")
+                return
+            }
+            #expect(FileManager.default.fileExists(atPath: aside))
+            #expect(history.snapshot.seq == 0)
+            try await history.makeMachine().assign(.ready(true))
+        }
+    }
+
+    /// It would go out as lines that are no JSON.
+    @Test(arguments: ["data", "fromData"], ["x", "{\"a\":1}\n{}", "[1]", "{"])
+    func aRowWhoseDataAreNoObjectIsReadByNobody(column: String, text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let machine = try History(directory: first).makeMachine()
+            for number in 1...4 { try await machine.assign(.ready(number % 2 == 1)) }
+            let copy = try leftovers(of: first)
+            try other(copy, "UPDATE change SET \(column) = '\(text)' WHERE seq = 2")
+            let history = try History(directory: copy)
+            #expect(history.snapshot.seq == 4)
+            let error = await #expect(throws: HistoryFailure.self) {
+                try await history.all(after: 0)
+            }
+            #expect(
+                "\(error, default: "")".contains("the row of change 2 has data that are no object")
+            )
+            #expect(try await history.all(after: 2).map(\.seq) == [3, 4])
+        }
+    }
+
+    /// Neither who searches nor what removes old rows looks through what is not there.
+    @Test
+    func aGapCostsNothing() async throws {
+        try await withTemporaryDirectory { directory in
+            let first = "\(directory)/a"
+            let machine = try History(directory: first).makeMachine()
+            for number in 1...4 { try await machine.assign(.ready(number % 2 == 1)) }
+            let copy = try leftovers(of: first)
+            let far: UInt64 = 1 << 52
+            try other(copy, "UPDATE change SET seq = \(far) WHERE seq = 4")
+            let history = try History(directory: copy)
+            for isNewestFirst in [true, false] {
+                var query = TransitionQuery(after: 0, before: far + 1, isNewestFirst: isNewestFirst)
+                query.cause = "none"
+                var rounds = 0
+                while query.before > query.after + 1 {
+                    let finding = try await withCheckedContinuation { continuation in
+                        history.find(query) { continuation.resume(returning: $0) }
+                    }.get()
+                    #expect(finding.transitions.isEmpty)
+                    if isNewestFirst {
+                        query.before = finding.examined
+                    } else {
+                        query.after = finding.examined
+                    }
+                    rounds += 1
+                    try #require(rounds < 5)
+                }
+            }
+            #expect(await history.settled() == nil)
+            #expect(history.oldest == far)
+            try await history.makeMachine().assign(.ready(true))
+        }
+    }
+
+    /// What is written to a file without a name is at no start.
+    @Test(arguments: ["statemachine.sqlite", "statemachine.sqlite-wal", ""])
+    func whatIsRemovedWhileItIsOpenTakesNoMoreChanges(name: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let history = try History(directory: path)
+            let machine = history.makeMachine()
+            try await machine.assign(.ready(true))
+            let (file, away) = (name.isEmpty ? path : "\(path)/\(name)", "\(directory)/away")
+            try FileManager.default.moveItem(atPath: file, toPath: away)
+            let error = await #expect(throws: TransitionError<AppState>.self) {
+                try await machine.assign(.ready(false))
+            }
+            #expect("\(error, default: "")".contains("was removed or renamed while it was in use"))
+            #expect(machine.state.isReady)
+            try FileManager.default.moveItem(atPath: away, toPath: file)
+            try await machine.assign(.ready(false))
+            guard !name.isEmpty else { return }
+            try FileManager.default.copyItem(atPath: file, toPath: away)
+            try FileManager.default.removeItem(atPath: file)
+            try FileManager.default.moveItem(atPath: away, toPath: file)
+            let replaced = await #expect(throws: TransitionError<AppState>.self) {
+                try await machine.assign(.ready(true))
+            }
+            #expect("\(replaced, default: "")".contains("was replaced while it was in use"))
+        }
+    }
+
     private static func empty(_ file: String) throws {
         let file = try FileHandle(forUpdating: URL(filePath: file))
         try file.truncate(atOffset: 0)

@@ -130,6 +130,41 @@ struct StayHistoryTests {
         }
     }
 
+    /// Of a stay without a deadline nothing is recorded but its rows; an update is not its beginning.
+    @Test(arguments: [false, true])
+    func aDeadlineThatANewFileBringsCountsFromTheStaysStart(isPruned: Bool) async throws {
+        func coding(_ after: String) throws -> StateCoding<DeclaredState> {
+            let text = "start: idle\nstates: {idle: {}, busy: {fields: {i: integer}\(after)}}\n"
+            let reading = DeclarationReading(Array(text.utf8))
+            return StateCoding(DeclaredForm(try #require(reading.declaration)))
+        }
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/a"
+            let now = WallTime.now
+            func ago(_ minutes: Int64) -> WallTime {
+                WallTime(microseconds: now.microseconds - minutes * 60_000_000)
+            }
+            do {
+                let before = try coding("")
+                let history = try self.lamp(path, before)
+                let busy = try (0...2).map {
+                    try before.state("busy", data: JSONValue(parsing: #"{"i":\#($0)}"#))
+                }
+                let changes = [
+                    Transition(seq: 1, old: before.initial, new: busy[0], at: ago(40)),
+                    Transition(seq: 2, old: busy[0], new: busy[1], at: ago(30), stay: 1),
+                    Transition(seq: 3, old: busy[1], new: busy[2], at: ago(5), stay: 1),
+                ]
+                #expect(await history.committed(changes) == nil)
+            }
+            let copy = try leftovers(of: path)
+            if isPruned { try other(copy, "DELETE FROM change WHERE seq < 2") }
+            let history = try self.lamp(copy, coding(", after: {1h: idle}"))
+            // What is pruned is not known; the oldest row that is kept is nearer than the newest.
+            #expect(history.starts?.newest(of: 1)?.moment.wall == ago(isPruned ? 30 : 40))
+        }
+    }
+
     @Test
     func aStayThatHasEndedIsNotNotedAnyMore() async throws {
         try await withTemporaryDirectory { directory in
