@@ -262,6 +262,11 @@ let package = Package(
                     condition: .when(traits: ["Web"])
                 ),
                 .product(
+                    name: "NIOHTTP1",
+                    package: "swift-nio",
+                    condition: .when(traits: ["Web"])
+                ),
+                .product(
                     name: "HummingbirdCore",
                     package: "hummingbird",
                     condition: .when(traits: ["Web"])

@@ -1,3 +1,4 @@
+import StateMachineProtocol
 import Testing
 
 @testable import StateMachineWeb
@@ -48,9 +49,12 @@ struct AddressTests {
     @Test(arguments: [
         (#""a:1""#, true), (#"W/"a:1""#, true), (#""x", "a:1""#, true), ("*", true),
         (#""a:2""#, false), (#""x", W/"a:11""#, false), ("", false), (nil, false),
+        // As proxies that compress mark it.
+        (#""a:1-gzip""#, true), (#"W/"a:1--gzip""#, true), (#""a:1;br""#, true),
+        (#""a:11-gzip""#, false), ("a:1", false),
     ])
     func aTagIsComparedWeaklyAndAmongSeveral(_ field: String?, _ isKnown: Bool) {
-        #expect(PageRequest(path: [], tag: field).has(#""a:1""#) == isKnown)
+        #expect(PageRequest(path: [], tag: field).has("a:1") == isKnown)
     }
 
     @Test
@@ -69,5 +73,23 @@ struct AddressTests {
         #expect(slots.take("127.0.0.2") != nil)
         taken.removeLast()
         #expect(slots.take("127.0.0.1") != nil)
+    }
+
+    @Test
+    func aPlaceAmongTheMostMachinesIsAShortText() throws {
+        let names = (0..<Machines.most).map { "a machine with a rather long name \($0)" }
+        var places = JointPlaces("")
+        for name in names { places[name] = Cursor("a4bc88eb:9007199254740991") }
+        #expect(places.description.utf8.count <= 2048)
+        places[names[1]] = Cursor("00000001:0")
+        let again = JointPlaces(places.description)
+        #expect(names.map { again[$0] } == names.map { places[$0] })
+        #expect(again[names[1]] == Cursor("00000001:0"))
+        #expect(again["another"] == nil)
+    }
+
+    @Test(arguments: ["", ".", "a4bc88eb:1", "zzzzzz00000001-1", "......", "123456a4bc88ebé"])
+    func whatIsNoPlaceIsNone(_ id: String) {
+        #expect(JointPlaces(id).description.isEmpty)
     }
 }

@@ -22,8 +22,12 @@ struct FeedTests {
     }
 
     private func place(_ start: FeedStart) throws -> (FeedPlace, String) {
-        guard case .at(let place, let bytes) = start else { throw Unexpected() }
-        return (place, String(decoding: bytes, as: UTF8.self))
+        guard case .at(let place, let events) = start else { throw Unexpected() }
+        return (place, self.text(events))
+    }
+
+    private func text(_ events: [ServerEvent]) -> String {
+        String(decoding: events.flatMap(\.bytes), as: UTF8.self)
     }
 
     private struct Unexpected: Error {}
@@ -36,7 +40,7 @@ struct FeedTests {
         #expect(!first.contains("resync"))
         #expect(feed.read(&place).isEmpty)
         feed.take(try Self.line("change", 4))
-        let next = String(decoding: feed.read(&place), as: UTF8.self)
+        let next = self.text(feed.read(&place))
         #expect(next.hasPrefix("id: aaaaaaaa:4\nevent: change\n"))
         #expect(feed.read(&place).isEmpty)
     }
@@ -48,9 +52,9 @@ struct FeedTests {
         #expect(first.isEmpty)
         var told = ""
         while true {
-            let bytes = feed.read(&place)
-            guard !bytes.isEmpty else { break }
-            told += String(decoding: bytes, as: UTF8.self)
+            let events = feed.read(&place)
+            guard !events.isEmpty else { break }
+            told += self.text(events)
         }
         let ids = told.split(separator: "\n").filter { $0.hasPrefix("id: ") }
         #expect(ids == (seen + 1..<6).map { "id: aaaaaaaa:\($0)" })
@@ -80,7 +84,7 @@ struct FeedTests {
         let feed = try self.feed(upTo: 2)
         var (place, _) = try self.place(feed.start(after: nil))
         for seq in 3...6000 { feed.take(try Self.line("change", seq)) }
-        let told = String(decoding: feed.read(&place), as: UTF8.self)
+        let told = self.text(feed.read(&place))
         #expect(told.contains(#""resync":"lagged","missed":5998"#))
         #expect(told.split(separator: "\n").count { $0.hasPrefix("event: ") } == 1)
         #expect(feed.read(&place).isEmpty)
@@ -97,7 +101,7 @@ struct FeedTests {
         #expect(first.contains("event: state\n"))
         #expect(first.contains("event: gone\ndata: {\"message\":\"it is away\"}\n"))
         feed.take(try Self.line("change", 3))
-        let told = String(decoding: feed.read(&place), as: UTF8.self)
+        let told = self.text(feed.read(&place))
         let events = told.split(separator: "\n").filter { $0.hasPrefix("event: ") }
         #expect(events == ["event: gone", "event: back", "event: change"])
         #expect(feed.isPresent)
@@ -106,7 +110,7 @@ struct FeedTests {
     @Test
     func aReaderThatIsCancelledWaitsNoLonger() async throws {
         let feed = try self.feed(upTo: 2)
-        let task = Task { await feed.news(from: feed.next) }
+        let task = Task { await feed.bell.news(after: feed.bell.count) }
         task.cancel()
         guard case .ended = await task.value else { throw Unexpected() }
     }

@@ -59,6 +59,8 @@ struct ServiceTests {
                 let tag = try #require(first.fields["etag"])
                 let same = try await web.get("/machines/run", "If-None-Match: \(tag)")
                 #expect(same.status == "HTTP/1.1 304 Not Modified")
+                let marked = "If-None-Match: W/\(tag.dropLast())-gzip\""
+                #expect(try await web.get("/machines/run?wait=0", marked).status.contains("304"))
                 async let waiting = web.get("/machines/run?wait=60", "If-None-Match: \(tag)")
                 try await self.set(daemon, "now")
                 let next = try await waiting
@@ -78,6 +80,99 @@ struct ServiceTests {
                 }
                 #expect(try await web.end() == 0)
             }
+        }
+    }
+
+    /// The next event of that kind, which has to be about that machine.
+    private static func next(
+        _ events: LineSocket,
+        _ kind: String,
+        _ instance: String
+    ) async throws -> Event {
+        let event = try await events.event(kind)
+        #expect(event.data.string("instance") == instance)
+        #expect(event.data.description.hasPrefix(#"{"instance":""#))
+        return event
+    }
+
+    @Test
+    func oneStreamHasAllMachinesAndContinuesAfterItsID() async throws {
+        try await withTemporaryDirectory { directory in
+            let (first, second) = ("\(directory)/a", "\(directory)/b")
+            for path in [first, second] { try makeDirectory(path) }
+            try await self.withDaemon(in: first) { one in
+                // Two directories of one name: the second machine is run-2.
+                let web = try await WebProcess(
+                    in: directory,
+                    one.directory,
+                    "--runtime-directory",
+                    "\(second)/run"
+                )
+                // Known before the stream begins, so that it comes first.
+                _ = try await web.get("/machines/run")
+                let events = try web.allEvents()
+                #expect(try await Self.next(events, "state", "run").data.seq == 0)
+                #expect(try await Self.next(events, "gone", "run-2").data.string("message") != nil)
+                try await self.withDaemon(in: second) { two in
+                    _ = try await Self.next(events, "back", "run-2")
+                    #expect(try await Self.next(events, "state", "run-2").data.seq == 0)
+                    try await self.set(two, "1")
+                    #expect(try await Self.next(events, "change", "run-2").data.seq == 1)
+                    try await self.set(one, "1")
+                    let change = try await Self.next(events, "change", "run")
+                    #expect(change.data.seq == 1)
+                    try await self.set(one, "2")
+                    try await self.set(two, "2")
+                    let again = try web.allEvents(after: change.id)
+                    var seen: [String: Int] = [:]
+                    for _ in 0..<2 {
+                        let event = try await again.event()
+                        #expect(event.kind == "change")
+                        seen[event.data.string("instance") ?? ""] = event.data.seq
+                    }
+                    #expect(seen == ["run": 2, "run-2": 2])
+                    // Events of both may have come in any order; the last id has both.
+                    let (third, fourth) = (try await events.event(), try await events.event())
+                    #expect([third.kind, fourth.kind] == ["change", "change"])
+                    let rest = try web.allEvents(after: fourth.id)
+                    try await self.set(two, "3")
+                    let last = try await rest.event()
+                    #expect(last.data.string("instance") == "run-2")
+                    #expect(last.data.seq == 3)
+                }
+                #expect(try await web.end() == 0)
+            }
+        }
+    }
+
+    @Test
+    func aClientOfHTTP10GetsNoChunksAndTheEndOfTheConnection() async throws {
+        try await withTemporaryDirectory { directory in
+            try await self.withDaemon(in: directory) { daemon in
+                let web = try await WebProcess(in: directory, daemon.directory)
+                _ = try await web.get("/machines/run")
+                let answer = try await web.old("/machines/run", "Connection: keep-alive").allLines()
+                #expect(answer.first == "HTTP/1.0 200 OK\r")
+                #expect(try JSONLine(answer.last ?? "").state == "empty")
+                let stream = try web.old("/machines/run/events")
+                #expect(try await stream.nextLine() == "HTTP/1.0 200 OK\r")
+                #expect(try await stream.event().kind == "state")
+                #expect(try await web.end() == 0)
+                #expect(try await stream.allLines() == ["", ""])
+            }
+        }
+    }
+
+    @Test
+    func aStreamToAnOldClientHasNoChunks() async throws {
+        try await withTemporaryDirectory { directory in
+            let web = try await WebProcess(in: directory, "\(directory)/none")
+            let stream = try web.old("/machines/none/events")
+            while let line = try await stream.nextLine(), line != "\r" {
+                #expect(!line.lowercased().hasPrefix("transfer-encoding"))
+            }
+            #expect(try await stream.nextLine() == "retry: 500")
+            #expect(try await web.end() == 0)
         }
     }
 

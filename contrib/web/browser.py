@@ -34,11 +34,24 @@ class Browser:
             preexec_fn=place, close_fds=False, stderr=subprocess.DEVNULL, start_new_session=True)
         os.close(there)
         os.close(here)
-        self.rest, self.last, self.session, self.said = b"", 0, None, []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.rest, self.last, self.session, self.said, self.targets = b"", 0, None, [], {}
+        self.window("about:blank")
+
+    def window(self, url):
+        """Opens another window, which is used from then on; returns it."""
+        self.session = None
+        target = self.call("Target.createTarget", url="about:blank", newWindow=True)["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.targets[self.session] = target
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        if url != "about:blank":
+            self.call("Page.navigate", url=url)
+        return self.session
+
+    def close(self, window):
+        self.session = None
+        self.call("Target.closeTarget", targetId=self.targets.pop(window))
 
     def call(self, method, **parameters):
         self.last += 1

@@ -10,19 +10,10 @@ struct FeedPlace: Sendable {
 
 /// What a new reader gets.
 enum FeedStart: Sendable {
-    /// These bytes, and then what follows the place.
-    case at(FeedPlace, [UInt8])
+    /// These events, and then what follows the place.
+    case at(FeedPlace, [ServerEvent])
     /// What it has missed is no longer here; the daemon may have it, up to that number.
     case before(Cursor, upTo: UInt64)
-    /// The state is not known yet; the bytes are sent meanwhile.
-    case unknown([UInt8])
-}
-
-/// What a waiting reader gets.
-enum FeedNews: Sendable {
-    case events
-    /// Nothing has happened for a while.
-    case beat
-    /// There will be no more.
-    case ended
+    /// The state is not known yet; the events are sent meanwhile.
+    case unknown([ServerEvent])
 }

@@ -12,7 +12,7 @@ final class Machine: Sendable {
     /// How often a stream without news shows that it is there.
     ///
     /// 15 s: what the HTML standard suggests against proxies that drop idle connections.
-    private static let beat = Duration.seconds(15)
+    static let beat = Duration.seconds(15)
     /// How long a daemon that refuses the watch is left alone.
     ///
     /// 5 s: the longest pause of a client that connects again.
@@ -50,7 +50,9 @@ final class Machine: Sendable {
     }
 
     /// Follows it until the task is cancelled.
-    func run() async {
+    ///
+    /// - Parameter told: called whenever readers have been told that there is more.
+    func run(_ told: @escaping @Sendable () -> Void) async {
         let (pokes, poke) = AsyncStream.makeStream(
             of: Void.self,
             bufferingPolicy: .bufferingNewest(1)
@@ -59,12 +61,13 @@ final class Machine: Sendable {
             group.addTask { await self.follow { poke.yield() } }
             group.addTask {
                 for await _ in pokes {
-                    self.feed.announce()
+                    self.feed.bell.ring()
+                    told()
                     guard await Self.hasSlept(Self.pace) else { return }
                 }
             }
             group.addTask {
-                while await Self.hasSlept(Self.beat) { self.feed.beat() }
+                while await Self.hasSlept(Self.beat) { self.feed.bell.beat() }
             }
         }
     }

@@ -34,6 +34,9 @@ package final class Machines: Sendable {
         self.look()
     }
 
+    /// Rings when any machine has new events, or one has been found.
+    let bell = Bell()
+
     /// All machines, in the order in which they were found.
     var all: [Machine] { self.known.withLock { $0 } }
 
@@ -46,15 +49,19 @@ package final class Machines: Sendable {
             group.addTask {
                 while await Machine.hasSlept(Self.pause) { self.look() }
             }
+            group.addTask {
+                while await Machine.hasSlept(Machine.beat) { self.bell.beat() }
+            }
             for await machine in self.found {
-                group.addTask { await machine.run() }
+                group.addTask { await machine.run { self.bell.ring() } }
             }
         }
     }
 
     /// Ends the feeds of all machines.
     func finish() {
-        for machine in self.all { machine.feed.finish() }
+        for machine in self.all { machine.feed.bell.finish() }
+        self.bell.finish()
     }
 
     /// Adds the machines that were not known before.

@@ -2,8 +2,12 @@
 "use strict";
 // All that a machine says is text: it is put where text goes, and never read as HTML.
 
-// Cards that are open, each with a stream: a browser has six connections to a host, and another window wants some too.
+// Cards that are open at first: what is around a machine is asked for while its card is open.
 const openCards = 2;
+// Seconds without anything heard after which the page says so; something comes every 15 s.
+const silence = 40;
+// Seconds that an answer may take.
+const patience = 10;
 // Changes that the page keeps of a machine, and numbers that it has seen.
 const kept = { changes: 300, seqs: 20000 };
 // The page's own record of what it was told, for whoever checks it.
@@ -58,20 +62,46 @@ function who(by) {
   return name ? `${plain(name, 60)} (uid ${plain(by.uid)})` : `uid ${plain(by.uid)}, pid ${plain(by.pid)}`;
 }
 
+// Paths are relative, so that the page works below any path of a proxy.
 async function ask(path) {
-  const response = await fetch(path);
+  let response;
+  try {
+    response = await fetch(path, { signal: AbortSignal.timeout(patience * 1000) });
+  } catch (error) {
+    throw new Error(error.name === "TimeoutError" ? `no answer to ${path} within ${patience} s` : "the page's service does not answer");
+  }
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return response.json();
+}
+
+// The colours of states, the same from load to load: one made of the name, or the next that is free. Six can be told
+// apart by everybody; more states share them.
+const colours = 6;
+function colour(name) {
+  let hash = 2166136261;
+  for (const byte of new TextEncoder().encode(name)) hash = Math.imul(hash ^ byte, 16777619) >>> 0;
+  return hash % colours;
+}
+function palette(names) {
+  const chosen = new Map();
+  const taken = new Set();
+  for (const name of [...names].sort()) {
+    let own = colour(name);
+    for (let step = 0; step < colours && taken.has(own); step++) own = (own + 1) % colours;
+    chosen.set(name, own);
+    taken.add(own);
+    if (taken.size === colours) taken.clear();
+  }
+  return chosen;
 }
 
 class Card {
   constructor(name) {
     this.name = name;
-    this.path = `/machines/${encodeURIComponent(name)}`;
+    this.path = `machines/${encodeURIComponent(name)}`;
     this.line = null;
     this.graph = null;
     this.changes = [];
-    this.colours = new Map();
     seen.seqs[name] = [];
     seen.resyncs[name] = [];
     seen.times[name] = {};
@@ -87,12 +117,9 @@ class Card {
   get isOpen() { return !this.find(".more").hidden; }
 
   open() {
-    const others = [...cards.values()].filter((card) => card.isOpen);
-    if (others.length >= openCards) others[0].close();
     this.find(".more").hidden = false;
     this.find(".fold").textContent = "Fold";
     this.find(".fold").setAttribute("aria-expanded", "true");
-    this.connect();
     this.askAround();
     this.askPast();
   }
@@ -101,7 +128,6 @@ class Card {
     this.find(".more").hidden = true;
     this.find(".fold").textContent = "Details";
     this.find(".fold").setAttribute("aria-expanded", "false");
-    this.disconnect();
   }
 
   link(kind, text) {
@@ -116,47 +142,29 @@ class Card {
 
   // MARK: what is told
 
-  disconnect() {
-    clearTimeout(this.retry);
-    this.source?.close();
-    this.source = null;
-  }
-
-  connect() {
-    this.disconnect();
-    // Of all pages of a host a browser makes six connections; who is not seen leaves them to others.
-    if (document.hidden) return;
-    // A stream that the browser itself takes up again says where it was; a new one has to be told.
-    const since = this.cursor ? `?since=${encodeURIComponent(this.cursor)}` : "";
-    const source = new EventSource(`${this.path}/events${since}`);
-    this.source = source;
-    // If the daemon is gone still, that is told after this.
-    source.onopen = () => {
-      this.link("live", "live");
-      if (this.isGone) { this.isGone = false; this.notice(null); }
-    };
-    source.onerror = () => {
-      this.link("gone", "the page's service does not answer; trying again");
-      // A browser gives up for good where a proxy answers instead; the place is kept by hand then.
-      if (source.readyState === EventSource.CLOSED && this.isOpen) {
-        clearTimeout(this.retry);
-        this.retry = setTimeout(() => this.isOpen && this.connect(), 3000);
-      }
-    };
-    source.addEventListener("state", (event) => { this.cursor = event.lastEventId; this.state(JSON.parse(event.data)); });
-    source.addEventListener("change", (event) => { this.cursor = event.lastEventId; this.change(JSON.parse(event.data)); });
-    source.addEventListener("declared", () => this.askAround());
-    source.addEventListener("gone", (event) => {
+  hear(kind, line) {
+    if (kind === "state" || kind === "change") {
+      if (this.isGone !== true) this.link("live", "live");
+      this[kind](line);
+    } else if (kind === "declared") {
+      this.askAround();
+    } else if (kind === "gone") {
       this.link("gone", "the daemon is gone");
       this.isGone = true;
-      this.notice(plain(JSON.parse(event.data).message));
-    });
-    source.addEventListener("back", () => {
+      this.notice(plain(line.message));
+    } else if (kind === "back") {
       this.link("live", "live");
       this.isGone = false;
       this.notice(null);
       this.askAround();
-    });
+    }
+  }
+
+  // The stream is there again, or is not.
+  connected(text) {
+    if (text) this.link("gone", text);
+    else if (this.isGone) this.link("gone", "the daemon is gone");
+    else if (this.line) this.link("live", "live");
   }
 
   note(line) {
@@ -174,7 +182,7 @@ class Card {
       seen.resyncs[this.name].push({ seq: line.seq, resync: line.resync, missed: line.missed ?? null });
       const count = line.missed === undefined ? "some changes" : line.missed === 1 ? "1 change" : `${line.missed} changes`;
       const because = { lagged: "this browser was too slow", evicted: "they are no longer kept",
-        restarted: "the daemon has begun anew", unknown: "nobody knows where it was" }[line.resync] ?? line.resync;
+        restarted: "the daemon has a new history", unknown: "nobody knows where it was" }[line.resync] ?? line.resync;
       const text = `Not shown here: ${count}; ${because}.`;
       this.notice(text);
       setTimeout(() => { if (this.find(".notice").textContent === text) this.notice(null); }, 60000);
@@ -219,7 +227,8 @@ class Card {
     try {
       for (const line of await ask(`${this.path}/past`)) this.remember(line);
       this.drawPast();
-    } catch { /* Asked again with the next state. */ }
+      this.trouble(null);
+    } catch (error) { this.trouble(error.message); }
   }
 
   async askAround() {
@@ -231,10 +240,19 @@ class Card {
       if (drawing !== this.drawing) {
         this.drawing = drawing;
         this.graph = overview.graph;
+        this.palette = palette((overview.graph?.states ?? []).map((state) => state.name));
         this.drawGraph();
+        this.drawPast();
       }
       this.light();
-    } catch { /* Asked again with the next change, or in a while. */ }
+      this.trouble(null);
+    } catch (error) { this.trouble(error.message); }
+  }
+
+  // What was asked for and has not come; it is asked for again in a while.
+  trouble(text) {
+    this.find(".trouble").hidden = !text;
+    this.find(".trouble").textContent = text ?? "";
   }
 
   // MARK: what is seen
@@ -269,12 +287,11 @@ class Card {
     this.find(".meta").textContent = parts.join(" · ");
   }
 
-  colour(name) {
-    if (!this.colours.has(name)) this.colours.set(name, this.colours.size % 6);
-    return `c${this.colours.get(name)}`;
-  }
+  colour(name) { return `c${this.palette.get(name) ?? colour(name)}`; }
 
   drawPast() {
+    // The colours come with the graph.
+    if (!this.palette) return;
     const changes = this.changes;
     const shown = changes.slice(-30).reverse().map((line) => {
       const row = make("li");
@@ -287,15 +304,17 @@ class Card {
       row.append(make("small", [`#${line.seq}`, why].filter(Boolean).join(" · ")));
       return row;
     });
-    this.find(".changes").replaceChildren(...(shown.length ? shown : [make("li", "No change yet.")]));
+    this.find(".changes").replaceChildren(...(shown.length ? shown : [make("li", "No change yet.", "none")]));
     this.drawBands();
     this.tick();
   }
 
   drawBands() {
+    if (!this.palette) return;
     const bands = this.find(".bands");
     const axis = this.find(".axis").children;
-    const changes = this.changes;
+    // A machine that has not changed has been in its state all the time.
+    const changes = this.changes.length ? this.changes : this.line?.at ? [this.line] : [];
     if (!changes.length) { bands.replaceChildren(); return; }
     const end = Date.now();
     const start = new Date(changes[0].at).getTime();
@@ -334,7 +353,6 @@ class Card {
 
   drawGraph() {
     const states = this.graph?.states ?? [];
-    for (const state of states) this.colour(state.name);
     this.nodes = new Map();
     this.edges = [];
     const layout = lay(states, this.graph?.initial ?? 0);
@@ -491,39 +509,126 @@ function lay(states, initial) {
   return { width, height, boxes, edge };
 }
 
-async function look() {
-  try {
-    const machines = await ask("/machines");
-    for (const machine of machines) {
-      let card = cards.get(machine.name);
-      if (!card) {
-        card = new Card(machine.name);
-        cards.set(machine.name, card);
-        if (cards.size <= openCards) card.open();
-      }
-      if (card.isOpen && !document.hidden) continue;
-      card.link(machine.present ? "live" : "gone", machine.present ? "live" : "the daemon is gone");
-      if (machine.state && machine.state.cursor !== card.line?.cursor) card.now(machine.state);
-    }
-    document.getElementById("empty")?.toggleAttribute("hidden", machines.length > 0);
-    if (!machines.length) document.getElementById("empty").textContent = "No machine is there yet; the page shows one as soon as it is.";
-    const present = machines.filter((machine) => machine.present).length;
-    const summary = machines.length === present ? `${present} live` : `${present} of ${machines.length} live`;
-    const element = document.getElementById("summary");
-    if (element.textContent !== summary) element.textContent = summary;
-    document.title = machines.length === 1 && machines[0].state ? `${plain(machines[0].state.state, 40)} · ${plain(machines[0].name, 40)}` : "statemachine";
-  } catch { document.getElementById("summary").textContent = "the page's service does not answer"; }
-  setTimeout(look, document.hidden ? 10000 : 2000);
+// MARK: the stream
+
+// All windows of a browser share one stream of all machines: the window that has the lock reads it and tells the others.
+// Of all pages of a host a browser makes six connections.
+const channel = "BroadcastChannel" in window ? new BroadcastChannel("statemachine") : null;
+let source = null;
+let since = "";
+let heard = Date.now();
+let isQuiet = null;
+let giveUp = null;
+// The last state and the daemon's absence of each machine, for a window that has just come.
+const last = new Map();
+
+function card(name) {
+  if (!cards.has(name)) {
+    cards.set(name, new Card(name));
+    if (cards.size <= openCards) cards.get(name).open();
+    sum();
+  }
+  return cards.get(name);
+}
+
+function hear({ kind, id, line }) {
+  heard = Date.now();
+  quiet(null);
+  if (id) since = id;
+  if (kind === "beat") return;
+  const name = line.instance;
+  const own = last.get(name) ?? {};
+  // Heard before, as when another window has just come.
+  if (own.state && own.state.epoch === epoch(line) && line.seq <= own.state.seq && !line.resync) return;
+  if (kind === "state" || kind === "change") own.state = { seq: line.seq, epoch: epoch(line), line };
+  if (kind === "gone") own.gone = line;
+  if (kind === "back") own.gone = null;
+  last.set(name, own);
+  card(name).hear(kind, line);
+  sum();
+}
+
+const epoch = (line) => (line.cursor ?? "").split(":")[0];
+
+function quiet(text) {
+  if (isQuiet === text) return;
+  isQuiet = text;
+  for (const card of cards.values()) card.connected(text);
+  sum();
+}
+
+function read() {
+  source?.close();
+  source = new EventSource(since ? `events?since=${encodeURIComponent(since)}` : "events");
+  source.onopen = () => { heard = Date.now(); quiet(null); };
+  source.onerror = () => {
+    quiet("the page's service does not answer; trying again");
+    // A browser gives up for good where a proxy answers instead; the place is kept by hand then.
+    if (source?.readyState === EventSource.CLOSED) setTimeout(() => source && read(), 3000);
+  };
+  for (const kind of ["state", "change", "declared", "gone", "back", "beat"]) {
+    source.addEventListener(kind, (event) => {
+      const told = { kind, id: event.lastEventId, line: JSON.parse(event.data) };
+      hear(told);
+      channel?.postMessage(told);
+    });
+  }
+}
+
+function stop() {
+  source?.close();
+  source = null;
+}
+
+// A hidden window reads nothing: another may, and a browser may put this one to sleep.
+function follow() {
+  giveUp?.abort();
+  if (document.hidden) return stop();
+  // Only for pages that came by https or from this computer are there locks.
+  if (!navigator.locks || !channel) return read();
+  const waiting = new AbortController();
+  giveUp = waiting;
+  channel.postMessage({ kind: "hello" });
+  navigator.locks.request("statemachine", { signal: waiting.signal }, () => new Promise((resolve) => {
+    if (waiting.signal.aborted) return resolve();
+    read();
+    waiting.signal.addEventListener("abort", () => { stop(); resolve(); });
+  })).catch(() => { /* Given up before it was ours. */ });
+}
+
+channel?.addEventListener("message", ({ data }) => {
+  if (data.kind !== "hello") return hear(data);
+  if (!source) return;
+  for (const [name, own] of last) {
+    if (own.state) channel.postMessage({ kind: "state", id: since, line: { ...own.state.line, instance: name } });
+    if (own.gone) channel.postMessage({ kind: "gone", line: own.gone });
+  }
+  channel.postMessage({ kind: "beat", id: since, line: {} });
+});
+
+function sum() {
+  const all = [...cards.values()];
+  const present = all.filter((card) => card.element.dataset.link === "live").length;
+  const text = isQuiet ?? (!all.length ? "" : all.length === present ? `${present} live` : `${present} of ${all.length} live`);
+  const element = document.getElementById("summary");
+  if (element.textContent !== text) element.textContent = text;
+  document.getElementById("empty")?.toggleAttribute("hidden", all.length > 0);
+  const one = all.length === 1 && all[0].line;
+  document.title = one ? `${plain(one.state, 40)} · ${plain(all[0].name, 40)}` : "statemachine";
 }
 
 setInterval(() => {
   for (const card of cards.values()) { card.tick(); if (card.isOpen && !document.hidden) card.drawBands(); }
+  if (document.hidden) heard = Date.now();
+  if (Date.now() - heard < silence * 1000) return;
+  quiet(`nothing heard for ${silence} s; trying again`);
+  heard = Date.now();
+  if (source) read(); else follow();
 }, 1000);
 setInterval(() => { for (const card of cards.values()) if (!document.hidden) card.askAround(); }, 5000);
-document.addEventListener("visibilitychange", () => {
-  for (const card of cards.values()) if (card.isOpen) card.connect();
-});
+document.addEventListener("visibilitychange", follow);
 matchMedia("(max-width: 499px)").addEventListener("change", () => {
   for (const card of cards.values()) if (card.isOpen && card.graph) { card.drawGraph(); card.light(); }
 });
-look();
+setTimeout(() => { document.getElementById("empty").textContent = "No machine is there yet; the page shows one as soon as it is."; }, 3000);
+follow();

@@ -5,10 +5,12 @@ import StateMachineProtocol
 enum Answer {
     case document(status: Int, type: String, body: String)
     /// The state, with the cursor that is its entity tag.
-    case state(json: String, tag: String)
+    case state(json: String, cursor: String)
     /// The state is the one that the browser has.
-    case unchanged(tag: String)
-    case stream(Machine, lastID: String?)
+    case unchanged(cursor: String)
+    /// More requests of that address wait, or read a stream, than may.
+    case tooMany
+    case stream(any EventStream)
 
     static func json(_ body: String) -> Answer {
         .document(status: 200, type: "application/json", body: body)
@@ -32,12 +34,18 @@ struct PageRequest: Sendable {
     /// `Last-Event-ID`, or the query's `since`.
     var lastID: String?
 
-    /// Whether the browser has the state of that tag: RFC 9110, 13.1.2, which compares weakly.
-    func has(_ tag: String) -> Bool {
+    /// Whether the browser has the state of that cursor.
+    ///
+    /// Compares weakly, RFC 9110, 13.1.2, and without what a proxy that compresses adds, as in
+    /// `"a4bc88eb:1-gzip"`.
+    func has(_ cursor: String) -> Bool {
         guard let known = self.tag else { return false }
         return known.split(separator: ",").contains { part in
-            let own = part.drop { $0 == " " }.prefix { $0 != " " }
-            return own == "*" || own == tag || own == "W/" + tag
+            var own = part.drop { $0 == " " }.prefix { $0 != " " }
+            if own == "*" { return true }
+            if own.hasPrefix("W/") { own = own.dropFirst(2) }
+            return own.first == "\""
+                && own.dropFirst().prefix { $0.isHexDigit || $0 == ":" } == cursor
         }
     }
 }

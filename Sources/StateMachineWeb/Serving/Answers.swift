@@ -28,6 +28,7 @@ struct Answers: Sendable {
         case []:
             return .document(status: 200, type: "text/html; charset=utf-8", body: self.page.html)
         case ["machines"]: return .json(await self.list())
+        case ["events"]: return .stream(JointStream(self.machines, after: question.lastID))
         case ["metrics"]: return await self.metricsAnswer()
         default: break
         }
@@ -40,7 +41,7 @@ struct Answers: Sendable {
         do {
             switch question.path.dropFirst(2).first {
             case nil: return await self.state(of: machine, question)
-            case "events"?: return .stream(machine, lastID: question.lastID)
+            case "events"?: return .stream(MachineStream(machine, after: question.lastID))
             case "overview"?: return .json(try await machine.overview)
             case "past"?: return .json(try await machine.past)
             default: return .refusal(404, "a machine has events, overview and past")
@@ -68,21 +69,20 @@ struct Answers: Sendable {
 
     private func state(of machine: Machine, _ question: PageRequest) async -> Answer {
         await self.settle(machine.feed)
-        let known = machine.feed.latest?.tag
+        let known = machine.feed.latest?.cursor
         if let wait = question.wait {
             guard let seconds = Int(wait), (0...Self.longestWait).contains(seconds) else {
                 return .refusal(400, "wait takes whole seconds, 0 to \(Self.longestWait)")
             }
-            await self.wait(for: machine.feed, within: .seconds(seconds)) {
-                $0.latest?.tag.map { question.tag == nil ? $0 == known : question.has($0) } ?? true
-                    || !$0.isPresent
+            await self.wait(for: machine.feed, within: .seconds(seconds)) { feed in
+                guard feed.isPresent, let cursor = feed.latest?.cursor else { return true }
+                return question.tag == nil ? cursor == known : question.has(cursor)
             }
         }
-        guard machine.feed.isPresent, let latest = machine.feed.latest, let tag = latest.tag else {
-            return .refusal(503, "the machine's daemon cannot be reached")
-        }
-        if question.has(tag) { return .unchanged(tag: tag) }
-        return .state(json: latest.stateJSON.description, tag: tag)
+        guard machine.feed.isPresent, let latest = machine.feed.latest, let cursor = latest.cursor
+        else { return .refusal(503, "the machine's daemon cannot be reached") }
+        if question.has(cursor) { return .unchanged(cursor: cursor) }
+        return .state(json: latest.stateJSON.description, cursor: cursor)
     }
 
     /// Waits until something is known of the machine.
@@ -101,9 +101,9 @@ struct Answers: Sendable {
             group.addTask { _ = await Machine.hasSlept(time) }
             group.addTask {
                 while true {
-                    let end = feed.next
+                    let count = feed.bell.count
                     guard isSo(feed) else { return }
-                    if case .ended = await feed.news(from: end) { return }
+                    if case .ended = await feed.bell.news(after: count) { return }
                 }
             }
             defer { group.cancelAll() }
@@ -146,9 +146,4 @@ struct Answers: Sendable {
             missing: machines.indices.filter { samples[$0] == nil }.map { machines[$0].name }
         ) + "\n"
     }
-}
-
-extension Line {
-    /// The cursor as an entity tag.
-    fileprivate var tag: String? { self.cursor.map { "\"\($0)\"" } }
 }

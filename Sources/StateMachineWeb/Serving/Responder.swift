@@ -41,7 +41,11 @@ struct Responder: Sendable {
         guard question.wait != nil else {
             return self.response(await self.answers.answer(to: question), request, address)
         }
-        // No wait goes on for a browser that has hung up.
+        guard let slot = self.slots.take(address) else {
+            return self.response(.tooMany, request, address)
+        }
+        defer { withExtendedLifetime(slot) {} }
+        // No wait continues for a browser that has hung up.
         let answer = try await request.body.consumeWithCancellationOnInboundClose { _ in
             await self.answers.answer(to: question)
         }
@@ -61,24 +65,26 @@ struct Responder: Sendable {
             headers[.contentType] = type
             if status == 503 { headers[.retryAfter] = "1" }
             return Self.response(.init(code: status), headers, body, isHead: isHead)
-        case .state(let json, let tag):
+        case .tooMany:
+            headers[.retryAfter] = "10"
+            headers[.contentType] = "text/plain; charset=utf-8"
+            let text =
+                "too many streams and waits of one address, \(StreamSlots.perAddress); close some\n"
+            return Self.response(.tooManyRequests, headers, text, isHead: isHead)
+        case .state(let json, let cursor):
             headers[.contentType] = "application/json"
-            headers[.eTag] = tag
+            headers[.eTag] = "\"\(cursor)\""
             return Self.response(.ok, headers, json, isHead: isHead)
-        case .unchanged(let tag):
-            headers[.eTag] = tag
+        case .unchanged(let cursor):
+            headers[.eTag] = "\"\(cursor)\""
             return Response(status: .notModified, headers: headers)
-        case .stream(let machine, let lastID):
+        case .stream(let stream):
             headers[.contentType] = "text/event-stream"
             guard !isHead else { return Response(status: .ok, headers: headers) }
             guard let slot = self.slots.take(address) else {
-                headers[.retryAfter] = "10"
-                headers[.contentType] = "text/plain; charset=utf-8"
-                let text =
-                    "too many streams of one address, \(StreamSlots.perAddress); close some\n"
-                return Self.response(.tooManyRequests, headers, text, isHead: false)
+                return self.response(.tooMany, request, address)
             }
-            return self.stream(machine, lastID, headers, request, slot)
+            return self.response(stream, headers, request, slot)
         }
     }
 
@@ -94,9 +100,8 @@ struct Responder: Sendable {
         return Response(status: status, headers: headers, body: body)
     }
 
-    private func stream(
-        _ machine: Machine,
-        _ lastID: String?,
+    private func response(
+        _ stream: any EventStream,
         _ headers: HTTPFields,
         _ request: Request,
         _ slot: StreamSlots.Slot
@@ -105,11 +110,10 @@ struct Responder: Sendable {
             let out = writer
             // Notices at once that a browser hangs up, not only at the next write.
             try await request.body.consumeWithCancellationOnInboundClose { _ in
-                let stream = EventStream(machine: machine) { bytes in
+                try await stream.run { bytes in
                     var own = out
                     try await own.write(ByteBuffer(bytes: bytes))
                 }
-                try await stream.run(after: lastID)
             }
             withExtendedLifetime(slot) {}
             try await out.finish(nil)

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Counts the streams of each address.
+/// Counts the streams, and the requests that wait, of each address.
 ///
 /// Guarded state: the counts, behind a lock.
 final class StreamSlots: Sendable {
-    /// The most streams of one address.
+    /// The most streams and waits of one address.
     ///
     /// 256: half of all connections, so that one address leaves room for others. A Unix socket's
     /// peers have no addresses to tell them apart; only the limit of all connections applies to
     /// them.
     static let perAddress = 256
 
-    /// A stream's slot, taken for as long as this value lives.
+    /// A slot, taken for as long as this value lives.
     final class Slot: Sendable {
         private let slots: StreamSlots
         private let address: String?

@@ -3,6 +3,7 @@ import Glibc
 import HummingbirdCore
 package import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import StateMachineProtocol
 
@@ -59,7 +60,17 @@ package struct WebServer: Sendable {
             )
         )
         let log = self.log
-        let server = try await self.listen { channel in http.setup(channel: channel, logger: log) }
+        let server = try await self.listen { channel in
+            http.setup(channel: channel, logger: log)
+                .flatMapThrowing { value in
+                    let pipeline = channel.pipeline.syncOperations
+                    let decoder = try pipeline.handler(
+                        type: ByteToMessageHandler<HTTPRequestDecoder>.self
+                    )
+                    try pipeline.addHandler(VersionHandler(), position: .after(decoder))
+                    return value
+                }
+        }
         let own = self.socketFile
         defer { self.remove(own) }
         ready(Self.text(server.channel.localAddress))
