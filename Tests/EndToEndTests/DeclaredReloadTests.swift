@@ -26,7 +26,7 @@ struct DeclaredReloadTests {
             let client = try daemon.connect(\.control)
             func run() async throws -> (output: String, errors: String, status: TerminationStatus) {
                 try await BuiltProduct.statectl.run(
-                    ["--runtime-directory", machine.directory, "reload"]
+                    ["--runtime-directory", daemon.directory, "reload"]
                 )
             }
             try machine.write(Self.coffee.replacing("version: 1", with: "version: 2"))

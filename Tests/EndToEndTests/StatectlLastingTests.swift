@@ -119,7 +119,9 @@ struct StatectlLastingTests {
                 )
                 let denied = try await daemon.ask(\.control, "set authentication phase=idle")
                 #expect(denied.error == "denied")
-                try await daemon.awaitWatches(1)
+                #expect(
+                    try await hold.next() == "statectl: waiting until it is not authentication"
+                )
                 _ = try await daemon.ask(\.control, "set ready value=true")
                 #expect(try await hold.next() == "begun")
             }
