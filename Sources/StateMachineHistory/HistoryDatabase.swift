@@ -284,7 +284,8 @@ final class HistoryDatabase: @unchecked Sendable {
         try self.write { db in
             try db.run("DELETE FROM change WHERE seq < ?", seq)
             try self.pruneDeclarations(before: seq, db)
-            return try db.first("SELECT min(seq) FROM change") { try $0.value(0) } ?? nil ?? seq
+            let oldest: UInt64? = try db.first("SELECT min(seq) FROM change") { try $0.value(0) } ?? nil
+            return oldest ?? seq
         }
     }
 
