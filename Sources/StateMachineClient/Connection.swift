@@ -25,9 +25,10 @@ public struct Connection: Sendable {
         _ path: String,
         on group: any EventLoopGroup
     ) async throws(ClientError) -> Connection {
-        let socket = try self.socket(connectedTo: path)
+        let loop = group.next()
         do {
-            let (channel, lines) = try await ClientBootstrap(group: group)
+            let socket = try await loop.submit { try self.socket(connectedTo: path) }.get()
+            let (channel, lines) = try await ClientBootstrap(group: loop)
                 .channelOption(.autoRead, value: false)
                 .withConnectedSocket(socket) { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -35,6 +36,8 @@ public struct Connection: Sendable {
                     }
                 }
             return Connection(path: path, lines: Lines(path: path, lines), channel: channel)
+        } catch let error as ClientError {
+            throw error
         } catch {
             throw .unreachable(path: path, reason: "\(error)")
         }

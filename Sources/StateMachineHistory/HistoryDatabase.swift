@@ -73,6 +73,10 @@ final class HistoryDatabase: @unchecked Sendable {
         get throws {
             try self.opened.withLock { opened in
                 if let opened { return opened }
+                // What is opened there could not be written later, when it may be.
+                guard !self.directory.isReadOnly else {
+                    throw SQLiteError.readOnly
+                }
                 try self.directory.closeFiles()
                 let writer = try Database(self.path, timeout: self.timeout)
                 try writer.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")

@@ -28,6 +28,9 @@ extension SQLiteError {
 extension HistoryDatabase {
     func sentence(for error: any Error) -> String {
         guard let error = error as? SQLiteError else { return "\(self.path): \(error)" }
+        if self.directory.isReadOnly, self.isOfTheDisk(error) {
+            return "\(self.path): its file system is read-only; mount it for writing"
+        }
         return "\(self.path): \(error.sentence)"
     }
 }

@@ -18,6 +18,9 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
     /// What SQLite cannot notice: the contents are not what they have to be.
     package static func corrupt(_ message: String) -> Self { Self(SQLITE_CORRUPT, message) }
 
+    /// What SQLite would say of a file that it cannot write to.
+    package static let readOnly = Self(SQLITE_READONLY, "the file system is read-only")
+
     /// What to do about an error: the primary result codes that have a remedy of their own.
     package enum Kind {
         case isLocked

@@ -96,7 +96,9 @@ struct PlaceTests {
                     )
                     let client = try daemon.connect(\.control)
                     #expect(try await client.ask("get").seq == 3)
-                    #expect(try await client.ask("set ready value=false").error == "internal")
+                    let refusal = try await client.ask("set ready value=false")
+                    #expect(refusal.error == "internal")
+                    #expect(refusal.description.contains("its file system is read-only; mount it"))
                     try client.send("history")
                     for seq in 1...3 { #expect(try await client.next().seq == seq) }
                     #expect(try await client.next().type == "reply")

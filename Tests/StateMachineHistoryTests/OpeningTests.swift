@@ -79,9 +79,7 @@ struct OpeningTests {
         }
     }
 
-    @Test(arguments: [
-        "state = 'gone'", #"data = '{"value":7}'"#, "data = '{'",
-    ])
+    @Test(arguments: ["state = 'gone'", #"data = '{"value":7}'"#])
     func aStateThatIsNotKnownIsRefused(_ change: String) async throws {
         try await withTemporaryDirectory { directory in
             let first = "\(directory)/a"

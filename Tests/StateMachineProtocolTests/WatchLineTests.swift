@@ -192,6 +192,10 @@ struct WatchLineTests {
             ServerLine.bye(.tooLong) { $0.number("max", RequestLimits.lineBytes) },
             self.turnedAway("connections", 496),
             self.turnedAway("connectionsPerUid", 64),
+            ServerLine.bye(.refused) { writer in
+                writer.string(.message, "/etc/statemachine/config.yaml:1: nokey is no setting")
+                writer.number("retryMs", 5000)
+            },
         ]
     }
 
