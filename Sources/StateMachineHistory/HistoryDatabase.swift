@@ -167,10 +167,15 @@ final class HistoryDatabase: @unchecked Sendable {
 
     /// Reads without the files that connections share, for which there may be no room.
     private func readAlone<Result>(_ body: (Database) throws -> Result) throws -> Result {
-        let access: Database.Access =
-            self.directory.isReadOnly
-            ? (self.directory.hasLog ? .unlocked : .unchanging) : .readWrite
-        let database = try Database(self.path, access)
+        if self.directory.isReadOnly {
+            // Without a log there are no files to share, and none can be made.
+            let database = try Database(
+                self.path,
+                self.directory.hasLog ? .readOnly : .unchanging
+            )
+            return try database.transaction(.reading) { try body(database) }
+        }
+        let database = try Database(self.path)
         // The write-ahead log's index is then kept in memory: sqlite.org/wal.html, 8.
         try database.execute("PRAGMA locking_mode = EXCLUSIVE")
         return try database.transaction(.reading) { try body(database) }

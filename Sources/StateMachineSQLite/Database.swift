@@ -11,8 +11,6 @@ package final class Database: @unchecked Sendable {
         case readOnly
         /// Of a file that nobody writes to meanwhile: no other file is made beside it.
         case unchanging
-        /// Of a file on a disk that takes no lock; its write-ahead log is read too.
-        case unlocked
     }
 
     /// Prepared statements that are kept.
@@ -35,14 +33,9 @@ package final class Database: @unchecked Sendable {
             switch access {
             case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
             case .readOnly: SQLITE_OPEN_READONLY
-            case .unchanging, .unlocked: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            case .unchanging: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             }
-        let name =
-            switch access {
-            case .readWrite, .readOnly: path
-            case .unchanging: "file:\(Self.escaped(path))?immutable=1"
-            case .unlocked: "file:\(Self.escaped(path))?nolock=1"
-            }
+        let name = access == .unchanging ? "file:\(Self.escaped(path))?immutable=1" : path
         var connection: OpaquePointer?
         let code = sqlite3_open_v2(name, &connection, flags | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK else {
