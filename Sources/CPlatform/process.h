@@ -54,6 +54,12 @@ static inline int platform_open_directory(const char *_Nonnull path) {
     return open(path, 010000000 | O_DIRECTORY | O_CLOEXEC);
 }
 
+// A file in memory, which no other program inherits; -1 with errno if there is none.
+static inline int platform_memory_file(const char *_Nonnull name) {
+    // MFD_CLOEXEC, hidden like the others.
+    return (int)syscall(SYS_memfd_create, name, 1U);
+}
+
 // Has no program that is started inherit what is open from that descriptor on.
 static inline void platform_keep_descriptors(int first) {
 #ifdef SYS_close_range

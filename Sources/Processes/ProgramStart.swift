@@ -69,6 +69,11 @@ package struct ProgramStart: Sendable {
         return RunningProgram(pid: pid)
     }
 
+    /// A descriptor of an empty file in memory, for what a program writes.
+    ///
+    /// The caller closes it. Negative, with `errno`, if there is none.
+    package static func memoryFile() -> CInt { platform_memory_file("output") }
+
     /// Where a program of that name is, in the directories of a `PATH`; nil if nowhere.
     ///
     /// A name with a slash is a path itself.

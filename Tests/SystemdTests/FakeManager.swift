@@ -24,7 +24,6 @@ final class FakeManager: Sendable {
         var news: [String] = []
         /// The units that have a new job to announce.
         var asked: [String] = []
-        var started: [(unit: String, settings: [String: String])] = []
         var stopped: [String] = []
         var connections = 0
         var isToHangUp = false
@@ -81,7 +80,6 @@ final class FakeManager: Sendable {
 
     func stop() { self.state.withLock { $0.isStopped = true } }
 
-    var started: [(unit: String, settings: [String: String])] { self.state.withLock { $0.started } }
     var stopped: [String] { self.state.withLock { $0.stopped } }
     /// Whether there are changes or jobs that have not been signalled yet.
     var isNews: Bool { self.state.withLock { !$0.news.isEmpty || !$0.asked.isEmpty } }
@@ -181,20 +179,6 @@ final class FakeManager: Sendable {
     /// Fills in the answer, or returns an error number instead.
     private func fill(_ reply: BusMessage, for call: BusMessage) throws(BusError) -> CInt? {
         switch call.member {
-        case "StartTransientUnit":
-            let name = try call.text()
-            guard self.state.withLock({ $0.units[name] }) == nil else { return EEXIST }
-            _ = try call.text()
-            let settings = try call.elements(of: "(sv)") { () throws(BusError) in
-                try call.members(of: "sv") { () throws(BusError) in
-                    (try call.text(), Self.skippedSignature(call))
-                }
-            }
-            self.state.withLock { state in
-                state.started.append((name, Dictionary(settings) { _, last in last }))
-                state.units[name] = Unit(active: "active", sub: "running")
-            }
-            Self.appendPath("/job/1", to: reply)
         case "StopUnit":
             let name = try call.text()
             self.state.withLock { $0.stopped.append(name) }
@@ -216,20 +200,52 @@ final class FakeManager: Sendable {
             let unit = self.state.withLock { state in
                 state.units.first { Bus.path(of: $0.key) == call.path }?.value
             }
-            try reply.appendVariant(Self.value(of: property, unit))
+            try Self.appendValue(of: property, unit, to: reply)
         default: return EOPNOTSUPP
         }
         return nil
     }
 
-    private static func value(of property: String, _ unit: Unit?) -> BusValue {
+    private static func appendValue(
+        of property: String,
+        _ unit: Unit?,
+        to reply: BusMessage
+    ) throws(BusError) {
         switch property {
-        case "Result": .text(unit?.result ?? "success")
-        case "ExecMainCode": .signed(unit?.code ?? 0)
-        case "ExecMainStatus": .signed(unit?.status ?? 0)
-        case "ExecMainStartTimestampMonotonic": .unsigned(1_000_000)
-        case "ExecMainExitTimestampMonotonic": .unsigned(1_500_000)
-        default: .byteTexts([Array("A=b".utf8)])
+        case "Result":
+            try reply.fill("v", of: "s") { () throws(BusError) in
+                try reply.append(unit?.result ?? "success")
+            }
+        case "SystemState":
+            try reply.fill("v", of: "s") { () throws(BusError) in try reply.append("stopping") }
+        case "ExecMainCode": try self.append("i", unit?.code ?? 0, to: reply)
+        case "ExecMainStatus": try self.append("i", unit?.status ?? 0, to: reply)
+        case "ExecMainStartTimestampMonotonic": try self.append("t", UInt64(1_000_000), to: reply)
+        case "ExecMainExitTimestampMonotonic": try self.append("t", UInt64(1_500_000), to: reply)
+        default:
+            try reply.fill("v", of: "aay") { () throws(BusError) in
+                try reply.fill("a", of: "ay") { () throws(BusError) in
+                    _ = sd_bus_message_append_array(
+                        reply.pointer,
+                        CChar(UInt8(ascii: "y")),
+                        "A=b",
+                        3
+                    )
+                }
+            }
+        }
+    }
+
+    /// A value of one basic type, preceded by it.
+    private static func append<Value: BitwiseCopyable>(
+        _ type: Character,
+        _ value: Value,
+        to reply: BusMessage
+    ) throws(BusError) {
+        try reply.fill("v", of: String(type)) { () throws(BusError) in
+            _ = withUnsafePointer(to: value) {
+                sd_bus_message_append_basic(reply.pointer, CChar(type.asciiValue ?? 0), $0)
+            }
         }
     }
 
@@ -253,14 +269,6 @@ final class FakeManager: Sendable {
         _ = path.withCString {
             sd_bus_message_append_basic(reply.pointer, CChar(UInt8(ascii: "o")), $0)
         }
-    }
-
-    /// Skips the next variant; returns its type code.
-    private static func skippedSignature(_ call: BusMessage) -> String {
-        var contents: UnsafePointer<CChar>?
-        sd_bus_message_peek_type(call.pointer, nil, &contents)
-        defer { sd_bus_message_skip(call.pointer, "v") }
-        return contents.map { String(cString: $0) } ?? ""
     }
 
     // MARK: Its socket

@@ -22,44 +22,10 @@ struct UnitManagerTests {
     }
 
     @Test
-    func settingsComeWithTheirTypes() async throws {
+    func whetherTheMachineGoesDownIsAsked() async throws {
         defer { self.fake.stop() }
-        let settings: [(BusValue, String)] = [
-            (.boolean(true), "b"), (.signed(-1), "i"), (.unsigned(.max), "t"),
-            (.unsigned32(1), "u"),
-            (.text("é"), "s"), (.texts(["a", ""]), "as"), (.bytes([0, 255]), "ay"),
-            (.byteTexts([[1], []]), "aay"), (.files([.init("/a", mayBeMissing: true)]), "a(sb)"),
-            (.commands([.init("/a", words: ["a", "b"], mayFail: false)]), "a(sasb)"),
-            (.filter(isAllowing: false, ["x"]), "(bas)"),
-        ]
-        try await self.manager.start(
-            "a.service",
-            settings.enumerated().map { UnitSetting("S\($0)", $1.0) }
-        )
-        let started = try #require(self.fake.started.first)
-        #expect(started.unit == "a.service")
-        for (index, setting) in settings.enumerated() {
-            #expect(started.settings["S\(index)"] == setting.1)
-        }
+        #expect(try await self.manager.isStopping())
         #expect(self.fake.connections == 1)
-    }
-
-    @Test
-    func aTextWithANULIsNotSent() async {
-        defer { self.fake.stop() }
-        await #expect(throws: BusError.self) {
-            try await self.manager.start("a.service", [UnitSetting("A", .text("a\0b"))])
-        }
-        #expect(self.fake.started.isEmpty)
-    }
-
-    @Test
-    func theManagersNoIsPassedOn() async throws {
-        defer { self.fake.stop() }
-        self.fake.set("a.service", .init(active: "active", sub: "running"))
-        await #expect(throws: BusError.self) { try await self.manager.start("a.service", []) }
-        // What is asked next is answered.
-        #expect(try await self.manager.units(matching: "*").map(\.name) == ["a.service"])
     }
 
     @Test

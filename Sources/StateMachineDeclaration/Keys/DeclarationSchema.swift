@@ -104,34 +104,16 @@ public enum DeclarationSchema {
         case .map(let form): self.map("^[A-Za-z][A-Za-z0-9_-]{0,63}$", form, orNothing: true)
         case .exitCodes: self.map("^[0-9]{1,3}$", .target, orNothing: false)
         case .oneTime: self.map("^[0-9]", .target, orNothing: false)
-        case .unitProperties: self.unitProperties
+        case .unitProperties:
+            .object([
+                JSONMember("type", .string("object")),
+                JSONMember("propertyNames", self.pattern("^[A-Za-z0-9]+$")),
+                JSONMember(
+                    "additionalProperties",
+                    self.any([self.reference("scalar"), self.list(self.reference("scalar"))])
+                ),
+            ])
         }
-    }
-
-    private static var unitProperties: JSONValue {
-        .object([
-            JSONMember("type", .string("object")),
-            JSONMember("additionalProperties", .bool(false)),
-            JSONMember(
-                "properties",
-                .object(
-                    UnitPropertyTable.all.map { property in
-                        let scalar = self.type("string", "number", "boolean")
-                        let value =
-                            property.kind.isList
-                            ? self.any([scalar, self.list(self.reference("scalar"))]) : scalar
-                        let about = JSONMember(
-                            "description",
-                            .string("As systemd has it: \(property.kind.expected).")
-                        )
-                        return JSONMember(
-                            property.name,
-                            .object([about] + (value.members ?? []))
-                        )
-                    }
-                )
-            ),
-        ])
     }
 
     /// A map whose keys are names that the file defines.

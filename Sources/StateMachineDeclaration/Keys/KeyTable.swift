@@ -60,6 +60,6 @@ indirect enum KeyForm: Sendable {
     case map(KeyForm)
     case exitCodes
     case oneTime
-    /// Properties of a unit, and their values.
+    /// Properties of a unit, and their values, which systemd judges.
     case unitProperties
 }

@@ -17,7 +17,7 @@ package struct DeclaredCommand: Hashable, Sendable {
     package let environment: [Variable]
     /// With `-` before it, it may be missing.
     package let environmentFile: String?
-    /// Properties of the unit that it is run as; without systemd they have no effect.
+    /// Properties of the unit that it is run as, in the order of the file; without systemd they have no effect.
     package let properties: [UnitProperty]
 
     /// A variable of the environment.

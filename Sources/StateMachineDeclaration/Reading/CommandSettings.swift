@@ -10,7 +10,7 @@ struct CommandSettings {
     var directory: String?
     var environment: [DeclaredCommand.Variable] = []
     var environmentFile: String?
-    var properties: [UnitPropertyReader.Setting] = []
+    var properties: [UnitProperty] = []
 
     init() {}
 
@@ -25,8 +25,10 @@ struct CommandSettings {
         self.environment = Self.environment(section["environment"], problems)
         self.environmentFile = section["environment-file"]?
             .path(of: "environment-file", problems, mayBeMissing: true)
-        self.properties = UnitPropertyReader(problems: problems, booleans: booleans)
-            .settings(section["properties"])
+        let properties = section["properties"]?.entries(of: "properties", problems) ?? []
+        // systemd takes yes and no for what they are.
+        for entry in properties { booleans.note(entry.value) }
+        self.properties = properties.compactMap { UnitProperty($0, problems) }
     }
 
     /// A command with these settings; missing ones come from `others`, and a timeout that neither
@@ -49,7 +51,7 @@ struct CommandSettings {
             environment: others.environment.filter { !own.contains($0.name) } + self.environment,
             environmentFile: self.environmentFile ?? others.environmentFile,
             properties: (others.properties.filter { !ownProperties.contains($0.name) }
-                + self.properties).flatMap(\.properties)
+                + self.properties)
         )
     }
 

@@ -21,9 +21,6 @@ struct ChildStart: Sendable {
         static func scarcity(_ why: String) -> Failure { Failure(status: 203, trouble: why) }
     }
 
-    /// Where programs are looked for, as systemd does for a service.
-    private static let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
     private let program: ProgramStart
     private let input: [UInt8]
     /// How its processes will be recognised; their leader is not known yet.
@@ -37,7 +34,7 @@ struct ChildStart: Sendable {
         self.session = ChildSession(grace: command.stop)
         self.input = order.input
         let account = try ChildAccount.of(command)
-        var variables = ["PATH": Self.path, "INVOCATION_ID": self.session.token]
+        var variables = ["PATH": CommandOrder.path, "INVOCATION_ID": self.session.token]
         for name in ["LANG", "XDG_RUNTIME_DIR"] {
             // This user's values do not apply to another user.
             guard name == "LANG" || account == nil, let value = getenv(name) else { continue }
@@ -49,7 +46,7 @@ struct ChildStart: Sendable {
             guard let file = EnvironmentFile(path) else { throw .program }
             for variable in file.variables { variables[variable.name] = variable.value }
         }
-        let directories = Array((variables["PATH"] ?? Self.path).utf8)
+        let directories = Array((variables["PATH"] ?? CommandOrder.path).utf8)
         guard let path = ProgramStart.path(of: Array(name.utf8), in: directories) else {
             throw .program
         }

@@ -1,7 +1,96 @@
-import StateMachineClient
-import StateMachineCore
-import StateMachineDeclaration
+package import StateMachineClient
+package import StateMachineCore
+package import StateMachineDeclaration
 import StateMachineProtocol
+
+/// What a line of the watch says of the machine, as far as commands are concerned.
+package struct Change: Hashable, Sendable {
+    /// What it says.
+    package enum Kind: Hashable, Sendable {
+        /// A state was entered: a new stay.
+        case entered
+        /// The state of the stay has other fields, or another name.
+        case updated
+        /// The present state, and how much is unknown about what led to it.
+        case found(Gap)
+    }
+
+    /// What is not known of the changes before.
+    package enum Gap: Hashable, Sendable {
+        /// Nobody asked for earlier changes.
+        case none
+        /// That many changes of the same numbering are missing, if the number is known.
+        case missed(UInt64?)
+        /// The numbering is a different one.
+        case otherNumbering
+    }
+
+    package let kind: Kind
+    /// The seq that began the stay.
+    package let stay: UInt64
+    package let cursor: String
+    package let state: NamedState
+    /// The state before, where the line says.
+    package let from: NamedState?
+    /// Whether it is an old change that was asked for.
+    package let isReplay: Bool
+    /// The line itself.
+    package let line: Line
+
+    /// What a line of a watch says; nil if it is neither a change nor a state.
+    package init?(_ line: Line) {
+        guard let seq = line.seq, let state = line.state, let cursor = line.cursor else {
+            return nil
+        }
+        switch line.kind {
+        case .change:
+            self.kind = line.stay == nil ? .entered : .updated
+        case .state:
+            switch line.resync {
+            case nil: self.kind = .found(.none)
+            case "evicted", "lagged": self.kind = .found(.missed(line.missed))
+            default: self.kind = .found(.otherNumbering)
+            }
+        case .reply, .live, .declared, .ask, .beat, .bye, .other: return nil
+        }
+        self.stay = line.stay ?? seq
+        self.cursor = cursor
+        self.state = state
+        self.from = line.from
+        self.isReplay = line.isReplay
+        self.line = line
+    }
+
+    /// Whether it leads out of that stay; if none is known, into the first.
+    func leaves(_ stay: EnteredStay?) -> Bool {
+        guard let stay else { return true }
+        switch self.kind {
+        case .entered, .found(.otherNumbering): return true
+        // A stay cannot have been updated before it was entered.
+        case .updated, .found(.none), .found(.missed): return self.stay != stay.number
+        }
+    }
+}
+
+/// The stay that was entered last.
+package struct EnteredStay: Hashable, Sendable {
+    /// The seq that began it.
+    package let number: UInt64
+    /// The present state.
+    package var state: NamedState
+    /// The line that began it, or the first that mentioned it.
+    package let line: Line
+
+    init(number: UInt64, state: NamedState, line: Line) {
+        self.number = number
+        self.state = state
+        self.line = line
+    }
+
+    init(_ change: Change) {
+        self.init(number: change.stay, state: change.state, line: change.line)
+    }
+}
 
 /// The stay that was entered last, and how far the hooks of the next change or the run have come.
 ///
@@ -144,5 +233,277 @@ struct StayWork {
     mutating func dropRun() -> CommandName? {
         defer { self.run = nil }
         return self.releaseRun()
+    }
+}
+
+/// The commands of leaving and entering for one change, and how far they have come.
+package struct HookWork: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// The next one is to be begun.
+        case due
+        /// That one was begun, as far as is known.
+        case running(CommandName)
+        /// The next one is tried again at that time.
+        case pausing(until: WallTime)
+    }
+
+    /// A command as it is declared, and the order that begins it.
+    struct Hook {
+        let key: CommandName.Key
+        let command: DeclaredCommand
+        let order: CommandOrder
+    }
+
+    /// How often in a row an interrupted hook is run again, as for a run.
+    private static let mostInterruptions = 3
+
+    package let change: Change
+    /// The state that was left, as it was then; nil if there was none.
+    package let left: NamedState?
+    /// The stay that was left.
+    package let leftStay: UInt64?
+
+    package internal(set) var phase = Phase.due
+    /// The last one that has ended for good; nil if none has.
+    package internal(set) var last: CommandName.Key?
+    /// The attempt of the next one, from 1, and how often in a row it was interrupted.
+    package internal(set) var attempt = 1
+    package internal(set) var interruptions = 0
+    /// When the current or last attempt began.
+    package internal(set) var since: WallTime?
+    /// Whether the host still has an end, already dealt with, of an attempt of the next hook.
+    private var isKept = false
+    /// Whether starting it failed in a way that leaves open whether it runs.
+    private var isUncertain = false
+
+    init(_ change: Change, left: NamedState?, leftStay: UInt64?) {
+        self.change = change
+        self.left = left
+        self.leftStay = leftStay
+    }
+
+    /// The name of the command that was begun.
+    package var name: CommandName? {
+        guard case .running(let name) = self.phase else { return nil }
+        return name
+    }
+
+    /// Whether the hook with that key is still to come.
+    func isAhead(_ key: CommandName.Key) -> Bool { self.last.map { $0.precedes(key) } ?? true }
+
+    /// Decides what is next and enters the phase for it; `hook` is the first still to come, nil if
+    /// there is none.
+    mutating func step(_ hook: Hook?, mayBegin: Bool, at now: WallTime) -> WorkStep {
+        switch self.phase {
+        case .due:
+            guard mayBegin else { return .blocked }
+            guard let hook else { return .done }
+            defer { self.isKept = false }
+            self.phase = .running(hook.order.name)
+            self.since = now
+            return .begin(hook.order, afresh: self.isKept)
+        case .running(let name):
+            guard self.isUncertain, mayBegin, let hook, hook.order.name == name else {
+                return .await(name)
+            }
+            self.isUncertain = false
+            return .begin(hook.order, afresh: false)
+        case .pausing(let until):
+            let longest = hook?.command.retry?.longest ?? .zero
+            return .pause(min(max(.zero, now.duration(to: until)), longest))
+        }
+    }
+
+    /// Notes the end of the command; `command` is what is declared, nil if it is gone.
+    ///
+    /// Returns after which time it is retried; nil if it has ended for good.
+    mutating func ended(
+        _ kind: CommandEnd.Kind,
+        of command: DeclaredCommand?,
+        at now: WallTime
+    ) -> Duration? {
+        guard let key = self.name?.key else { return nil }
+        self.isKept = true
+        self.isUncertain = false
+        switch kind {
+        case .exit(0): break
+        case .stopped:
+            guard self.interruptions < Self.mostInterruptions else { break }
+            self.interruptions += 1
+            self.phase = .due
+            return .zero
+        case .exit, .signal, .timeout:
+            self.interruptions = 0
+            guard let wait = command?.retry?.wait(before: self.attempt) else { break }
+            self.attempt += 1
+            self.phase = .pausing(until: now + wait)
+            return wait
+        }
+        self.last = key
+        self.attempt = 1
+        self.interruptions = 0
+        self.isKept = false
+        self.phase = .due
+        return nil
+    }
+
+    /// Notes that the command was stopped with this process, or does not exist: it is begun again.
+    mutating func lost() {
+        if case .running = self.phase { self.phase = .due }
+        self.isUncertain = false
+    }
+
+    /// Notes that the command may not have started: it is started again, unless it exists.
+    mutating func doubted() { self.isUncertain = self.name != nil }
+
+    /// Ends the pause, as its time has come.
+    mutating func woke() {
+        if case .pausing = self.phase { self.phase = .due }
+    }
+
+    /// Checks which commands exist after a restart of this process.
+    mutating func restored(among known: Set<CommandName>) {
+        if let name = self.name, !known.contains(name) { self.phase = .due }
+    }
+}
+
+extension CommandName.Key {
+    /// Whether a hook comes before another of the same change.
+    func precedes(_ other: CommandName.Key) -> Bool {
+        switch (self, other) {
+        case (.leave(let left), .leave(let right)), (.enter(let left), .enter(let right)):
+            left < right
+        case (.leave, .enter): true
+        case (.enter, .leave), (.run, _), (_, .run): false
+        }
+    }
+}
+
+/// How far the run of a stay has come.
+package struct RunWork: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// It is to be begun.
+        case due
+        /// It was begun, as far as is known.
+        case running
+        /// It has ended like that; what follows is to be decided.
+        case ended(RunEnd)
+        /// It is tried again at that time.
+        case pausing(until: WallTime)
+        /// It is over, and the daemon is to be told.
+        case telling(RunEnd)
+        /// The daemon knows, and the stay goes on, or has ended.
+        case over
+    }
+
+    package internal(set) var phase = Phase.due
+    package internal(set) var progress = RunProgress()
+    /// The name of its command, once begun; it stays the same if the state is renamed.
+    package internal(set) var name: CommandName?
+    /// When the current or last attempt began.
+    package internal(set) var since: WallTime?
+    /// Whether the host still has the end of an attempt, which has been taken.
+    private var isKept = false
+    /// Whether starting it failed in a way that leaves open whether it runs.
+    private var isUncertain = false
+
+    init() {}
+
+    /// Decides what is next and enters the phase for it; `order` is the command if it may be begun
+    /// now, `run` what is declared, nil while that is not known.
+    mutating func step(
+        _ order: CommandOrder?,
+        of run: DeclaredCase.Run?,
+        at now: WallTime
+    ) -> WorkStep {
+        if case .ended(let end) = self.phase {
+            // What another end leads to, or whether it is retried, only the daemon's file can say.
+            guard let run, order != nil || end == .exit(0) else { return .blocked }
+            switch self.progress.ended(end, of: run) {
+            case .over(let end): self.phase = .telling(end)
+            case .again(.zero): self.phase = .due
+            case .again(let wait): self.phase = .pausing(until: now + wait)
+            }
+        }
+        switch self.phase {
+        case .due, .ended:
+            guard let order else { return .blocked }
+            defer { self.isKept = false }
+            self.phase = .running
+            self.name = order.name
+            self.since = now
+            return .begin(order, afresh: self.isKept)
+        case .running:
+            guard self.isUncertain, let order else { return self.name.map { .await($0) } ?? .done }
+            self.isUncertain = false
+            return .begin(order, afresh: false)
+        case .pausing(let until):
+            // The wall clock may have been set meanwhile.
+            let longest = run?.command.retry?.longest ?? .zero
+            return .pause(min(max(.zero, now.duration(to: until)), longest))
+        case .telling(let end): return .tell(end)
+        case .over: return .done
+        }
+    }
+
+    /// Notes that the command has ended.
+    mutating func ended(_ end: RunEnd) {
+        self.phase = .ended(end)
+        self.isKept = true
+        self.isUncertain = false
+    }
+
+    /// The host may forget the end of the command; returns its name, nil if the host has no end of it.
+    mutating func release() -> CommandName? {
+        defer { self.isKept = false }
+        return self.isKept ? self.name : nil
+    }
+
+    /// Notes that the command does not exist: it is begun again.
+    mutating func lost() {
+        if self.phase == .running { self.phase = .due }
+        self.isUncertain = false
+    }
+
+    /// Notes that the command may not have started: it is started again, unless it exists.
+    mutating func doubted() { self.isUncertain = self.phase == .running }
+
+    /// Ends the pause, as its time has come.
+    mutating func woke() {
+        if case .pausing = self.phase { self.phase = .due }
+    }
+
+    /// Checks whether the command exists after a restart of this process; `outlived` says that a
+    /// missing one has not just ended with this process, or the machine.
+    mutating func restored(among known: Set<CommandName>, outlived: Bool) {
+        let isKnown = self.name.map(known.contains) ?? false
+        if self.phase != .running {
+            self.isKept = isKnown
+        } else if !isKnown {
+            self.phase = outlived ? .due : .ended(.interrupted)
+        }
+    }
+}
+
+extension RunEnd {
+    /// What the end of a command means for a run.
+    init(_ kind: CommandEnd.Kind) {
+        switch kind {
+        case .exit(let code): self = .exit(code)
+        case .signal(let name): self = .signal(name)
+        case .timeout: self = .timeout
+        case .stopped: self = .interrupted
+        }
+    }
+}
+
+extension WallTime {
+    static func + (time: WallTime, duration: Duration) -> WallTime {
+        WallTime(microseconds: time.microseconds + duration.wholeMilliseconds * 1000)
+    }
+
+    /// Negative if the other one is earlier.
+    func duration(to other: WallTime) -> Duration {
+        .microseconds(other.microseconds - self.microseconds)
     }
 }

@@ -1,5 +1,6 @@
+import Glibc
 import StateMachineCore
-import StateMachineDeclaration
+package import StateMachineDeclaration
 import StateMachineProtocol
 
 /// The file as it was last read, and what the daemon has.
@@ -42,5 +43,67 @@ struct DeclaredFile {
             self.problem = error.description
         }
         return self.problem == before ? nil : self.problem
+    }
+}
+
+/// The file that declares the machine, read as often as it may have changed.
+package struct DeclarationSource: Sendable {
+    private let path: String?
+    private let instance: String?
+
+    /// - Parameters:
+    ///   - path: the named file; nil for the default one.
+    ///   - instance: the instance's name; nil for the unnamed one.
+    package init(path: String?, instance: String?) {
+        self.path = path
+        self.instance = instance
+    }
+
+    /// What the file declares; nil if none is named and the default one does not exist.
+    ///
+    /// - Throws: `RunnerError` with all that is wrong with it, one problem a line.
+    package func declaration() throws(RunnerError) -> Declaration? {
+        let paths = DeclarationFile.defaultPaths(instance: self.instance)
+        // A file that exists but cannot be read is an error.
+        guard
+            let path = self.path
+                ?? paths.first(where: { (path: String) in access(path, F_OK) == 0 })
+        else { return nil }
+        let file: DeclarationFile
+        do {
+            file = try DeclarationFile(path: path)
+        } catch {
+            throw RunnerError(error.sentence, exitStatus: EX_CONFIG)
+        }
+        let reading = file.reading
+        guard let declaration = reading.declaration else {
+            let errors = reading.problems.filter { $0.severity == .error }
+            throw RunnerError(
+                errors.map { $0.line(in: path) }.joined(separator: "\n"),
+                exitStatus: EX_CONFIG
+            )
+        }
+        if geteuid() != 0 { try Self.refuseAccounts(in: declaration, path) }
+        return declaration
+    }
+
+    /// Refuses commands that are to run as somebody else, which only root can do.
+    private static func refuseAccounts(
+        in declaration: Declaration,
+        _ path: String
+    ) throws(RunnerError) {
+        for state in declaration.states {
+            for command in state.commands {
+                guard
+                    let key = command.user.map({ _ in "user" })
+                        ?? command.group.map({ _ in "group" })
+                else { continue }
+                throw RunnerError(
+                    "\(path): a command of \(state.name) has \"\(key)\", and only root can run something as "
+                        + "somebody else; leave it out",
+                    exitStatus: EX_CONFIG
+                )
+            }
+        }
     }
 }

@@ -1,8 +1,67 @@
+import Glibc
 package import Logging
 import StateMachineClient
 import StateMachineCore
 package import StateMachineDeclaration
+package import StateMachineProtocol
 import Systemd
+
+/// What a runner is given when it begins.
+package struct RunnerConfiguration: Sendable {
+    /// Where the daemon's doors are.
+    package let directory: RuntimeDirectory
+    /// The machine's label.
+    package let label: MachineLabel
+    /// The file that declares it.
+    package let source: DeclarationSource
+    /// Which boot of the machine this is.
+    package let boot: String
+
+    package init(
+        directory: RuntimeDirectory,
+        label: MachineLabel,
+        source: DeclarationSource,
+        boot: String
+    ) {
+        self.directory = directory
+        self.label = label
+        self.source = source
+        self.boot = boot
+    }
+}
+
+/// What a runner is asked to do from outside.
+package enum RunnerSignal: Sendable {
+    /// To end, and to stop what runs.
+    case stop
+    /// To end for another that takes its place, and to leave what runs.
+    case leave
+    /// To read the file again.
+    case reread
+}
+
+/// The events of a runner's loop.
+///
+/// They wait in one stream, which is bounded by its sources: one line at a time, one command, one
+/// answer, one alarm, and signals, which people send.
+enum RunnerEvent: Sendable {
+    case line(Line)
+    /// There is a connection; the daemon's declaration has that hash, nil if no file declares it.
+    case connected(declaration: String?)
+    case disconnected(ClientError, attempt: Int)
+    /// There will be no more lines.
+    case gaveUp(any Error)
+    case ended(CommandName, CommandEnd?)
+    case failed(CommandName, CommandHostError, isStart: Bool)
+    case stopped(CommandName, CommandEnd?)
+    case told(Answer, stay: UInt64)
+    case woke(Int)
+    case signal(RunnerSignal)
+    /// The file is to be read again, for it was not what the daemon has.
+    case rereadDue
+    /// The record is to be written, which failed before or was not urgent.
+    case recordDue
+}
 
 /// Follows a machine and has its commands run, until nothing is to run or it is asked to end.
 ///
@@ -223,5 +282,24 @@ package final class Runner {
             self.effects.rereadLater(self.file.pause())
             return conductor.disagreed(at: now)
         }
+    }
+}
+
+/// Why a runner does not begin, or cannot go on, in a sentence for people.
+package struct RunnerError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+
+    /// The status that the process should exit with: 1, or 78 (`EX_CONFIG` of sysexits.h) where a file is
+    /// refused and would be again.
+    package let exitStatus: CInt
+
+    package init(_ description: String, exitStatus: CInt = EXIT_FAILURE) {
+        self.description = description
+        self.exitStatus = exitStatus
+    }
+
+    /// For a failed system call.
+    init(cannot what: String, errno code: CInt) {
+        self.init("cannot \(what): \(String(cString: strerror(code)))")
     }
 }

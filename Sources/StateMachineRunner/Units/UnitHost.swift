@@ -1,5 +1,6 @@
 import Glibc
 package import Logging
+import Processes
 package import Systemd
 
 /// Runs commands as transient units; systemd has their processes, times, output and ends.
@@ -36,9 +37,7 @@ package actor UnitHost: CommandHost {
         }
         do throws(BusError) {
             let now = Self.now
-            if try await self.start(name, order.unitSettings) { self.starts[name] = now }
-        } catch .refused(let error, let sentence) where Self.isFinal(error) {
-            self.cannotBeExecuted(name, sentence)
+            if try await self.begin(order) { self.starts[name] = now }
         } catch {
             throw CommandHostError("cannot start \(name.unit): \(error)")
         }
@@ -105,40 +104,73 @@ package actor UnitHost: CommandHost {
 
     // MARK: Starting
 
-    /// Starts the unit; returns false if it exists already.
-    private func start(
-        _ name: CommandName,
-        _ settings: [UnitSetting]
-    ) async throws(BusError) -> Bool {
-        do throws(BusError) {
-            try await self.manager.start(name.unit, settings)
-            return true
-        } catch .refused(Self.exists, let sentence) {
-            if let status = try await self.status(of: name), !status.isGone {
-                let fields = try await self.manager.logFields(of: name.unit)
-                guard CommandName(name.label, logFields: fields) == name else {
-                    throw .refused(name: Self.exists, sentence: sentence)
+    /// Starts the unit; returns false if it exists already, or can never be started.
+    private func begin(_ order: CommandOrder) async throws(BusError) -> Bool {
+        let name = order.name
+        while true {
+            guard let complaint = try await self.runSystemdRun(order) else { return true }
+            if let status = try await self.status(of: name) {
+                guard status.isGone else {
+                    let fields = try await self.manager.logFields(of: name.unit)
+                    guard CommandName(name.label, logFields: fields) == name else {
+                        throw .malformed(complaint)
+                    }
+                    return false
                 }
-                return false
-            } else {
                 // A unit that somebody stopped is about to be unloaded.
                 _ = try await self.manager.status(of: name.unit) { $0?.isGone != true }
-                try await self.manager.start(name.unit, settings)
-                return true
+                continue
             }
+            // A manager that restarts takes no connection for a moment, and when the machine goes down nothing is started
+            // any more: neither is the command's fault.
+            guard !complaint.contains("onnect"), try await !self.manager.isStopping() else {
+                throw .malformed(complaint)
+            }
+            self.cannotBeExecuted(name, complaint)
+            return false
         }
     }
 
-    private static let exists = "org.freedesktop.systemd1.UnitExists"
+    /// Has systemd-run start the unit; returns what it complains of, nil if it has started it.
+    ///
+    /// It is over within the manager's answer.
+    private func runSystemdRun(_ order: CommandOrder) async throws(BusError) -> String? {
+        let words = [Self.systemdRun] + order.systemdRun(ofUser: self.manager.address == .user)
+        var program = ProgramStart(
+            path: Array(Self.systemdRun.utf8),
+            words: words.map { Array($0.utf8) },
+            environment: Self.environment
+        )
+        let errors = ProgramStart.memoryFile()
+        guard errors >= 0 else { throw .lost(errno) }
+        defer { close(errors) }
+        program.errors = errors
+        let end: RunningProgram.End
+        do throws(ProgramStart.Failure) {
+            end = try await program.start().end()
+        } catch {
+            throw .malformed("\(Self.systemdRun) cannot be run: \(error)")
+        }
+        guard end != .exited(0) else { return nil }
+        if case .signalled(let number) = end {
+            throw .malformed("\(Self.systemdRun) was ended by \(SignalName.of(number))")
+        }
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = pread(errors, &buffer, buffer.count, 0)
+        let said = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        let lines = said.split(separator: "\n").map {
+            $0.trimmingPrefix("Failed to start transient service unit: ")
+        }
+        return lines.isEmpty ? "\(Self.systemdRun): \(end)" : lines.joined(separator: "; ")
+    }
 
-    /// Whether the manager refuses the command for what it is, and would do so again.
-    private static func isFinal(_ error: String) -> Bool {
-        [
-            "org.freedesktop.DBus.Error.InvalidArgs",
-            "org.freedesktop.DBus.Error.PropertyReadOnly",
-            "org.freedesktop.systemd1.BadUnitSetting",
-        ]
-        .contains(error)
+    private static let systemdRun = "/usr/bin/systemd-run"
+
+    /// Mere names of programs are looked up as for any service, and the user's manager is found as by this process.
+    private static var environment: [[UInt8]] {
+        let names: [String] = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"]
+        let own = names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        return (own + ["PATH=\(CommandOrder.path)"]).map { Array($0.utf8) }
     }
 
     private func cannotBeExecuted(_ name: CommandName, _ why: String) {

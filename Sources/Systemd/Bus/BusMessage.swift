@@ -29,55 +29,10 @@ final class BusMessage {
         try BusError.check(result, "a text cannot be sent")
     }
 
-    func append(_ flag: Bool) throws(BusError) {
-        try self.appendBasic("b", CInt(flag ? 1 : 0))
-    }
-
-    func append(_ bytes: [UInt8]) throws(BusError) {
-        let result = bytes.withUnsafeBytes {
-            sd_bus_message_append_array(self.pointer, Self.code("y"), $0.baseAddress, $0.count)
-        }
-        try BusError.check(result, "\(bytes.count) bytes cannot be sent")
-    }
-
     func append(_ texts: [String]) throws(BusError) {
         try self.fill("a", of: "s") { () throws(BusError) in
             for text in texts { try self.append(text) }
         }
-    }
-
-    func append(_ value: BusValue) throws(BusError) {
-        switch value {
-        case .boolean(let flag): try self.append(flag)
-        case .signed(let number): try self.appendBasic("i", number)
-        case .unsigned(let number): try self.appendBasic("t", number)
-        case .unsigned32(let number): try self.appendBasic("u", number)
-        case .text(let text): try self.append(text)
-        case .texts(let texts): try self.append(texts)
-        case .bytes(let bytes): try self.append(bytes)
-        case .byteTexts(let texts):
-            try self.fill("a", of: "ay") { () throws(BusError) in
-                for text in texts { try self.append(text) }
-            }
-        case .commands(let commands):
-            try self.fill("a", of: "(sasb)") { () throws(BusError) in
-                for command in commands { try self.append(command) }
-            }
-        case .files(let files):
-            try self.fill("a", of: "(sb)") { () throws(BusError) in
-                for file in files { try self.append(file) }
-            }
-        case .filter(let isAllowing, let texts):
-            try self.fill("r", of: "bas") { () throws(BusError) in
-                try self.append(isAllowing)
-                try self.append(texts)
-            }
-        }
-    }
-
-    /// A value preceded by its type.
-    func appendVariant(_ value: BusValue) throws(BusError) {
-        try self.fill("v", of: value.signature) { () throws(BusError) in try self.append(value) }
     }
 
     /// Fills a container: `a` of elements, `r` of members, `v` of one value.
@@ -95,31 +50,6 @@ final class BusMessage {
             sd_bus_message_close_container(self.pointer),
             "\(type) of \(contents) cannot be sent"
         )
-    }
-
-    private func append(_ command: BusValue.Command) throws(BusError) {
-        try self.fill("r", of: "sasb") { () throws(BusError) in
-            try self.append(command.program)
-            try self.append(command.words)
-            try self.append(command.mayFail)
-        }
-    }
-
-    private func append(_ file: BusValue.File) throws(BusError) {
-        try self.fill("r", of: "sb") { () throws(BusError) in
-            try self.append(file.path)
-            try self.append(file.mayBeMissing)
-        }
-    }
-
-    private func appendBasic<Value: BitwiseCopyable>(
-        _ type: Unicode.Scalar,
-        _ value: Value
-    ) throws(BusError) {
-        let result = withUnsafePointer(to: value) {
-            sd_bus_message_append_basic(self.pointer, Self.code(type), $0)
-        }
-        try BusError.check(result, "a value of type \(type) cannot be sent")
     }
 
     // MARK: Reading

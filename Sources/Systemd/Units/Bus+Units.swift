@@ -17,21 +17,10 @@ extension Bus {
         return String(cString: path)
     }
 
-    func startTransient(_ unit: String, _ properties: [UnitSetting]) throws(BusError) {
-        _ = try self.call(Self.managerInterface, "StartTransientUnit", at: Self.manager) {
-            (message) throws(BusError) in
-            try message.append(unit)
-            try message.append("fail")
-            try message.fill("a", of: "(sv)") { () throws(BusError) in
-                for property in properties {
-                    try message.fill("r", of: "sv") { () throws(BusError) in
-                        try message.append(property.name)
-                        try message.appendVariant(property.value)
-                    }
-                }
-            }
-            // Auxiliary units for this one: none.
-            try message.fill("a", of: "(sa(sv))") { () throws(BusError) in }
+    /// Whether the machine, or the user's session, is going down.
+    func isStopping() throws(BusError) -> Bool {
+        try self.property(Self.managerInterface, "SystemState", type: "s", at: Self.manager) {
+            (reply) throws(BusError) in try reply.text() == "stopping"
         }
     }
 

@@ -18,7 +18,7 @@ package actor UnitManager {
     /// followed by one that begins.
     private static let linger = 5
 
-    private let address: ManagerAddress
+    package nonisolated let address: ManagerAddress
     private nonisolated let executor = QueueSerialExecutor(label: "service manager")
     private var bus: Bus?
     private var source: (any DispatchSourceRead)?
@@ -36,11 +36,9 @@ package actor UnitManager {
         self.executor.asUnownedSerialExecutor()
     }
 
-    /// Asks the manager to start a unit that has no file.
-    ///
-    /// - Throws: refused as `org.freedesktop.systemd1.UnitExists` if there is one of that name.
-    package func start(_ unit: String, _ settings: [UnitSetting]) async throws(BusError) {
-        try await self.ask { (bus) throws(BusError) in try bus.startTransient(unit, settings) }
+    /// Whether the machine, or the user's session, is going down.
+    package func isStopping() async throws(BusError) -> Bool {
+        try await self.ask { (bus) throws(BusError) in try bus.isStopping() }
     }
 
     /// Asks the manager to stop a unit; returns before it has stopped.

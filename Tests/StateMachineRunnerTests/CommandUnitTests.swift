@@ -1,10 +1,11 @@
+import Foundation
 import StateMachineDeclaration
 import StateMachineRunner
 import Systemd
 import Testing
 
-/// What systemd is told about a command, and what it reports.
-struct UnitSettingsTests {
+/// How systemd-run is to start a command, and what systemd reports of it.
+struct CommandUnitTests {
     private let label = MachineLabel(
         machine: "kiosk",
         instance: nil,
@@ -39,67 +40,84 @@ struct UnitSettingsTests {
         )
     }
 
-    private func values(of order: CommandOrder) -> [String: BusValue] {
-        Dictionary(order.unitSettings.map { ($0.name, $0.value) }) { _, last in last }
+    private func words(
+        of order: CommandOrder,
+        _ prefix: String = "--property="
+    ) -> [String] {
+        order.systemdRun(ofUser: false).prefix { $0 != "--" }.filter { $0.hasPrefix(prefix) }
+            .map { String($0.dropFirst(prefix.count)) }
     }
 
     @Test
     func wordsAreWhatTheyAre() throws {
         let words = ["/usr/bin/play", "--", "a b $HOME ${PATH} $$ %h \"'\n"]
-        let values = try self.values(of: self.order(words))
+        let order = try self.order(words)
+        let all = order.systemdRun(ofUser: false)
         #expect(
-            values["ExecStart"]
-                == .commands([
-                    .init(
-                        words[0],
-                        words: ["/usr/bin/play", "--", "a b $$HOME $${PATH} $$$$ %h \"'\n"],
-                        mayFail: false
-                    )
-                ])
+            all.suffix(4) == [
+                "--", "/usr/bin/play", "--", "a b $$HOME $${PATH} $$$$ %h \"'\n",
+            ]
         )
-        #expect(values["StandardInputData"] == .bytes(Array("{}\n".utf8)))
-        #expect(values["RemainAfterExit"] == .boolean(true))
-        #expect(values["TimeoutStopUSec"] == .unsigned(10_000_000))
+        #expect(all.contains("--remain-after-exit") && all.contains("--service-type=exec"))
+        #expect(!all.contains("--user") && order.systemdRun(ofUser: true).contains("--user"))
+        let properties = self.words(of: order)
+        #expect(properties.contains("StandardInputData=e30K"))
+        #expect(properties.contains("TimeoutStopSec=10000ms"))
         // What is not declared is left to systemd.
-        for name in ["User", "Group", "RuntimeMaxUSec", "EnvironmentFiles"] {
-            #expect(values[name] == nil)
+        for name in ["RuntimeMaxSec=", "EnvironmentFile="] {
+            #expect(!properties.contains { $0.hasPrefix(name) })
         }
+        #expect(!all.contains { $0.hasPrefix("--uid") || $0.hasPrefix("--gid") })
     }
 
     @Test
     func whatIsDeclaredIsPassedOn() throws {
         let keys = """
             , user: kiosk, group: video, timeout: 1min, stop: 500ms, directory: /srv,
-                  environment: {A: b c, B: $X}, environment-file: /etc/kiosk.env
+                  environment: {A: b c, B: $X}, environment-file: -/etc/kiosk.env
             """
-        let values = try self.values(of: self.order(["play"], keys))
-        #expect(values["User"] == .text("kiosk"))
-        #expect(values["Group"] == .text("video"))
-        #expect(values["RuntimeMaxUSec"] == .unsigned(60_000_000))
-        #expect(values["TimeoutStopUSec"] == .unsigned(500_000))
-        #expect(values["WorkingDirectory"] == .text("/srv"))
-        #expect(values["Environment"] == .texts(["A=b c", "B=$X"]))
-        #expect(
-            values["EnvironmentFiles"] == .files([.init("/etc/kiosk.env", mayBeMissing: false)])
-        )
+        let order = try self.order(["play"], keys)
+        #expect(self.words(of: order, "--uid=") == ["kiosk"])
+        #expect(self.words(of: order, "--gid=") == ["video"])
+        #expect(self.words(of: order, "--working-directory=") == ["/srv"])
+        #expect(self.words(of: order, "--setenv=") == ["A=b c", "B=$X"])
+        let properties = self.words(of: order)
+        #expect(properties.contains("RuntimeMaxSec=60000ms"))
+        #expect(properties.contains("TimeoutStopSec=500ms"))
+        #expect(properties.contains("EnvironmentFile=-/etc/kiosk.env"))
     }
 
     /// Declared unit properties come last, so that they take precedence.
     @Test
-    func propertiesArePassedOn() throws {
+    func propertiesArePassedOnAsTheyAreWritten() throws {
         let keys = """
             , properties: {MemoryMax: 64K, Nice: -5, PrivateTmp: true, Slice: kiosk.slice, UMask: 0077,
-                  SupplementaryGroups: [video], SystemCallFilter: ["~@mount"]}
+                  SupplementaryGroups: [video], SystemCallFilter: ["~@mount", "@swap"]}
             """
-        let settings = try self.order(["play"], keys).unitSettings.suffix(7)
-        let expected: [UnitSetting] = [
-            UnitSetting("MemoryMax", .unsigned(65_536)), UnitSetting("Nice", .signed(-5)),
-            UnitSetting("PrivateTmp", .boolean(true)), UnitSetting("Slice", .text("kiosk.slice")),
-            UnitSetting("UMask", .unsigned32(0o77)),
-            UnitSetting("SupplementaryGroups", .texts(["video"])),
-            UnitSetting("SystemCallFilter", .filter(isAllowing: false, ["@mount"])),
-        ]
-        #expect(Set(settings) == Set(expected))
+        #expect(
+            try self.words(of: self.order(["play"], keys)).suffix(7) == [
+                "MemoryMax=64K", "Nice=-5", "PrivateTmp=true", "Slice=kiosk.slice", "UMask=0077",
+                "SupplementaryGroups=video", "SystemCallFilter=~@mount @swap",
+            ]
+        )
+    }
+
+    /// The kernel takes no word of any length.
+    @Test(arguments: [0, 1, 2, 3, 49_152, 49_153, 200_000])
+    func aLongInputIsGivenInPieces(_ count: Int) throws {
+        let short = try self.order(["play"])
+        let input = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let order = CommandOrder(
+            short.name,
+            title: short.title,
+            words: short.words,
+            input: input,
+            environment: [],
+            command: short.command
+        )
+        let pieces = self.words(of: order, "--property=StandardInputData=")
+        #expect(pieces.allSatisfy { $0.utf8.count <= 65_536 })
+        #expect(pieces.flatMap { Data(base64Encoded: $0).map(Array.init) ?? [] } == input)
     }
 
     /// systemd accepts a name or an absolute path, nothing else.
@@ -109,21 +127,16 @@ struct UnitSettingsTests {
     ])
     func programs(_ word: String, _ directory: String, _ program: String) throws {
         let order = try self.order([word], ", directory: \(directory)")
-        #expect(
-            self.values(of: order)["ExecStart"]
-                == .commands([.init(program, words: [word], mayFail: false)])
-        )
+        #expect(order.systemdRun(ofUser: false).suffix(2) == ["--", program])
     }
 
     @Test
     func aCommandEndsBeforeItsDaemonWhenTheMachineGoesDown() throws {
-        #expect(
-            try self.values(of: self.order(["x"]))["After"] == .texts(["statemachine.service"])
-        )
+        #expect(try self.words(of: self.order(["x"])).contains("After=statemachine.service"))
         let hall = MachineLabel(machine: "kiosk", instance: "hall", directory: "/run/statemachine")
         #expect(
-            try self.values(of: self.order(["x"], label: hall))["After"]
-                == .texts(["statemachine@hall.service"])
+            try self.words(of: self.order(["x"], label: hall))
+                .contains("After=statemachine@hall.service")
         )
     }
 
