@@ -293,7 +293,8 @@ final class HistoryDatabase: @unchecked Sendable {
         try self.write { db in
             try db.run("DELETE FROM change WHERE seq < ?", seq)
             try self.pruneDeclarations(before: seq, db)
-            let oldest: UInt64? = try db.first("SELECT min(seq) FROM change") { try $0.value(0) } ?? nil
+            let oldest: UInt64? =
+                try db.first("SELECT min(seq) FROM change") { try $0.value(0) } ?? nil
             return oldest ?? seq
         }
     }
