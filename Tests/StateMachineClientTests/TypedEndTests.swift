@@ -26,14 +26,14 @@ import Testing
         ("1h30min", "2026-11-20T14:00:00.000000Z"),
     ])
     func theNextTimeOfThatNameIsMeant(text: String, time: String) throws {
-        let now = try #require(WallTime(rfc3339: Self.now))
+        let now = try #require(WallTime(reading: Self.now))
         let end = TypedPlace(now: now, isUTC: true).next(text)
         #expect(end?.rfc3339 == time)
     }
 
     @Test(arguments: ["", "soon", "mo 9:00", "25:00", "mon 9", "mon tue", "2026-02-30", "41"])
     func whatIsNoTimeIsNone(text: String) throws {
-        let now = try #require(WallTime(rfc3339: Self.now))
+        let now = try #require(WallTime(reading: Self.now))
         #expect(TypedPlace(now: now, isUTC: true).next(text) == nil)
     }
 }

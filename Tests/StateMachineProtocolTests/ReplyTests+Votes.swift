@@ -34,6 +34,15 @@ extension ReplyTests {
         let delegate = JSONMember("delegate", .string("editor"))
         return [
             ServerLine.reply(id: .integer(6), own: { $0.number("hold", 7) }),
+            ServerLine.reply(
+                id: .integer(6),
+                own: { writer in
+                    writer.number("hold", 7)
+                    writer.bool("kept", false)
+                }
+            ),
+            ServerLine.reply(id: .integer(25), own: { $0.number("hold", 10) }),
+            ServerLine.reply(id: .integer(26)),
             ServerLine.reply(id: .integer(9), own: { $0.number("guard", 8) }),
             ServerLine.reply(id: .integer(8)),
             ServerLine.reply(id: .integer(21), own: { $0.number("guard", 9) }),

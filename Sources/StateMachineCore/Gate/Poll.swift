@@ -1,23 +1,24 @@
 /// The votes on one question, from the moment it is put until it is decided.
 ///
-/// Guarded state, behind `count`: the tally, and the alarms of voters that are waited for. Nothing
-/// is called under that lock.
+/// Guarded state, behind `count`: the tally, the alarms of voters that are waited for, and whom to
+/// tell. Nothing is called under that lock.
 final class Poll: Sendable {
     private struct Count: Sendable {
         var tally: VoteTally
         var alarms: [Alarm] = []
+        /// Called once, and let go of then: a machine's log may end with the question, and the
+        /// machine is in the closure.
+        var decided: (@Sendable (Verdict) -> Void)?
     }
 
     private let count: Lock<Count>
-    private let decided: @Sendable (Verdict) -> Void
 
     init(
         _ question: Question,
         voters: [ObjectIdentifier: VoteTally.Voter],
         decided: @escaping @Sendable (Verdict) -> Void
     ) {
-        self.count = Lock(Count(tally: VoteTally(question, voters: voters)))
-        self.decided = decided
+        self.count = Lock(Count(tally: VoteTally(question, voters: voters), decided: decided))
     }
 
     /// Begins a question that may have nobody to ask; called once.
@@ -52,11 +53,10 @@ final class Poll: Sendable {
 
     private func end(with verdict: Verdict?) {
         guard let verdict else { return }
-        let alarms = self.count.withLock { count in
-            defer { count.alarms = [] }
-            return count.alarms
+        let (alarms, decided) = self.count.withLock { count in
+            (exchange(&count.alarms, with: []), count.decided.take())
         }
         for alarm in alarms { alarm.stop() }
-        self.decided(verdict)
+        decided?(verdict)
     }
 }

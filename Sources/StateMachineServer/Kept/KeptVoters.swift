@@ -126,6 +126,7 @@ final class KeptVoters {
     /// Ends all that belongs to no connection: nothing is decided any longer.
     func stop() {
         self.timer?.cancel()
+        self.timer = nil
         for voter in self.standing.values { voter.end(denying: "the daemon is going down") }
         for voter in self.retired { voter.end() }
         self.standing = [:]

@@ -104,7 +104,6 @@ struct KeptVoterTests {
                 daemon async throws in
                 try await Self.take(line, clients)(daemon)
                 #expect(try await daemon.ask("set waiting").ok == true)
-                try await Self.take("watch", clients)(daemon)
             }
             // The deadline passes while nobody is there.
             clock.pass(.seconds(2))
