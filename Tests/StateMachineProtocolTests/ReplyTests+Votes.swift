@@ -102,8 +102,7 @@ extension ReplyTests {
             ("turnedAway", 0), ("resyncs", 1), ("bytes", 8192), ("writes", 57),
         ]
         let ways = [
-            (from: "ready", to: "authentication", count: 21),
-            (from: "authentication", to: "ready", count: 22),
+            (from: "authentication", to: "ready", count: 43)
         ]
         let rows = [
             self.row(pid: 4711, door: "control", 1, 2, 1, 1, 0, 3, 1, 4096),

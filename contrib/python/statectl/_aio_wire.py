@@ -274,14 +274,14 @@ class Requests(Wire):
         """Waits a moment for the only answer that is awaited, if it is time for that.
 
         Through the loop an answer takes two of its turns, some 25 µs, and the daemon mostly needs less. No longer than
-        that is waited, and not ten times in a row, so that others have their turns.
+        that is waited, and not thirty times in a row, so that others have their turns.
         """
         fd = self._sock.fileno()
-        if len(self._awaited) != 1 or self._at_once >= 10 or not 0 <= fd < 1024:
+        if len(self._awaited) != 1 or self._at_once >= 30 or not 0 <= fd < 1024:
             self._at_once = 0
             return False
         if not select.select((fd,), (), (), 25e-6)[0]:
-            self._at_once = 10
+            self._at_once = 30
             return False
         self._at_once += 1
         self._readable()
