@@ -250,6 +250,7 @@ let package = Package(
             name: "StateMachineWeb",
             dependencies: [
                 "StateMachineClient",
+                "StateMachineCore",
                 "StateMachineDeclaration",
                 "StateMachineProtocol",
                 "Systemd",

@@ -124,8 +124,8 @@ struct StartTests {
             let hold = try SpawnedProcess(
                 [
                     try BuiltProduct.statectl.path, "--runtime-directory", machine.run, "hold",
-                    "--", "/bin/sh",
-                    "-c", "echo held >\(machine.witness.path); exec sleep 1000",
+                    "--before", "other", "--", "/bin/sh", "-c",
+                    "echo held >\(machine.witness.path); exec sleep 1000",
                 ],
                 environment: [:],
                 output: "\(machine.directory)/hold.log"

@@ -1,4 +1,5 @@
 import StateMachineClient
+import StateMachineCore
 import StateMachineDeclaration
 import StateMachineProtocol
 
@@ -97,7 +98,7 @@ final class Machine: Sendable {
     /// Sleeps; false if the task is cancelled.
     static func hasSlept(_ duration: Duration) async -> Bool {
         do {
-            try await Task.sleep(for: duration)
+            try await QuietClock().sleep(for: duration)
             return true
         } catch {
             return false
