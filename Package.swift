@@ -419,6 +419,7 @@ let package = Package(
         .testTarget(
             name: "StateMachineRunnerTests",
             dependencies: [
+                "Processes",
                 "StateMachineClient",
                 "StateMachineDeclaration",
                 "StateMachineProtocol",

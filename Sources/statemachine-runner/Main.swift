@@ -113,7 +113,12 @@ struct RunnerCommand: ParsableCommand {
         } catch {
             self.exit(withError: error)
         }
-        let signals = Signals()
+        let signals = Signals.stream(
+            of: [
+                (SIGTERM, RunnerSignal.stop), (SIGINT, .stop), (SIGUSR2, .leave), (SIGHUP, .reread),
+            ],
+            evenIgnored: [SIGTERM, SIGINT, SIGUSR2, SIGHUP]
+        )
         // On the main actor from the first line, so that nothing runs on Dispatch's global queues.
         Task { @MainActor in
             let status = await command.status(heeding: signals)
@@ -126,7 +131,7 @@ struct RunnerCommand: ParsableCommand {
 
     /// Runs the service; returns the exit status.
     @MainActor
-    private func status(heeding signals: Signals) async -> CInt {
+    private func status(heeding signals: AsyncStream<RunnerSignal>) async -> CInt {
         let logger = Logger.service(
             label: "statemachine-runner",
             threshold: LogThreshold(self.logLevel.level)
@@ -135,7 +140,7 @@ struct RunnerCommand: ParsableCommand {
             let service = try RunnerService(self)
             try await withTaskExecutorPreference(QueueExecutor(label: "statemachine-runner")) {
                 () async throws(RunnerError) in
-                try await service.run(heeding: signals.stream, logger: logger)
+                try await service.run(heeding: signals, logger: logger)
             }
             return EXIT_SUCCESS
         } catch {

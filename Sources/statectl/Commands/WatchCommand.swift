@@ -1,4 +1,5 @@
 import ArgumentParser
+import Processes
 import StateMachineClient
 
 struct WatchCommand: AsyncParsableCommand {

@@ -1,3 +1,5 @@
+import Glibc
+import Processes
 import StateMachineClient
 import StateMachineCore
 
@@ -24,7 +26,10 @@ struct GuardRun: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.answerAll() }
             group.addTask {
-                for await number in Signals.stream(Signals.ending, isForJobs: true) {
+                // What others have to wait for ends with its script, in the background too; SIGHUP that was ignored
+                // stays so: that is what nohup(1) is for.
+                let signals = Signals.stream(Signals.ending, evenIgnored: [SIGINT, SIGTERM])
+                for await number in signals {
                     throw ProcessEnd.signal(number)
                 }
             }

@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 
 /// An end of this process that something else determines.
 enum ProcessEnd: Error, Equatable {

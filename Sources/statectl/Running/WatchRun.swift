@@ -1,3 +1,4 @@
+import Processes
 import StateMachineClient
 import StateMachineCore
 

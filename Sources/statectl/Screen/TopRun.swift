@@ -1,4 +1,5 @@
 import Glibc
+import Processes
 import StateMachineClient
 
 /// Shows machines on a screen until a key or a signal ends that.
