@@ -116,6 +116,7 @@ extension LineSocket {
     func event(_ kinds: String...) async throws -> Event {
         try await blocking {
             var (id, kind): (String?, String?)
+            var beats = 0
             while let line = try self.readLine() {
                 if line.hasPrefix("id: ") { id = String(line.dropFirst(4)) }
                 if line.hasPrefix("event: ") { kind = String(line.dropFirst(7)) }
@@ -123,6 +124,11 @@ extension LineSocket {
                 let event = Event(kind: told, id: id, data: try JSONLine(String(line.dropFirst(6))))
                 // A beat only shows that the stream is there; on a busy computer it may come between.
                 if kinds.isEmpty ? told != "beat" : kinds.contains(told) { return event }
+                // Beats go on for ever, and nobody can cancel a read.
+                beats += 1
+                guard beats < 8 else {
+                    throw TestFailure("nothing but beats where an event was expected")
+                }
                 (id, kind) = (nil, nil)
             }
             throw TestFailure("the stream ended where an event was expected")

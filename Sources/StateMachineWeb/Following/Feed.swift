@@ -40,7 +40,7 @@ final class Feed: Sendable {
         self.guarded.withLock { guarded in
             if guarded.gone != nil {
                 guarded.gone = nil
-                guarded.ring.append(ServerEvent(kind: .back, data: "{}"))
+                guarded.ring.append(.back)
             }
             switch line.kind {
             case .change, .state:

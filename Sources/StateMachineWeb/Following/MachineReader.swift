@@ -36,6 +36,9 @@ struct MachineReader {
                 switch self.machine.feed.start(after: id) {
                 case .at(let place, let events):
                     self.phase = .reading(place)
+                    if hasSaidGone, !events.contains(where: { $0.kind == .gone }) {
+                        return [.back] + events
+                    }
                     if !events.isEmpty { return events }
                 case .unknown(let gone):
                     let isNew = !gone.isEmpty && !hasSaidGone

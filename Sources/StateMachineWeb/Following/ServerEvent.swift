@@ -26,6 +26,8 @@ struct ServerEvent: Sendable {
     /// An event and not a comment, since a browser keeps comments from the page.
     static let beat = Array("event: beat\ndata: {}\n\n".utf8)
 
+    static let back = Self(kind: .back, data: "{}")
+
     let kind: Kind
     /// The place to continue from after it; nil leaves the place as it was.
     var cursor: Cursor?
