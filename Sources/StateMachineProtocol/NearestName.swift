@@ -2,8 +2,8 @@
 package enum NearestName {
     /// Up to how many names are listed where none is near.
     ///
-    /// 24: two lines of a terminal.
-    package static let listed = 24
+    /// 32: three lines of a terminal.
+    package static let listed = 32
 
     /// The most edits that still make a misspelling of a name.
     ///

@@ -40,7 +40,7 @@ import Testing
         ("a: [", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n\tmax-holds: 1", "config.yaml:2: this is not YAML: "),
         ("max-waits: 1\n---\nmax-waits: 1", "config.yaml:2: this is not YAML: "),
-        ("max-waits: \u{1}", "config.yaml: this is not YAML: "),
+        ("max-waits: \u{1}", "config.yaml:1: this is not YAML: "),
     ])
     func whatIsNoYAMLIsSaidInOneLine(text: String, sentence: String) throws {
         let problems = try problems(file: text)

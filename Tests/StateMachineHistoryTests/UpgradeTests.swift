@@ -70,6 +70,7 @@ struct UpgradeTests {
                 directory,
                 """
                 DROP TABLE kept;
+                DROP TABLE numbering;
                 CREATE TABLE required (
                     name TEXT PRIMARY KEY, uid INTEGER NOT NULL, pid INTEGER NOT NULL, comm TEXT,
                     unit TEXT, since INTEGER NOT NULL, missing INTEGER, request TEXT NOT NULL

@@ -51,9 +51,11 @@ struct ConfigurationFile {
         let file = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
         return try file.closeAfter {
             var status = stat()
-            guard fstat(file.rawValue, &status) == 0,
-                [S_IFREG, S_IFCHR].contains(status.st_mode & S_IFMT)
-            else { throw ConfigurationError("it is no ordinary file") }
+            guard fstat(file.rawValue, &status) == 0 else { throw Errno(rawValue: errno) }
+            if status.st_mode & S_IFMT == S_IFDIR { throw Errno.isDirectory }
+            guard [S_IFREG, S_IFCHR].contains(status.st_mode & S_IFMT) else {
+                throw ConfigurationError("it is no ordinary file")
+            }
             var bytes: [UInt8] = []
             var isAtEnd = false
             while !isAtEnd, bytes.count <= Self.maxBytes {
