@@ -11,13 +11,18 @@
 
 // Hidden without _GNU_SOURCE, with which other modules' types would be others.
 extern int posix_spawn_file_actions_addfchdir_np(posix_spawn_file_actions_t *_Nonnull, int);
+#ifdef __GLIBC__
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *_Nonnull, int);
+#endif
 
 // Starts a program with no signal blocked and none ignored; 0, or the error.
 //
 // `directory`, `input` and `errors` are descriptors, -1 for this process's own directory, standard input and error.
+// With `closes_others` it has the standard descriptors alone, even where a library left others to be inherited.
 static inline int platform_spawn(
     pid_t *_Nonnull pid, const char *_Nonnull program, char *_Nullable const *_Nonnull words,
-    char *_Nullable const *_Nonnull environment, int directory, int input, int errors, int in_own_session
+    char *_Nullable const *_Nonnull environment, int directory, int input, int errors, int in_own_session,
+    int closes_others
 ) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -41,6 +46,9 @@ static inline int platform_spawn(
         if (input >= 0) error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
         if (!error && errors >= 0) error = posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
         if (!error && directory >= 0) error = posix_spawn_file_actions_addfchdir_np(&actions, directory);
+#ifdef __GLIBC__
+        if (!error && closes_others) error = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+#endif
         if (!error) error = posix_spawn(pid, program, &actions, &attributes, words, environment);
         posix_spawnattr_destroy(&attributes);
     }

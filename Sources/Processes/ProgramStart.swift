@@ -29,6 +29,8 @@ package struct ProgramStart: Sendable {
     package var errors: CInt?
     /// Whether it leads a session of its own.
     package var leadsSession = false
+    /// Whether it has the standard descriptors alone.
+    package var closesOthers = false
 
     package init(path: [UInt8], words: [[UInt8]], environment: [[UInt8]]) {
         self.path = path
@@ -58,7 +60,8 @@ package struct ProgramStart: Sendable {
                         directory,
                         self.input ?? -1,
                         self.errors ?? -1,
-                        self.leadsSession ? 1 : 0
+                        self.leadsSession ? 1 : 0,
+                        self.closesOthers ? 1 : 0
                     )
                 }
             }

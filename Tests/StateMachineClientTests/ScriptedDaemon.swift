@@ -157,6 +157,8 @@ private final class ScriptPlayer: ChannelInboundHandler {
                 guard self.requestsAhead > 0 else { return }
                 self.requestsAhead -= 1
             case .close:
+                // A program that was started meanwhile may have inherited the socket: NIO's are not closed for it.
+                context.close(mode: .output, promise: nil)
                 context.close(promise: nil)
             }
             self.steps = self.steps.dropFirst()

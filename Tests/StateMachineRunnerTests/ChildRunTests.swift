@@ -40,6 +40,11 @@ struct ChildRunTests {
         (#"{"op":"send","event":"go","data":{"how":"exit 21"}}"#, "asking", "exit 21"),
         (#"{"op":"send","event":"go","data":{"how":"exit 3"}}"#, "broken", "failed"),
         (#"{"op":"send","event":"go","data":{"how":"kill -9 $$"}}"#, "broken", "failed"),
+        // It has the standard descriptors alone, and the one that it looks with.
+        (
+            #"{"op":"send","event":"go","data":{"how":"set -- /proc/$$/fd/*; test $# = 4"}}"#,
+            "well", "done"
+        ),
         ("send hang", "broken", "failed"),
         ("send miss", "asking", "exit 203"),
         ("send lost", "asking", "exit 200"),

@@ -67,6 +67,7 @@ struct ChildStart: Sendable {
         )
         program.directory = Array(command.directory.utf8)
         program.leadsSession = true
+        program.closesOthers = true
         self.program = program
     }
 
