@@ -1,5 +1,6 @@
 public import NIOCore
 public import NIOPosix
+import StateMachineCore
 @_exported public import StateMachineProtocol
 
 /// A daemon's client: knows where the daemon's sockets are, and sends it requests.
@@ -53,7 +54,7 @@ public struct Client: Sendable {
                     throw error
                 }
             }
-            try await Task.sleep(for: backoff.next(using: &random))
+            try await QuietClock().sleep(for: backoff.next(using: &random))
         }
     }
 

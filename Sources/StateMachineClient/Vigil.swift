@@ -57,7 +57,7 @@ final class Vigil: Sendable {
     /// Waits; false if the task was cancelled.
     private static func pause(_ duration: Duration) async -> Bool {
         do {
-            try await Task.sleep(for: duration)
+            try await QuietClock().sleep(for: duration)
             return true
         } catch {
             return false

@@ -13,6 +13,7 @@ package struct QuietClock: Clock {
 
     /// Sleeps until then; time in which the machine sleeps counts.
     package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        #if os(Linux)
         let (ringing, bell) = AsyncStream.makeStream(of: Void.self)
         guard let timer = KernelClock().timer({ bell.finish() }) else {
             // No descriptor is left; wake-ups do not matter then.
@@ -23,5 +24,8 @@ package struct QuietClock: Clock {
         // Ended by the timer, or because the task is cancelled.
         for await _ in ringing {}
         try Task.checkCancellation()
+        #else
+        try await ContinuousClock().sleep(until: deadline, tolerance: tolerance)
+        #endif
     }
 }

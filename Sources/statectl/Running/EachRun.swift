@@ -101,7 +101,7 @@ struct EachRun: Sendable {
             }
             let pause = pauses.next()
             self.complain("\(complaint); trying \(place) again in \(pause / .seconds(1)) s")
-            try await Task.sleep(for: pause)
+            try await QuietClock().sleep(for: pause)
         }
     }
 }

@@ -89,7 +89,7 @@ struct GuardRun: Sendable {
             if let left = line.timeLeft {
                 group.addTask {
                     do {
-                        try await Task.sleep(for: left)
+                        try await QuietClock().sleep(for: left)
                     } catch {
                         // The command was faster.
                     }

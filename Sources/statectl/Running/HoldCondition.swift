@@ -62,7 +62,7 @@ struct HoldCondition: Sendable {
             } catch ClientError.timedOut {
                 throw Self.timeUp
             }
-            if !isHeld() { try await Task.sleep(for: Self.pause) }
+            if !isHeld() { try await QuietClock().sleep(for: Self.pause) }
         }
     }
 

@@ -108,7 +108,7 @@ struct HoldRun: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask(operation: body)
             group.addTask {
-                try await Task.sleep(until: end.advanced(by: Client.lateness), clock: .continuous)
+                try await Task.sleep(until: end.advanced(by: Client.lateness), clock: QuietClock())
                 throw HoldCondition.timeUp
             }
             defer { group.cancelAll() }

@@ -46,7 +46,7 @@ struct LastingWait: Sendable {
             }
             if let timeout = self.timeout {
                 group.addTask {
-                    try await Task.sleep(for: timeout)
+                    try await QuietClock().sleep(for: timeout)
                     signal.yield(.timeUp)
                 }
             }
@@ -93,7 +93,7 @@ struct LastingWait: Sendable {
     ) -> Task<Void, Never> {
         Task {
             do {
-                try await Task.sleep(until: end, clock: .continuous)
+                try await Task.sleep(until: end, clock: QuietClock())
                 signal.yield(.elapsed)
             } catch {
                 // Another timer counts.

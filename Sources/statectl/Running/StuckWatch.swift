@@ -58,7 +58,7 @@ final class StuckWatch: Sendable {
         var said: UInt64?
         for await _ in self.wishes {
             while let stay = self.stay.withLock({ $0 }), stay.number == nil || stay.number != said {
-                try await Task.sleep(until: stay.due, clock: .continuous)
+                try await Task.sleep(until: stay.due, clock: QuietClock())
                 // Another began meanwhile, whose time comes later.
                 guard self.stay.withLock({ $0 == stay }) else { continue }
                 let (line, present) = try await self.present()
