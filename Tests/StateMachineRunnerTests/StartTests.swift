@@ -52,8 +52,13 @@ struct StartTests {
             let runner = try await machine.startRunner(in: "exec 0<&- 1>&- 2>&-")
             let child = try await machine.witness.next()
             for descriptor in 1...2 {
-                let target = try FileManager.default
-                    .destinationOfSymbolicLink(atPath: "/proc/\(child)/fd/\(descriptor)")
+                let link = "/proc/\(child)/fd/\(descriptor)"
+                var target = try FileManager.default.destinationOfSymbolicLink(atPath: link)
+                // It may not have come back from the line that it wrote.
+                while target == machine.witness.path {
+                    try await Task.sleep(for: .milliseconds(10))
+                    target = try FileManager.default.destinationOfSymbolicLink(atPath: link)
+                }
                 #expect(target == "/dev/null")
             }
             let (_, said) = try await self.shell(
