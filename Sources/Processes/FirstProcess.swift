@@ -18,7 +18,8 @@ package enum FirstProcess {
         pthread_sigmask(SIG_SETMASK, &all, &before)
         var pid: pid_t = 0
         let arguments = CommandLine.unsafeArgv
-        guard platform_spawn(&pid, "/proc/self/exe", arguments, environ, -1, -1, -1, 0, 0) == 0 else {
+        guard platform_spawn(&pid, "/proc/self/exe", arguments, environ, -1, -1, -1, 0, 0) == 0
+        else {
             pthread_sigmask(SIG_SETMASK, &before, nil)
             return
         }

@@ -17,6 +17,9 @@ final class Vigil: Sendable {
         func take() -> Bool { self.value.withLock { exchange(&$0, with: false) } }
     }
 
+    /// A task of its own inherits none: it would run on Dispatch's global queues, which wake up every second from then on.
+    private static let executor = QueueExecutor(label: "statemachine.vigil")
+
     private let heard: Heard
     private let task: Task<Void, Never>
 
@@ -33,7 +36,7 @@ final class Vigil: Sendable {
     ) {
         let heard = Heard()
         self.heard = heard
-        self.task = Task {
+        self.task = Task(executorPreference: Self.executor) {
             let (limit, extra) = (client.patience, client.patience / 2)
             while await Self.pause(limit) {
                 if heard.take() { continue }
