@@ -188,6 +188,12 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         case .stop: try await loop.flatSubmit { server.sayGoodbye(.shutdown) }.get()
         case .restart, .succession: try await self.leaveConnections(of: server)
         }
+        // Holds and guards that end with their connections are answered on the loop, which ends next.
+        try await loop.flatSubmit {
+            let promise = loop.makePromise(of: Void.self)
+            server.kept.whenSettled { promise.succeed() }
+            return promise.futureResult
+        }.get()
         await self.settleHistory()
         watchdog?.cancel()
         try await server.finishLog()

@@ -123,6 +123,9 @@ final class KeptVoters {
         self.machine.voterWent()
     }
 
+    /// Calls `body` once nothing is on its way to the history.
+    func whenSettled(_ body: @escaping () -> Void) { self.writer.whenIdle(body) }
+
     /// Ends all that belongs to no connection: nothing is decided any longer.
     func stop() {
         self.timer?.cancel()

@@ -19,6 +19,8 @@ final class KeptWriter {
     /// As many as there may be holds and guards, and their ends.
     private var waiting: [(number: UInt64, voter: KeptVoter?, done: Done)] = []
     private var isWriting = false
+    /// Who waits until nothing is on its way.
+    private var idle: [() -> Void] = []
 
     init(on loop: any EventLoop) {
         self.loop = loop
@@ -46,6 +48,11 @@ final class KeptWriter {
         self.write(number, nil, done)
     }
 
+    /// Calls `body` once nothing is on its way to the history.
+    func whenIdle(_ body: @escaping () -> Void) {
+        if self.isWriting { self.idle.append(body) } else { body() }
+    }
+
     private func write(_ number: UInt64, _ voter: KeptVoter?, _ done: @escaping Done) {
         guard self.history != nil else { return done(nil) }
         self.waiting.append((number, voter, done))
@@ -64,6 +71,8 @@ final class KeptWriter {
                     done(failure)
                 }
                 self.write()
+                guard !self.isWriting else { return }
+                for body in exchange(&self.idle, with: []) { body() }
             },
             eventLoop: self.loop
         )
