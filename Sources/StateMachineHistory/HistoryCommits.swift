@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: `writer`, `troubles`, `pruning`, `isPruning` and `spin` are touched on
 /// `thread` only; `oldestKept` is atomic; the rest does not change.
-final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable {
+final class HistoryCommits: @unchecked Sendable {
     private let database: HistoryDatabase
     private let epoch: String
     private let longLog: Int
@@ -15,7 +15,7 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
     private let thread = NotificationThread(name: "sm-history")
     private let oldestKept: Atomic<UInt64>
 
-    private var writer: HistoryWriter<State>
+    private var writer: HistoryWriter
     private var troubles: HistoryTroubles
     private var pruning: Pruning
     private var isPruning = false
@@ -23,8 +23,8 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
 
     /// `longLog`: how many bytes the write-ahead log may have before that is reported.
     init(
-        _ opening: HistoryOpening<State>,
-        _ coding: StateCoding<State>,
+        _ opening: HistoryOpening,
+        _ schema: any Schema,
         _ options: HistoryOptions,
         longLog: Int
     ) {
@@ -32,7 +32,7 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
         self.epoch = opening.epoch
         self.longLog = longLog
         self.oldestKept = Atomic(opening.oldest)
-        self.writer = HistoryWriter(opening, coding)
+        self.writer = HistoryWriter(opening, schema)
         self.troubles = HistoryTroubles(ofCommits: opening.trouble)
         self.pruning = Pruning(options, newest: opening.newest.at)
     }
@@ -49,7 +49,7 @@ final class HistoryCommits<State: MachineState & Hashable>: @unchecked Sendable 
 
     /// Commits the group in one transaction, then calls `done` with nil or why it failed.
     func commit(
-        _ group: [Transition<State>],
+        _ group: [Change],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) {
         self.thread.enqueue {

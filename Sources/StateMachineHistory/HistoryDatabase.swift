@@ -22,7 +22,7 @@ final class HistoryDatabase: @unchecked Sendable {
     private let opened = Lock<Connections?>(nil)
     /// The files that are open; whoever writes looks at what has their names.
     private var files = OpenedFiles()
-    private let found = Atomic(Schema.Extent.changes.rawValue)
+    private let found = Atomic(DatabaseSchema.Extent.changes.rawValue)
     /// The length of the write-ahead log after the last commit.
     var logPages = 0
     private var isSettled = true
@@ -33,8 +33,8 @@ final class HistoryDatabase: @unchecked Sendable {
     var path: String { self.directory.database }
 
     /// What the tables contain: everything once they are of this version.
-    var extent: Schema.Extent {
-        Schema.Extent(rawValue: self.found.load(ordering: .acquiring)) ?? .changes
+    var extent: DatabaseSchema.Extent {
+        DatabaseSchema.Extent(rawValue: self.found.load(ordering: .acquiring)) ?? .changes
     }
 
     init(
@@ -124,13 +124,13 @@ final class HistoryDatabase: @unchecked Sendable {
     }
 
     private func past(_ db: Database) throws -> Past {
-        guard try Schema.isKnown(to: db) else {
+        guard try DatabaseSchema.isKnown(to: db) else {
             throw HistoryError(
                 "\(self.path) was written by a newer version of this program; "
                     + "start that one, or move the file away to begin anew"
             )
         }
-        self.found.store(try Schema.Extent.of(db).rawValue, ordering: .releasing)
+        self.found.store(try DatabaseSchema.Extent.of(db).rawValue, ordering: .releasing)
         guard try db.hasTable("change"), let newest = try self.newest(db) else {
             return Past(
                 epoch: nil,
@@ -217,8 +217,8 @@ final class HistoryDatabase: @unchecked Sendable {
     private func writeBeginning() throws {
         guard let beginning = self.beginning else { return }
         let (newest, epoch) = (beginning.newest, beginning.epoch)
-        try Schema.migrate(self.writer)
-        self.found.store(Schema.Extent.all.rawValue, ordering: .releasing)
+        try DatabaseSchema.migrate(self.writer)
+        self.found.store(DatabaseSchema.Extent.all.rawValue, ordering: .releasing)
         try self.transaction(isDurable: true) { db in
             if try self.newest(db) != newest {
                 try db.run("DELETE FROM change WHERE seq = ?", newest.seq)

@@ -3,14 +3,14 @@ import StateMachineProtocol
 import StateMachineSQLite
 
 /// A history that has been opened: where the last run ended, and what this one starts from.
-struct HistoryOpening<State: MachineState & Hashable> {
+struct HistoryOpening {
     let database: HistoryDatabase
     let epoch: String
     /// The numberings that it continues.
     let earlier: [EarlierNumbering]
     /// The newest transition, as this program writes it, and the state that it led to.
     let newest: RecordedTransition
-    let state: State
+    let value: Value
     /// The newest transition if opening made it; nil if it was found.
     let carriedOver: RecordedTransition?
     /// The oldest transition that is kept; one past the newest if there is none.
@@ -27,7 +27,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
 
     init(
         in path: String,
-        coding: StateCoding<State>,
+        schema: any Schema,
         options: HistoryOptions,
         boot: String?,
         clock: any StayClock,
@@ -37,12 +37,12 @@ struct HistoryOpening<State: MachineState & Hashable> {
         func open(after loss: HistoryLoss?) throws -> Self {
             let database = HistoryDatabase(
                 in: directory,
-                hasStays: coding.behaviour != nil,
+                hasStays: schema.hasStays,
                 durability: options.durability,
                 boot: boot,
                 timeout: timeout
             )
-            return try Self(database, coding, clock, after: loss)
+            return try Self(database, schema, clock, after: loss)
         }
         func openAnew() throws -> Self {
             let aside = try directory.setDatabaseAside(at: WallTime.now.fileName)
@@ -62,7 +62,7 @@ struct HistoryOpening<State: MachineState & Hashable> {
 
     private init(
         _ database: HistoryDatabase,
-        _ coding: StateCoding<State>,
+        _ schema: any Schema,
         _ clock: any StayClock,
         after loss: HistoryLoss?
     ) throws {
@@ -76,10 +76,10 @@ struct HistoryOpening<State: MachineState & Hashable> {
             let restoration = try Restoration(
                 of: last,
                 declaredBy: past.declaration,
-                coding,
+                schema,
                 in: database.path
             )
-            self.state = restoration.state
+            self.value = restoration.value
             newest = restoration.newest
             // If this program encodes the state differently from the one before, the same seq would
             // mean other bytes.
@@ -94,13 +94,13 @@ struct HistoryOpening<State: MachineState & Hashable> {
         } else {
             let wasThere = database.directory.last != nil
             self.loss = loss ?? (wasThere ? .missing(database: database.path) : nil)
-            self.state = coding.initial
+            self.value = schema.initial
             newest = RecordedTransition(
                 seq: 0,
                 old: nil,
-                new: coding.recorded(self.state),
+                new: schema.recorded(self.value),
                 at: .now,
-                stay: coding.behaviour == nil ? nil : 0
+                stay: !schema.hasStays ? nil : 0
             )
             self.epoch = Epoch.random().description
             self.earlier = []
@@ -110,24 +110,24 @@ struct HistoryOpening<State: MachineState & Hashable> {
         self.oldest = past.oldest ?? (isNew ? newest.seq : newest.seq + 1)
         let stay = StayRestoration(of: newest, after: past, in: database.boot, at: clock.moment)
         self.isFirstInBoot = stay.isFirstInBoot
-        self.starts = coding.behaviour.map { _ in StayStarts(stay.start, clock: clock) }
+        self.starts = schema.hasStays ? StayStarts(stay.start, clock: clock) : nil
         if isNew {
             var writer = LineWriter()
-            let due = coding.deadline(of: self.state)?.due(since: stay.start)
+            let due = schema.encoded(self.value).deadline?.due(since: stay.start)
             newest = newest.with(due: due?.text(by: &writer))
         }
         self.newest = newest
         self.carriedOver = isNew ? newest : nil
         // The effect of the boot on the stay comes first: till then the stay is one of the boot
         // before.
-        let isLeft = stay.isFirstInBoot && coding.behaviour?.boot(of: self.state) != nil
+        let isLeft = stay.isFirstInBoot && schema.boot(of: self.value) != nil
         do {
             try database.begin(
                 with: HistoryDatabase.Beginning(
                     newest: self.newest,
                     epoch: self.epoch,
                     earlier: self.earlier,
-                    declaration: coding.declaration,
+                    declaration: schema.declaration,
                     stay: self.starts == nil || isLeft ? nil : stay.start
                 )
             )

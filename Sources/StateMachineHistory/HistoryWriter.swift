@@ -4,23 +4,23 @@ import StateMachineProtocol
 /// Writes a history's transitions into its database, and the declarations of their states.
 ///
 /// Belongs to the thread where groups are committed.
-struct HistoryWriter<State: MachineState & Hashable> {
+struct HistoryWriter {
     private let database: HistoryDatabase
-    private let coding: StateCoding<State>
+    private let schema: any Schema
     private let starts: StayStarts?
-    private var form: WrittenForm<State>
+    private var form: WrittenForm
     /// The newest state's declaration: in the database, or to be written with the next transition.
     private var declaration: RecordedDeclaration?
     /// The declaration that is still to be written.
     private var unwritten: HistoryDatabase.NewDeclaration?
 
-    init(_ opening: HistoryOpening<State>, _ coding: StateCoding<State>) {
+    init(_ opening: HistoryOpening, _ schema: any Schema) {
         self.database = opening.database
-        self.coding = coding
+        self.schema = schema
         self.starts = opening.starts
-        self.declaration = coding.declaration
+        self.declaration = schema.declaration
         self.form = WrittenForm(
-            coding,
+            schema,
             opening.starts,
             after: opening.newest,
             isStayDue: opening.isFirstInBoot
@@ -33,7 +33,7 @@ struct HistoryWriter<State: MachineState & Hashable> {
     /// Writes a group in one transaction.
     ///
     /// - Returns: why it failed; nil if it is in the database.
-    mutating func append(_ group: [Transition<State>]) -> String? {
+    mutating func append(_ group: [Change]) -> String? {
         let written = self.form.written(group)
         let declaration = self.newDeclaration(of: group)
         do {
@@ -67,11 +67,12 @@ struct HistoryWriter<State: MachineState & Hashable> {
     }
 
     /// The declaration of the group's states, if it is not in the database.
-    private func newDeclaration(of group: [Transition<State>]) -> HistoryDatabase.NewDeclaration? {
-        guard let behaviour = self.coding.behaviour, let last = group.last else { return nil }
-        let newest = behaviour.declaration(of: last.new)
+    private func newDeclaration(of group: [Change]) -> HistoryDatabase.NewDeclaration? {
+        guard let last = group.last, let newest = self.schema.declaration(of: last.new) else {
+            return nil
+        }
         guard newest !== self.declaration else { return self.unwritten }
-        let first = group.first { behaviour.declaration(of: $0.new) === newest } ?? last
+        let first = group.first { self.schema.declaration(of: $0.new) === newest } ?? last
         return (newest, first.seq)
     }
 

@@ -2,34 +2,34 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// Where a run goes on: the state that the last one left, as one of this run's states.
-struct Restoration<State: MachineState & Hashable> {
+struct Restoration {
     /// The newest transition: the one that was found, or a further one that says what became of its
     /// state.
     let newest: RecordedTransition
-    let state: State
+    let value: Value
     /// Whether the row that was found is left as it is, byte for byte.
     let isAsFound: Bool
 
     /// - Parameters:
     ///   - last: the newest transition that was found.
     ///   - declaration: the declaration of its state; nil if its states were built into a program.
-    ///   - coding: this run's states.
+    ///   - schema: this run's states.
     ///   - file: the database.
     /// - Throws: `HistoryError`, which says what to do; then nothing is written.
     init(
         of last: RecordedTransition,
         declaredBy declaration: HistoryDatabase.LastDeclaration?,
-        _ coding: StateCoding<State>,
+        _ schema: any Schema,
         in file: String
     ) throws(HistoryError) {
-        try Self.check(declaration, isOf: coding, in: file)
-        let (state, stays) = try Self.carried(last, declaration, coding, in: file)
-        self.state = state
-        let recorded = coding.recorded(state)
+        try Self.check(declaration, isOf: schema, in: file)
+        let (value, stays) = try Self.carried(last, declaration, schema, in: file)
+        self.value = value
+        let recorded = schema.recorded(value)
         let isNew = last.seq == 0 && declaration == nil
         if recorded == last.new, stays {
             (self.newest, self.isAsFound) = (last, true)
-        } else if isNew || coding.declaration == nil && stays && recorded.says(the: last.new) {
+        } else if isNew || schema.declaration == nil && stays && recorded.says(the: last.new) {
             // Nothing has ever happened, or the same state is encoded differently.
             (self.newest, self.isAsFound) = (last.with(new: recorded), false)
         } else {
@@ -40,8 +40,8 @@ struct Restoration<State: MachineState & Hashable> {
                 old: last.new,
                 new: recorded,
                 at: .now,
-                cause: coding.declaration?.cause ?? "another version of the program",
-                stay: coding.behaviour == nil ? nil : stays ? last.stay : last.seq + 1
+                cause: schema.declaration?.cause ?? "another version of the program",
+                stay: !schema.hasStays ? nil : stays ? last.stay : last.seq + 1
             )
         }
     }
@@ -49,10 +49,10 @@ struct Restoration<State: MachineState & Hashable> {
     /// Refuses the history of another machine.
     private static func check(
         _ declaration: HistoryDatabase.LastDeclaration?,
-        isOf coding: StateCoding<State>,
+        isOf schema: any Schema,
         in file: String
     ) throws(HistoryError) {
-        guard let own = coding.declaration else {
+        guard let own = schema.declaration else {
             guard let declaration else { return }
             let name = declaration.machine.map { " of \($0.quoted)" } ?? ""
             throw HistoryError(
@@ -75,18 +75,18 @@ struct Restoration<State: MachineState & Hashable> {
     private static func carried(
         _ last: RecordedTransition,
         _ declaration: HistoryDatabase.LastDeclaration?,
-        _ coding: StateCoding<State>,
+        _ schema: any Schema,
         in file: String
-    ) throws(HistoryError) -> (state: State, stays: Bool) {
+    ) throws(HistoryError) -> (value: Value, stays: Bool) {
         let data = JSONValue(parsing: last.new.data)?.members ?? []
         do {
-            return (try coding.carried(last.new.name, data: data), true)
+            return (try schema.carried(last.new.name, data: data), true)
         } catch {
-            if declaration == nil, last.seq == 0 { return (coding.initial, true) }
-            if (declaration == nil) == (coding.declaration == nil), let lost = coding.lost {
+            if declaration == nil, last.seq == 0 { return (schema.initial, true) }
+            if (declaration == nil) == (schema.declaration == nil), let lost = schema.lost {
                 return (lost, false)
             }
-            guard coding.declaration != nil else {
+            guard schema.declaration != nil else {
                 throw HistoryError(
                     "\(file) ends in a state that this program does not know: \(error.sentence); have it say "
                         + "what that is called now (\"was\") or where to go then (\"lost\"), start the program "

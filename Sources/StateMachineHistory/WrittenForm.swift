@@ -1,14 +1,8 @@
 import StateMachineCore
 import StateMachineProtocol
 
-/// A recorded state, and what time does to it.
-private struct SeenState {
-    let state: WrittenState
-    let deadline: EncodedDeadline?
-}
-
 /// How a machine's transitions are recorded.
-struct WrittenForm<State: MachineState & Hashable> {
+struct WrittenForm {
     /// A group as recorded.
     struct Group {
         let rows: [HistoryDatabase.NewRow]
@@ -24,25 +18,23 @@ struct WrittenForm<State: MachineState & Hashable> {
     /// Whether the recorded stay is from before this boot, so that the next one is recorded in any
     /// case.
     var isStayDue: Bool
-    private let coding: StateCoding<State>
+    private let schema: any Schema
     private let starts: StayStarts?
-    /// States that have been written, so that none is encoded again.
-    private var seen = RememberedStates<State, SeenState>()
 
     init(
-        _ coding: StateCoding<State>,
+        _ schema: any Schema,
         _ starts: StayStarts?,
         after newest: RecordedTransition,
         isStayDue: Bool
     ) {
         self.isStayDue = isStayDue
-        self.coding = coding
+        self.schema = schema
         self.starts = starts
         self.newest = (newest.seq, WrittenState(newest.new))
     }
 
     /// The group, which has to follow the newest transition.
-    mutating func written(_ group: [Transition<State>]) -> Group {
+    func written(_ group: [Change]) -> Group {
         var seq = self.newest.seq
         var text = self.newest.state.text
         var states = [self.newest.state]
@@ -51,38 +43,39 @@ struct WrittenForm<State: MachineState & Hashable> {
         rows.reserveCapacity(group.count)
         var writer = LineWriter()
         // Where the last stay that the group begins started, and whether it has a deadline.
-        var begun: (transition: Change, isTimed: Bool)?
+        var begun: (change: Change, isTimed: Bool)?
         // Successive changes of one setter take one lookup.
         var last: (setter: CompactPeer?, by: Peer?) = (nil, nil)
         // By index: an iterator copies each.
         for index in group.indices {
-            let transition = group[index].change
+            let change = group[index]
             var old = text
             // What the last row entered is what this one leaves.
-            if seq + 1 != transition.seq {
-                let left = self.seen(group[index].old).state
+            if seq + 1 != change.seq {
+                let left = WrittenState(self.schema.recorded(change.old))
                 states.append(left)
                 old = left.text
             }
-            let entered = self.seen(group[index].new)
-            states.append(entered.state)
-            (seq, text) = (transition.seq, entered.state.text)
-            let due = self.start(of: transition, if: entered.deadline != nil).flatMap {
-                entered.deadline?.due(since: $0)
+            let entered = WrittenState(self.schema.recorded(change.new))
+            states.append(entered)
+            (seq, text) = (change.seq, entered.text)
+            let deadline = self.schema.encoded(change.new).deadline
+            let due = self.start(of: change, if: deadline != nil).flatMap {
+                deadline?.due(since: $0)
             }
-            if transition.setter != last.setter {
-                last = (transition.setter, transition.setter?.peer)
+            if change.setter != last.setter {
+                last = (change.setter, change.setter?.peer)
             }
-            if transition.stay == seq { begun = (transition, due != nil) }
+            if change.stay == seq { begun = (change, due != nil) }
             rows.append(
                 HistoryDatabase.NewRow(
                     seq: seq,
                     old: old,
                     new: text,
-                    at: transition.at,
-                    cause: group[index].cause,
+                    at: change.at,
+                    cause: change.cause,
                     by: last.by,
-                    stay: transition.stay == seq ? nil : transition.stay,
+                    stay: change.stay == seq ? nil : change.stay,
                     due: due?.text(by: &writer)
                 )
             )
@@ -90,25 +83,14 @@ struct WrittenForm<State: MachineState & Hashable> {
         // Nothing is recorded for a stay without a deadline: it began when its change says, which
         // is what opening assumes if nothing is recorded.
         let start = begun.flatMap {
-            self.start(of: $0.transition, if: $0.isTimed || self.isStayDue)
+            self.start(of: $0.change, if: $0.isTimed || self.isStayDue)
         }
         return Group(rows: rows, states: states, stay: start)
     }
 
     /// The start of the stay that a transition begins or continues, if that matters.
-    private func start(of transition: Change, if matters: Bool) -> StayStart? {
+    private func start(of change: Change, if matters: Bool) -> StayStart? {
         guard matters, let starts else { return nil }
-        return starts.start(of: transition.stay, at: transition.seq, transition.at)
-    }
-
-    private mutating func seen(_ state: State) -> SeenState {
-        let coding = self.coding
-        return self.seen.form(of: state) { state in
-            let written = WrittenState(coding.recorded(state))
-            return (
-                SeenState(state: written, deadline: coding.deadline(of: state)),
-                written.text.data.count
-            )
-        }
+        return starts.start(of: change.stay, at: change.seq, change.at)
     }
 }

@@ -6,7 +6,7 @@ import StateMachineServer
 
 /// The machine that a file declares.
 struct DeclaredMachine {
-    let coding: StateCoding<DeclaredState>
+    let schema: DeclaredSchema
     /// Warnings of what may not do what was meant: `FILE:LINE:COLUMN: sentence`.
     let warnings: [String]
 
@@ -55,7 +55,7 @@ struct DeclaredMachine {
                 reading.problems.filter { $0.severity == .error }.map { $0.line(in: path) }
             )
         }
-        self.coding = StateCoding(DeclaredForm(declaration))
+        self.schema = DeclaredSchema(declaration)
         self.warnings = reading.problems.map { $0.line(in: path) }
     }
 }

@@ -41,21 +41,21 @@ struct StateMachineCommand: DaemonCommand {
         if let declared = try DeclaredMachine.read(start.settings) {
             for warning in declared.warnings { start.logger.warning("\(warning)") }
             try await start.serve(
-                declared.coding,
-                making: { StateMachine(resuming: $0, options: $1) },
+                declared.schema,
+                making: { StateMachine<DeclaredState>(resuming: $0, recording: $1) },
                 redeclare: {
                     let declared = try DeclaredMachine.reread(self.reloaded())
-                    return Redeclaration(declared.coding, warnings: declared.warnings)
+                    return Redeclaration(declared.schema, warnings: declared.warnings)
                 }
             )
         } else {
-            let coding = StateCoding<AppState>()
+            let schema = EnumSchema<AppState>()
             try await start.serve(
-                coding,
-                making: { StateMachine(resuming: $0, options: $1) },
+                schema,
+                making: { StateMachine<AppState>(resuming: $0, recording: $1) },
                 redeclare: {
                     if try DeclaredMachine.read(self.reloaded()) != nil { throw SuccessionNeeded() }
-                    return Redeclaration(coding, warnings: [])
+                    return Redeclaration(schema, warnings: [])
                 }
             )
         }

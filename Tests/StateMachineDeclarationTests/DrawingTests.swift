@@ -124,14 +124,14 @@ import Testing
     @Test(arguments: ["kiosk", "ota", "worker"])
     func theDescriptionHasAllArrows(name: String) throws {
         let machine = try declaration(Fixture.text("machines/\(name).yaml"))
-        let form = DeclaredForm(machine)
-        let states = form.schema.cases.map { state in
+        let form = DeclaredSchema(machine)
+        let states = form.described.cases.map { state in
             JSONValue.object(
                 [JSONMember("state", .string(state.name))]
-                    + (form.behaviour?.description(of: state.name) ?? [])
+                    + form.description(of: state.name)
             )
         }
-        let transitions = form.schema.cases.map {
+        let transitions = form.described.cases.map {
             JSONMember($0.name, .array($0.successors.map { .string($0) }))
         }
         let described = Drawing(

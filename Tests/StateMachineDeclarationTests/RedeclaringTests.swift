@@ -20,23 +20,22 @@ import Testing
           playing: {fields: {title: {type: string, max: 3}, volume: {type: integer, default: 50}}}
         """
 
-    private let older: DeclaredForm
-    private let newer: DeclaredForm
+    private let older: DeclaredSchema
+    private let newer: DeclaredSchema
 
     init() throws {
-        self.older = DeclaredForm(try declaration(Self.old))
-        self.newer = DeclaredForm(try declaration(Self.new))
+        self.older = DeclaredSchema(try declaration(Self.old))
+        self.newer = DeclaredSchema(try declaration(Self.new))
     }
 
     private func restated(_ name: String, _ data: String) throws -> String {
-        let state = try self.older.state(name, data: JSONValue(parsing: data))
-        let behaviour = try #require(self.older.behaviour)
+        let state = try self.older.value(name, data: JSONValue(parsing: data))
         do {
-            guard let restated = try behaviour.restated(state, in: self.newer.initial) else {
+            guard let restated = try self.older.restated(state, in: self.newer.initial) else {
                 return "as it was"
             }
-            #expect(behaviour.declaration(of: restated) === self.newer.declaration)
-            return restated.written
+            #expect(self.older.declaration(of: restated) === self.newer.declaration)
+            return TypedValue<DeclaredState>.state(of: restated).written
         } catch {
             return "\(error.code.rawValue): \(error.message)"
         }
@@ -59,9 +58,11 @@ import Testing
 
     @Test
     func statesOfDifferentDeclarationsAreNeverEqualNorFollowEachOther() throws {
-        let again = DeclaredForm(try declaration(Self.old))
-        #expect(self.older.initial != again.initial)
-        #expect(self.older.initial.data == again.initial.data)
+        let again = DeclaredSchema(try declaration(Self.old))
+        #expect(!self.older.initial.equals(again.initial))
+        #expect(
+            self.older.data(of: self.older.initial) == again.data(of: again.initial)
+        )
         // What may follow in one declaration has the number of another state in the other.
         #expect(!self.newer.initial.mayBecome(self.older.initial))
         #expect(!self.older.initial.mayBecome(self.newer.initial))

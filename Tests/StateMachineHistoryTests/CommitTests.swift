@@ -11,7 +11,7 @@ struct CommitTests {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             let troubles = Recorder<String?>()
-            history.onTrouble { work, why in
+            history.history.onTrouble { work, why in
                 #expect(work == .commits)
                 troubles.record(why)
             }
@@ -78,7 +78,7 @@ struct CommitTests {
             let history = try History(directory: "\(directory)/a")
             #expect(await history.committed(Self.transitions(1...2000)) == nil)
             let piece = try await withCheckedContinuation { continuation in
-                history.read(after: 1000) { continuation.resume(returning: $0) }
+                history.history.read(after: 1000) { continuation.resume(returning: $0) }
             }.get()
             #expect(piece.count <= 512)
             #expect(piece.map(\.seq) == Array(1001...UInt64(1000 + piece.count)))
@@ -130,8 +130,8 @@ struct CommitTests {
 
     /// Waits for all steps, each of which is queued by the one before it.
     private static func pruned(_ history: History, to seq: UInt64) async {
-        while history.oldest < seq { #expect(await history.settled() == nil) }
-        #expect(history.oldest == seq)
+        while history.history.oldest < seq { #expect(await history.settled() == nil) }
+        #expect(history.history.oldest == seq)
     }
 
     private static func transitions(

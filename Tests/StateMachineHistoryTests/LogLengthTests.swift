@@ -20,13 +20,12 @@ struct LogLengthTests {
             let path = "\(directory)/a"
             let history = try History(
                 directory: path,
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: nil,
                 longLog: 8 << 20
             )
             let told = Recorder<String>()
-            history.onTrouble { work, why in
+            history.history.onTrouble { work, why in
                 #expect(work == .tidying)
                 told.record(why ?? "well")
             }

@@ -166,7 +166,7 @@ struct LossTests {
                 var rounds = 0
                 while query.before > query.after + 1 {
                     let finding = try await withCheckedContinuation { continuation in
-                        history.find(query) { continuation.resume(returning: $0) }
+                        history.history.find(query) { continuation.resume(returning: $0) }
                     }.get()
                     #expect(finding.transitions.isEmpty)
                     if isNewestFirst {
@@ -179,7 +179,7 @@ struct LossTests {
                 }
             }
             #expect(await history.settled() == nil)
-            #expect(history.oldest == far)
+            #expect(history.history.oldest == far)
             try await history.makeMachine().assign(.ready(true))
         }
     }

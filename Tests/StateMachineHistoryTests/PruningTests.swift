@@ -13,7 +13,7 @@ struct PruningTests {
             let path = "\(directory)/a"
             let history = try History(directory: path, options: HistoryOptions(keepChanges: 2))
             let told = Recorder<String>()
-            history.onTrouble { work, why in
+            history.history.onTrouble { work, why in
                 #expect(work == .pruning)
                 told.record(why ?? "well")
             }
@@ -32,10 +32,10 @@ struct PruningTests {
             #expect(told.heard.count == 1)
             let sentence = "\(path)/statemachine.sqlite: it stays"
             #expect(told.heard.first?.contains(sentence) == true)
-            #expect(history.oldest == 1)
+            #expect(history.history.oldest == 1)
             try other(path, "DROP TRIGGER refusal")
             try await machine.assign(.ready(true))
-            while history.oldest < 6 { #expect(await history.settled() == nil) }
+            while history.history.oldest < 6 { #expect(await history.settled() == nil) }
             #expect(told.heard.count == 2)
             #expect(told.heard.last == "well")
         }
@@ -47,7 +47,6 @@ struct PruningTests {
             let path = "\(directory)/a"
             let history = try History(
                 directory: path,
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: nil,
                 day: 0.01
@@ -55,9 +54,9 @@ struct PruningTests {
             let machine = history.makeMachine()
             for _ in 1...9 { try await machine.assign(.ready(!machine.state.isReady)) }
             #expect(await history.settled() == nil)
-            #expect(history.oldest == 1)
+            #expect(history.history.oldest == 1)
             try other(path, "UPDATE change SET at = 0 WHERE seq < 6")
-            while history.oldest < 6 { #expect(await history.settled() == nil) }
+            while history.history.oldest < 6 { #expect(await history.settled() == nil) }
             #expect(try await history.all(after: 0).map(\.seq) == [6, 7, 8, 9])
         }
     }

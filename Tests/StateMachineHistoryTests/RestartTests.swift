@@ -23,7 +23,7 @@ struct RestartTests {
             let again = try History(directory: try leftovers(of: first))
             #expect(again.epoch == history.epoch)
             #expect(again.snapshot == machine.snapshot)
-            #expect(again.oldest == 1)
+            #expect(again.history.oldest == 1)
             let resumed = again.makeMachine()
             try await resumed.assign(.ready(false))
             #expect(resumed.snapshot.seq == 3)
@@ -74,7 +74,6 @@ struct RestartTests {
             let first = "\(directory)/a"
             let history = try History(
                 directory: first,
-                coding: StateCoding(),
                 options: HistoryOptions(durability),
                 boot: "1"
             )
@@ -83,25 +82,23 @@ struct RestartTests {
             let second = try leftovers(of: first)
             let again = try History(
                 directory: second,
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: boot
             )
             #expect((again.epoch == history.epoch) == isSame)
             // What both have can be resumed all the same.
             let ended = EarlierNumbering(epoch: history.epoch, end: 1)
-            #expect(again.earlier == (isSame ? [] : [ended]))
+            #expect(again.history.earlier == (isSame ? [] : [ended]))
             #expect(again.loss == nil)
             #expect(again.snapshot.seq == 1)
             // The new run has recorded itself, so what happened before it no longer counts.
             let third = try History(
                 directory: try leftovers(of: second),
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: "3"
             )
             #expect(third.epoch == again.epoch)
-            #expect(third.earlier == again.earlier)
+            #expect(third.history.earlier == again.history.earlier)
         }
     }
 
@@ -111,7 +108,6 @@ struct RestartTests {
             let first = "\(directory)/a"
             let history = try History(
                 directory: first,
-                coding: StateCoding(),
                 options: HistoryOptions(.commit),
                 boot: "1"
             )
@@ -121,7 +117,6 @@ struct RestartTests {
             try await machine.assign(.ready(false))
             let again = try History(
                 directory: try leftovers(of: first),
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: "2"
             )

@@ -61,7 +61,6 @@ struct RestoredTests {
             let first = "\(directory)/a"
             let history = try History(
                 directory: first,
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: "1"
             )
@@ -71,7 +70,6 @@ struct RestoredTests {
             try Self.putBack(copy, in: second)
             let again = try History(
                 directory: second,
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: "2"
             )

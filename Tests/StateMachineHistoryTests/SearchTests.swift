@@ -10,7 +10,7 @@ struct SearchTests {
     /// Runs `body` with a history of 3,000 changes, several pieces, from three causes and two
     /// users.
     private func run(
-        _ body: @Sendable (History, [RecordedTransition]) async throws -> Void
+        _ body: @Sendable (UntypedHistory, [RecordedTransition]) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
@@ -29,7 +29,7 @@ struct SearchTests {
                     iif(seq % 3, 'tool', NULL), iif(seq % 5, NULL, 'user@1.service/x.service') FROM n
                 """
             )
-            try await body(history, try await history.all(after: 0))
+            try await body(history.history, try await history.all(after: 0))
         }
     }
 
@@ -110,13 +110,13 @@ struct SearchTests {
                 var query = TransitionQuery(after: 2, before: 9, isNewestFirst: isNewestFirst)
                 for names in [nil, ["ready"], ["away"]] as [[String]?] {
                     query.names = names
-                    #expect(try await history.next(query).hasGap)
-                    #expect(try await PlainHistory(history).next(query).hasGap)
+                    #expect(try await history.history.next(query).hasGap)
+                    #expect(try await PlainHistory(history.history).next(query).hasGap)
                 }
                 query.names = nil
                 query.after = 5
-                #expect(try await !history.next(query).hasGap)
-                #expect(try await !PlainHistory(history).next(query).hasGap)
+                #expect(try await !history.history.next(query).hasGap)
+                #expect(try await !PlainHistory(history.history).next(query).hasGap)
             }
         }
     }
@@ -154,19 +154,17 @@ extension TransitionHistory {
 
 /// A history that can be read but not searched.
 private final class PlainHistory: TransitionHistory {
-    typealias State = AppState
+    private let history: UntypedHistory
 
-    private let history: History
-
-    init(_ history: History) { self.history = history }
+    init(_ history: UntypedHistory) { self.history = history }
 
     var isCurrent: Bool { self.history.isCurrent }
     var epoch: String { self.history.epoch }
     var oldest: UInt64 { 1 }
     var settings: [(name: String, value: HistorySetting)] { [] }
 
-    func commit(
-        _ group: [Transition<AppState>],
+    func record(
+        _ group: [Change],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) { done(nil) }
 

@@ -42,7 +42,6 @@ struct SettlingTests {
             let first = "\(directory)/a"
             let history = try History(
                 directory: first,
-                coding: StateCoding(),
                 options: HistoryOptions(),
                 boot: nil,
                 // Longer than this test may take, but not by much, so that a failure shows soon.

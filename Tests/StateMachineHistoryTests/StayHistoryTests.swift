@@ -18,20 +18,20 @@ struct StayHistoryTests {
             after: {1h: dark}
         """
 
-    private typealias Lamp = SQLiteHistory<DeclaredState>
+    private typealias Lamp = UntypedHistory
 
     private func lamp(
         _ directory: String,
-        _ coding: StateCoding<DeclaredState>? = nil,
+        _ schema: DeclaredSchema? = nil,
         boot: String = "1"
     ) throws -> Lamp {
-        let coding = try coding ?? self.coding()
-        return try Lamp(directory: directory, coding: coding, options: .init(), boot: boot)
+        let schema = try schema ?? self.schema()
+        return try Lamp(directory: directory, schema: schema, options: .init(), boot: boot)
     }
 
-    private func coding() throws -> StateCoding<DeclaredState> {
+    private func schema() throws -> DeclaredSchema {
         let reading = DeclarationReading(Array(Self.lamp.utf8))
-        return StateCoding(DeclaredForm(try #require(reading.declaration)))
+        return DeclaredSchema(try #require(reading.declaration))
     }
 
     /// The tables as version "1" of the schema created them, with two rows.
@@ -74,17 +74,17 @@ struct StayHistoryTests {
     func anOlderDatabaseIsBroughtUpToDate() async throws {
         try await withTemporaryDirectory { directory in
             try other(directory, Self.old)
-            let coding = try self.coding()
-            let history = try self.lamp(directory, coding)
+            let schema = try self.schema()
+            let history = try self.lamp(directory, schema)
             #expect(history.epoch == "abc" && history.loss == nil)
-            #expect(history.snapshot.seq == 1 && history.snapshot.stay == 1)
+            #expect(history.place.seq == 1 && history.place.stay == 1)
             // The time since then is known only from the wall clock.
             let start = try #require(history.starts?.newest(of: 1))
             #expect(start.origin == WallTime(microseconds: 2_000_000))
             #expect(start.moment.wall == WallTime(microseconds: 2_000_000))
             #expect(!history.isFirstInBoot)
-            let machine = history.makeMachine()
-            try await machine.assign(coding.initial)
+            let machine = StateMachine<DeclaredState>(resuming: history.place, recording: history)
+            try await machine.assign(TypedValue.state(of: schema.initial))
             let past = try await history.all(after: 0)
             #expect(past.map(\.seq) == [1, 2])
             #expect(past[0].cause == "why" && past[0].by == Peer(uid: 0, pid: 5))
@@ -95,7 +95,7 @@ struct StayHistoryTests {
             #expect(rows.count == 3)
             // The next run finds it in that form.
             let again = try self.lamp(try leftovers(of: directory))
-            #expect(again.epoch == "abc" && again.snapshot.seq == 2)
+            #expect(again.epoch == "abc" && again.place.seq == 2)
             let other = try self.lamp(try leftovers(of: directory), boot: "2")
             #expect(other.isFirstInBoot)
         }
@@ -104,13 +104,13 @@ struct StayHistoryTests {
     @Test
     func aRowHasItsStayAndWhatIsDue() async throws {
         try await withTemporaryDirectory { directory in
-            let coding = try self.coding()
-            let history = try self.lamp("\(directory)/a", coding)
-            let bright = try coding.state("bright", data: nil)
-            let dim = try coding.state("bright", data: JSONValue(parsing: #"{"level":9}"#))
-            let (now, dark) = (WallTime.now, coding.initial)
-            let entered = Transition(seq: 1, old: dark, new: bright, at: now)
-            let updated = Transition(seq: 2, old: bright, new: dim, at: .now, stay: 1)
+            let schema = try self.schema()
+            let history = try self.lamp("\(directory)/a", schema)
+            let bright = try schema.value("bright", data: nil)
+            let dim = try schema.value("bright", data: JSONValue(parsing: #"{"level":9}"#))
+            let (now, dark) = (WallTime.now, schema.initial)
+            let entered = Change(seq: 1, old: dark, new: bright, at: now, stay: 1)
+            let updated = Change(seq: 2, old: bright, new: dim, at: .now, stay: 1)
             #expect(await history.committed([entered, updated]) == nil)
             let past = try await history.all(after: 0)
             #expect(past.map(\.stay) == [1, 1])
@@ -118,12 +118,12 @@ struct StayHistoryTests {
             let due = #"{"state":"dark","data":{},"at":"\#(hour)"}"#
             #expect(past.map(\.due) == [due, due])
             let again = try self.lamp(try leftovers(of: "\(directory)/a"))
-            #expect(again.snapshot.stay == 1 && again.snapshot.seq == 2)
+            #expect(again.place.stay == 1 && again.place.seq == 2)
             #expect(
                 again.starts?.newest(of: 1)?.moment.uptime
                     == history.starts?.newest(of: 1)?.moment.uptime
             )
-            let left = Transition(seq: 3, old: dim, new: dark, at: .now)
+            let left = Change(seq: 3, old: dim, new: dark, at: .now, stay: 3)
             #expect(await history.committed([left]) == nil)
             let newest = try #require(try await history.all(after: 2).first)
             #expect(newest.stay == 3 && newest.due == nil)
@@ -133,10 +133,10 @@ struct StayHistoryTests {
     /// Of a stay without a deadline nothing is recorded but its rows; an update is not its beginning.
     @Test(arguments: [false, true])
     func aDeadlineThatANewFileBringsCountsFromTheStaysStart(isPruned: Bool) async throws {
-        func coding(_ after: String) throws -> StateCoding<DeclaredState> {
+        func schema(_ after: String) throws -> DeclaredSchema {
             let text = "start: idle\nstates: {idle: {}, busy: {fields: {i: integer}\(after)}}\n"
             let reading = DeclarationReading(Array(text.utf8))
-            return StateCoding(DeclaredForm(try #require(reading.declaration)))
+            return DeclaredSchema(try #require(reading.declaration))
         }
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/a"
@@ -145,21 +145,21 @@ struct StayHistoryTests {
                 WallTime(microseconds: now.microseconds - minutes * 60_000_000)
             }
             do {
-                let before = try coding("")
+                let before = try schema("")
                 let history = try self.lamp(path, before)
                 let busy = try (0...2).map {
-                    try before.state("busy", data: JSONValue(parsing: #"{"i":\#($0)}"#))
+                    try before.value("busy", data: JSONValue(parsing: #"{"i":\#($0)}"#))
                 }
                 let changes = [
-                    Transition(seq: 1, old: before.initial, new: busy[0], at: ago(40)),
-                    Transition(seq: 2, old: busy[0], new: busy[1], at: ago(30), stay: 1),
-                    Transition(seq: 3, old: busy[1], new: busy[2], at: ago(5), stay: 1),
+                    Change(seq: 1, old: before.initial, new: busy[0], at: ago(40), stay: 1),
+                    Change(seq: 2, old: busy[0], new: busy[1], at: ago(30), stay: 1),
+                    Change(seq: 3, old: busy[1], new: busy[2], at: ago(5), stay: 1),
                 ]
                 #expect(await history.committed(changes) == nil)
             }
             let copy = try leftovers(of: path)
             if isPruned { try other(copy, "DELETE FROM change WHERE seq < 2") }
-            let history = try self.lamp(copy, coding(", after: {1h: idle}"))
+            let history = try self.lamp(copy, schema(", after: {1h: idle}"))
             // What is pruned is not known; the oldest row that is kept is nearer than the newest.
             #expect(history.starts?.newest(of: 1)?.moment.wall == ago(isPruned ? 30 : 40))
         }
@@ -168,10 +168,10 @@ struct StayHistoryTests {
     @Test
     func aStayThatHasEndedIsNotNotedAnyMore() async throws {
         try await withTemporaryDirectory { directory in
-            let coding = try self.coding()
-            let history = try self.lamp("\(directory)/a", coding)
-            let bright = try coding.state("bright", data: nil)
-            let entered = Transition(seq: 1, old: coding.initial, new: bright, at: .now)
+            let schema = try self.schema()
+            let history = try self.lamp("\(directory)/a", schema)
+            let bright = try schema.value("bright", data: nil)
+            let entered = Change(seq: 1, old: schema.initial, new: bright, at: .now, stay: 1)
             #expect(await history.committed([entered]) == nil)
             let late = StayStart(stay: 0, moment: StayMoment(uptime: 0, wall: .now))
             let failure = await withCheckedContinuation { continuation in
@@ -190,7 +190,7 @@ struct StayHistoryTests {
         try await withTemporaryDirectory { directory in
             let history = try History(directory: "\(directory)/a")
             try await history.makeMachine().assign(.ready(true))
-            #expect(history.starts == nil)
+            #expect(history.history.starts == nil)
             let sql = """
                 SELECT (SELECT count(*) FROM stay) + (SELECT count(stay) + count(due) FROM change)
                 """

@@ -21,7 +21,10 @@ extension HistoryOptions {
     }
 }
 
-extension SQLiteHistory {
+/// The concrete history, beside the typed one that most tests use.
+typealias UntypedHistory = StateMachineHistory.History
+
+extension UntypedHistory {
     /// Everything after `seq`, however many pieces it comes in.
     func all(after seq: UInt64) async throws -> [RecordedTransition] {
         var transitions: [RecordedTransition] = []
@@ -35,17 +38,48 @@ extension SQLiteHistory {
         }
     }
 
+    func committed(_ group: [Change]) async -> String? {
+        await withCheckedContinuation { continuation in
+            self.record(group) { continuation.resume(returning: $0) }
+        }
+    }
+}
+
+extension SQLiteHistory {
+    convenience init(
+        directory: String,
+        options: HistoryOptions = HistoryOptions(),
+        boot: String?,
+        day: Double = 86_400,
+        timeout: Duration = .seconds(2),
+        longLog: Int = 64 << 20
+    ) throws {
+        self.init(
+            try UntypedHistory(
+                directory: directory,
+                schema: EnumSchema<State>(),
+                options: options,
+                boot: boot,
+                day: day,
+                timeout: timeout,
+                longLog: longLog
+            )
+        )
+    }
+
+    func all(after seq: UInt64) async throws -> [RecordedTransition] {
+        try await self.history.all(after: seq)
+    }
+
     /// Waits until everything handed over, and the pruning that follows from it, is done.
     func settled() async -> String? {
         await withCheckedContinuation { continuation in
-            self.settle { continuation.resume(returning: $0) }
+            self.history.settle { continuation.resume(returning: $0) }
         }
     }
 
     func committed(_ group: [Transition<State>]) async -> String? {
-        await withCheckedContinuation { continuation in
-            self.commit(group) { continuation.resume(returning: $0) }
-        }
+        await self.history.committed(group.map(\.change))
     }
 }
 

@@ -59,7 +59,7 @@ struct UpgradeTests {
             #expect(rows.map(\.new.name) == ["maintenance", "closed"])
             #expect(rows.last?.old == rows.first?.new)
             #expect(rows.last?.cause == "another version of the program")
-            #expect(second.carriedOver?.seq == 2)
+            #expect(second.history.carriedOver?.seq == 2)
         }
     }
 
@@ -92,7 +92,7 @@ struct UpgradeTests {
                 try await Self.end(in: directory) {
                     try SQLiteHistory<First>(directory: directory)
                 } look: { history in
-                    #expect(history.voters == [door])
+                    #expect(history.history.voters == [door])
                 }
             }
         }
@@ -110,7 +110,7 @@ struct UpgradeTests {
             // And it is carried over only once.
             let again = try SQLiteHistory<Second>(directory: directory)
             #expect(again.snapshot.seq == 2)
-            #expect(again.carriedOver == nil)
+            #expect(again.history.carriedOver == nil)
         }
     }
 

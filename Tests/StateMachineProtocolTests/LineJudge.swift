@@ -26,11 +26,11 @@ struct LineJudge: Sendable {
 
     private func judge(_ call: Request.Call) throws(WireError) -> Int {
         do {
-            _ = try self.other.schema.resolved(call)
+            _ = try self.other.schema.described.resolved(call)
         } catch {
             // The line may name states of another machine.
         }
-        switch try self.coding.schema.resolved(call) {
+        switch try self.coding.schema.described.resolved(call) {
         case .set(let call):
             _ = call.ifState?.contains { self.coding.matches($0, self.current) }
             let state = try self.coding.state(call.state, data: call.data)

@@ -104,7 +104,7 @@ struct PatternTests {
     )
     func matchesASubset(_ text: String, _ matches: Bool) throws {
         let coding = StateCoding<Job>()
-        let pattern = try coding.schema.resolved(Pattern(JSONValue(reading: text)))
+        let pattern = try coding.schema.described.resolved(Pattern(JSONValue(reading: text)))
         let owner = Job.Owner(name: "ann", uid: 1000, groups: [4])
         let state = Job.running(id: 7, ratio: 1, tags: ["a", "b"], owner: owner, note: nil)
         #expect(coding.matches(pattern, state) == matches)
@@ -130,7 +130,7 @@ struct PatternTests {
     func addsAndTakesAway(_ texts: [String], _ states: String) throws {
         let coding = StateCoding<AppState>()
         let list = try PatternList(texts.map { Pattern(typed: $0) }).mapped {
-            (pattern) throws(WireError) in try coding.schema.resolved(pattern)
+            (pattern) throws(WireError) in try coding.schema.described.resolved(pattern)
         }
         let all: [(String, AppState)] = [
             ("ready,true", .ready(true)), ("ready,false", .ready(false)),

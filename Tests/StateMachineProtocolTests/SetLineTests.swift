@@ -92,8 +92,7 @@ struct SetLineTests {
 
     @Test("names a state only if all bytes are those that named it")
     func namesAStateOnlyIfAllBytesAreThose() throws {
-        let coding = StateCoding<AppState>()
-        let state = TypedState(.ready(true), coding)
+        let state = TypedValue(AppState.ready(true))
         var states = DecodedStates()
         let known = Array(#"{"op":"set","state":"ready","data":{"value":true}}"#.utf8)
         self.withLine(known) { line in

@@ -104,7 +104,7 @@ extension RecordedTransition {
     }
 }
 
-private protocol ReadOnlyHistory: TransitionHistory where State == AppState {}
+private protocol ReadOnlyHistory: TransitionHistory {}
 
 extension ReadOnlyHistory {
     typealias Answer = @Sendable (Result<[RecordedTransition], HistoryFailure>) -> Void
@@ -113,8 +113,10 @@ extension ReadOnlyHistory {
     var oldest: UInt64 { 1 }
     var settings: [(name: String, value: HistorySetting)] { [] }
 
-    func commit(
-        _ group: [Transition<AppState>],
+    var isCurrent: Bool { false }
+
+    func record(
+        _ group: [Change],
         done: @escaping @Sendable (_ failure: String?) -> Void
     ) { done(nil) }
 

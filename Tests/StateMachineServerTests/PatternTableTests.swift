@@ -28,9 +28,8 @@ struct PatternTableTests {
             }
             #expect(hasPlace)
         }
-        let coding = StateCoding<AppState>()
         for state in Self.states {
-            let encoded = TypedState(state, coding)
+            let encoded = state.encoded
             let found = table.items(for: encoded).reduce(into: Set()) { $0.formUnion($1) }
             let matching = patterns.filter(encoded.matches).compactMap(\.written.string)
             #expect(found == Set(matching))
@@ -38,7 +37,7 @@ struct PatternTableTests {
         }
         for pattern in patterns { table.update(pattern) { $0 = nil } }
         for state in Self.states {
-            #expect(table.items(for: TypedState(state, coding)).isEmpty)
+            #expect(table.items(for: state.encoded).isEmpty)
         }
     }
 
@@ -51,7 +50,7 @@ struct PatternTableTests {
         ])
         table.update(try Pattern(text: "ready:value=true")) { $0 = 1 }
         table.update(try Pattern(object)) { $0 = ($0 ?? 0) + 1 }
-        #expect(table.items(for: TypedState(AppState.ready(true), StateCoding())) == [2])
+        #expect(table.items(for: AppState.ready(true).encoded) == [2])
     }
 
     private enum Note: EnumState {
@@ -67,9 +66,8 @@ struct PatternTableTests {
     func whatOnlyLooksTheSameIsNotFound() throws {
         var table = PatternTable<Int>()
         table.update(try Pattern(text: "text:value=\u{E9}")) { $0 = 1 }
-        let coding = StateCoding<Note>()
-        #expect(table.items(for: TypedState(Note.text("\u{E9}"), coding)) == [1])
-        #expect(table.items(for: TypedState(Note.text("e\u{301}"), coding)).isEmpty)
+        #expect(table.items(for: Note.text("\u{E9}").encoded) == [1])
+        #expect(table.items(for: Note.text("e\u{301}").encoded).isEmpty)
     }
 
     @Test

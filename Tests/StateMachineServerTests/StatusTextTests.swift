@@ -19,7 +19,7 @@ struct StatusTextTests {
         let note = Note.text(String(repeating: "\u{202E}å ", count: 20_000))
         let snapshot = EncodedSnapshot(
             seq: 7,
-            state: TypedState(note, StateCoding()),
+            state: note.encoded,
             at: WallTime(microseconds: 0)
         )
         var facts = StatusReporter.Facts()

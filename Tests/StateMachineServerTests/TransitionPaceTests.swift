@@ -8,7 +8,7 @@ import Testing
 /// Which transitions are logged one by one, and which in one line together.
 struct TransitionPaceTests {
     private static func snapshot(_ seq: UInt64) -> EncodedSnapshot {
-        let state = TypedState(AppState.ready(true), StateCoding<AppState>())
+        let state = AppState.ready(true).encoded
         return EncodedSnapshot(seq: seq, state: state, at: .now)
     }
 

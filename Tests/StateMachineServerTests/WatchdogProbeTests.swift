@@ -42,7 +42,7 @@ struct WatchdogProbeTests {
         let bell = try await LoopBell.make(on: group)
         return try await loop.submit {
             let server = StateServer(
-                machine: TypedMachine(machine, coding: StateCoding(), on: loop),
+                machine: ServedMachine(machine.machine, schema: EnumSchema<DoorState>(), on: loop),
                 loop: loop,
                 limits: ServerLimits(),
                 bell: bell.value

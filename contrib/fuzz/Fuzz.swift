@@ -8,10 +8,10 @@ public func fuzzOneInput(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     do {
         guard let request = try Request.parse(line) else { return 0 }
         let coding = StateCoding<AppState>()
-        if case .set(let call) = try coding.schema.resolved(request.call) {
+        if case .set(let call) = try coding.schema.described.resolved(request.call) {
             let state = try coding.state(call.state, data: call.data)
-            _ = coding.fragment(of: state)
-            if let pattern = call.ifState { _ = coding.matches(pattern, state) }
+            _ = coding.schema.encoded(TypedValue(state))
+            if let pattern = call.ifState { _ = coding.schema.matches(pattern, TypedValue(state)) }
         }
     } catch let error as RefusedRequest {
         _ = ServerLine.refusal(id: error.id, error.error)

@@ -63,6 +63,13 @@ public final class StateMachine<State: MachineState>: Sendable {
         self.machine = Machine(resuming: snapshot.place, options: options.untyped)
     }
 
+    /// A machine that continues at a place, and keeps its changes there; the face of one that is served.
+    package init(resuming place: Place, recording log: (any Recording)?) {
+        var options = Options().untyped
+        options.log = log
+        self.machine = Machine(resuming: place, options: options)
+    }
+
     /// The state.
     ///
     /// Setting it commits before it returns; a state equal to the current one changes nothing. It
@@ -93,11 +100,6 @@ public final class StateMachine<State: MachineState>: Sendable {
         let state = self.state
         return state == new || state.mayBecome(new)
     }
-
-    /// The write-ahead log, if there is one.
-    package var log: (any WriteAheadLog<State>)? {
-        (self.machine.log as? TypedRecording<State>)?.log
-    }
 }
 
 extension StateMachine.Options {
@@ -113,7 +115,10 @@ extension StateMachine.Options {
         if let unassigned {
             options.unassigned = { unassigned(TypedValue.state(of: $0), TransitionError($1)) }
         }
-        if let log { options.log = TypedRecording<State>(log) }
+        if let log {
+            let own = (log as? any RecordingLog)?.recording
+            options.log = own ?? TypedRecording<State>(log)
+        }
         return options
     }
 }

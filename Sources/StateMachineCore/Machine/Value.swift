@@ -1,9 +1,39 @@
+import Synchronization
+
 /// A state as the engine holds it: immutable, and shared by everything that refers to it.
+///
+/// `@unchecked Sendable`: `shown` is atomic, and nothing else changes.
 ///
 /// All that the engine asks of a state goes through this class, so that the engine is compiled once. All values of a
 /// machine are of one class.
 package class Value: @unchecked Sendable {
+    /// What a server and a history show and keep of it; nil until one of them has asked.
+    private let shown = Atomic<Unmanaged<AnyObject>?>(nil)
+
     package init() {}
+
+    deinit { self.shown.load(ordering: .relaxed)?.release() }
+
+    /// The form in which it is shown and kept, which is made once, by whoever asks first.
+    ///
+    /// - Parameter make: makes it; of all values of a machine the same kind, and never under a lock.
+    /// - Returns: the form.
+    package final func form<Form: AnyObject & Sendable>(_ make: () -> Form) -> Form {
+        if let form = self.shown.load(ordering: .acquiring) {
+            return unsafeDowncast(form.takeUnretainedValue(), to: Form.self)
+        }
+        let made = make()
+        let kept = Unmanaged<AnyObject>.passRetained(made)
+        let (isFirst, other) = self.shown.compareExchange(
+            expected: nil,
+            desired: kept,
+            ordering: .acquiringAndReleasing
+        )
+        guard !isFirst else { return made }
+        kept.release()
+        // Another thread was faster.
+        return other.map { unsafeDowncast($0.takeUnretainedValue(), to: Form.self) } ?? made
+    }
 
     /// Which of its type's cases it is; nil if it is not a case, or has a name of its own.
     ///

@@ -43,6 +43,11 @@ package protocol Recording: AnyObject, Sendable {
     func record(_ group: [Change], done: @escaping @Sendable (_ failure: String?) -> Void)
 }
 
+/// A log whose work is done by one that the engine calls itself.
+package protocol RecordingLog: WriteAheadLog {
+    var recording: any Recording { get }
+}
+
 /// A program's own log as the engine calls it.
 final class TypedRecording<State: MachineState>: Recording {
     let log: any WriteAheadLog<State>

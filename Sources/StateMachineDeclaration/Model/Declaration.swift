@@ -126,12 +126,6 @@ public final class Declaration: Sendable {
     }
 }
 
-extension Declaration: DynamicForm {
-    package func name(of state: Int) -> String { self.states[state].name }
-
-    package func successors(of state: Int) -> [Int] { self.states[state].successors }
-}
-
 extension [String] {
     /// The index of each text; for a repeated text, the first.
     var numbered: [Spelling: Int] {

@@ -56,8 +56,6 @@ package final class DeclaredCase: Sendable {
     package let leave: [DeclaredCommand]
     package let isFinal: Bool
 
-    let layout: FieldLayout
-
     init(
         name: String,
         about: String?,
@@ -84,7 +82,6 @@ package final class DeclaredCase: Sendable {
         self.enter = enter
         self.leave = leave
         self.isFinal = isFinal
-        self.layout = FieldLayout(fields)
     }
 
     /// All commands: the run, then those of entering and leaving.

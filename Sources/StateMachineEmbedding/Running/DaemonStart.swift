@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import Logging
 package import StateMachineCore
-import StateMachineHistory
+package import StateMachineHistory
 package import StateMachineProtocol
 package import StateMachineServer
 
@@ -17,32 +17,28 @@ package struct DaemonStart: Sendable {
         self.logger = logger
     }
 
-    /// Makes a machine that resumes from a snapshot.
-    package typealias MakeMachine<State: MachineState & Hashable> = (
-        Snapshot<State>, StateMachine<State>.Options
-    ) -> StateMachine<State>
-
     /// Serves a machine with these states until a signal ends it.
     ///
     /// - Parameters:
-    ///   - coding: the coding of the states.
-    ///   - make: makes the machine, where the type is known, so that the machine is specialised for
-    ///     it.
+    ///   - schema: the states.
+    ///   - make: makes the machine that goes on at a place, with a history if there is one.
     ///   - prepare: is given the machine before anybody can connect.
-    ///   - redeclare: reads the machine's declaration anew; see `StateMachineDaemon`.
+    ///   - redeclare: reads the machine's declaration again; see `StateMachineDaemon`.
     /// - Throws: what keeps it from starting.
     @MainActor
-    package func serve<State: MachineState & Hashable>(
-        _ coding: StateCoding<State>,
-        making make: MakeMachine<State>,
+    package func serve<State>(
+        _ schema: any Schema,
+        making make: (Place, History?) -> StateMachine<State>,
         prepare: @MainActor (StateMachine<State>) async throws -> Void = { _ in },
-        redeclare: (@Sendable () throws -> Redeclaration<State>)? = nil
+        redeclare: (@Sendable () throws -> Redeclaration)? = nil
     ) async throws {
-        let machine = try self.machine(coding, make)
+        let history = try self.history(schema)
+        let beginning = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
+        let machine = make(history?.place ?? beginning, history)
         try await prepare(machine)
         let daemon = StateMachineDaemon(
             machine: machine,
-            coding: coding,
+            schema: schema,
             configuration: self.configuration,
             logger: self.logger,
             redeclare: redeclare
@@ -50,26 +46,24 @@ package struct DaemonStart: Sendable {
         try await daemon.runUntilSignalled()
     }
 
-    /// The machine as the last daemon left it, or a new one.
-    private func machine<State: MachineState & Hashable>(
-        _ coding: StateCoding<State>,
-        _ make: MakeMachine<State>
-    ) throws -> StateMachine<State> {
+    /// The history as the last daemon left it; nil if the settings ask for none.
+    private func history(_ schema: any Schema) throws -> History? {
         let environment = ProcessInfo.processInfo.environment
         guard let directory = self.settings.stateDirectory(environment) else {
             self.logger.info("ephemeral: the state lives as long as the daemon")
-            return make(Snapshot(seq: 0, state: coding.initial, at: .now), .init())
+            return nil
         }
         let history = try StartTimeout.extended {
-            try SQLiteHistory(
+            try History(
                 directory: directory,
-                coding: coding,
-                options: self.settings.historyOptions
+                schema: schema,
+                options: self.settings.historyOptions,
+                boot: BootID.current
             )
         }
         if let loss = history.loss { self.log(loss) }
         if let carriedOver = history.carriedOver { self.logger.log(carriedOver) }
-        return make(history.snapshot, history.options())
+        return history
     }
 
     private func log(_ loss: HistoryLoss) {

@@ -1,4 +1,6 @@
 import ArgumentParser
+import StateMachineCore
+import StateMachineHistory
 import StateMachineProtocol
 
 /// The command line of a program that has its states in it.
@@ -27,21 +29,25 @@ struct ProgramCommand<Program: StateMachineProgram>: DaemonCommand {
     var own: [Setting: SettingValue] { [:] }
 
     func check(_ settings: Settings) throws(ConfigurationError) -> [String] {
-        _ = try self.coding()
+        _ = try self.schema()
         return []
     }
 
     func serve(_ start: DaemonStart) async throws {
         try await start.serve(
-            self.coding(),
-            making: Program.makeMachine,
+            self.schema(),
+            making: { place, history in
+                var options = StateMachine<Program>.Options()
+                options.log = history.map { SQLiteHistory($0) }
+                return Program.makeMachine(resuming: Snapshot(place), options: options)
+            },
             prepare: Program.prepare
         )
     }
 
-    private func coding() throws(ConfigurationError) -> StateCoding<Program> {
-        let coding = StateCoding<Program>()
-        guard coding.problems.isEmpty else { throw ConfigurationError(coding.problems) }
-        return coding
+    private func schema() throws(ConfigurationError) -> EnumSchema<Program> {
+        let schema = EnumSchema<Program>()
+        guard schema.problems.isEmpty else { throw ConfigurationError(schema.problems) }
+        return schema
     }
 }

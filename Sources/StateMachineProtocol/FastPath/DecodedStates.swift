@@ -1,4 +1,5 @@
 import CPlatform
+package import StateMachineCore
 
 /// States keyed by the bytes that requests named them with, so that none is evaluated twice.
 ///
@@ -9,9 +10,9 @@ package struct DecodedStates {
         /// The name, followed by the data.
         let bytes: [UInt8]
         let nameLength: Int
-        let state: EncodedState
+        let state: Value
 
-        init(_ line: SetLine, _ state: EncodedState) {
+        init(_ line: SetLine, _ state: Value) {
             self.bytes = Array(line.state) + Array(line.data)
             self.nameLength = line.state.count
             self.state = state
@@ -42,7 +43,7 @@ package struct DecodedStates {
     package init() {}
 
     /// The state that such a line has been found to name.
-    package subscript(line: SetLine) -> EncodedState? {
+    package subscript(line: SetLine) -> Value? {
         guard let entry = self.entries[Self.place(line)], entry.isNamed(by: line) else {
             return nil
         }
@@ -50,7 +51,7 @@ package struct DecodedStates {
     }
 
     /// Keeps what such a line names.
-    package mutating func keep(_ state: EncodedState, for line: SetLine) {
+    package mutating func keep(_ state: Value, for line: SetLine) {
         guard line.state.count + line.data.count <= Self.entryBytes else { return }
         self.entries[Self.place(line)] = Entry(line, state)
     }

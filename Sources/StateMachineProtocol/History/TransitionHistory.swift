@@ -4,7 +4,7 @@ package import StateMachineCore
 /// than it has in memory.
 ///
 /// Everything may be called from any thread, and nothing waits for the disk.
-package protocol TransitionHistory<State>: WriteAheadLog {
+package protocol TransitionHistory: Recording {
     /// The name of the numbering: one to 32 digits or lower-case letters from `a` to `f`.
     ///
     /// It changes whenever the numbering restarted or may have lost its end.

@@ -5,7 +5,7 @@ extension ServerLine {
     /// A state, its place in the order, and since when it holds.
     package struct Report: Sendable {
         package let seq: UInt64
-        /// The state as ``StateCoding/fragment(of:)`` encodes it.
+        /// The state as ``Encoded/fragment`` has it.
         package let fragment: [UInt8]
         package let at: WallTime
         package let epoch: Epoch
@@ -69,7 +69,7 @@ extension ServerLine {
         }
 
         /// - Parameters:
-        ///   - fragment: the state as ``StateCoding/fragment(of:)`` encodes it.
+        ///   - fragment: the state as ``Encoded/fragment`` has it.
         ///   - at: when.
         package convenience init(fragment: [UInt8], at: WallTime) { self.init(fragment, at: at) }
 

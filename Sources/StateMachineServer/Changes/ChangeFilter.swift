@@ -38,7 +38,7 @@ struct ChangeFilter: Sendable {
     }
 
     /// Whether a change to `state` is wanted; calls `line` only if the actor or the cause matters.
-    func wants(_ state: EncodedState, line: () -> [UInt8]) -> Bool {
+    func wants(_ state: Value, line: () -> [UInt8]) -> Bool {
         guard self.only?.contains(where: state.matches) ?? true else { return false }
         guard self.by != nil || self.cause != nil else { return true }
         guard let change = Line(line()) else { return false }

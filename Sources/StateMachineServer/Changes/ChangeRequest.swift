@@ -6,7 +6,7 @@ struct ChangeRequest: Sendable {
     /// What is asked for.
     enum Wanted: Sendable {
         /// That state; without a call nothing but the state.
-        case state(EncodedState, SetCall?)
+        case state(Value, SetCall?)
         /// What comes of an event, or of an update.
         ///
         /// Indirect, so that a set is small.
@@ -29,7 +29,7 @@ struct ChangeRequest: Sendable {
     }
 
     /// The state that was asked for, if one was.
-    var state: EncodedState? {
+    var state: Value? {
         switch self.wanted {
         case .state(let state, _): state
         case .event: nil

@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 /// Items by pattern, found for a state without looking at every pattern.
@@ -39,7 +40,7 @@ struct PatternTable<Item> {
     }
 
     /// The items of the patterns that match a state.
-    func items(for state: EncodedState) -> [Item] {
+    func items(for state: Value) -> [Item] {
         guard let combinations = self.fields[state.name]?.keys else { return [] }
         return combinations.compactMap { fields in
             var data: [JSONMember] = []

@@ -2,14 +2,14 @@ import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// What is proposed to a machine of states of one type and answered at its turn, and who is asked about it.
+/// What is proposed to a machine and answered at its turn, and who is asked about it.
 ///
 /// These are sets that are not decided at once, and what events, updates and ends of runs lead to. What is read in one
 /// turn of the event loop is committed together; a lone set waits for nothing but the end of its turn.
 ///
 /// `@unchecked Sendable`: its variables are touched on `loop` only.
-final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
-    private let machine: StateMachine<State>
+final class Proposals: @unchecked Sendable {
+    private let machine: Machine
     private let loop: any EventLoop
     private let decisions: LoopInbox
 
@@ -24,7 +24,7 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
     ///   - machine: the machine.
     ///   - loop: where all this happens.
     ///   - decisions: where the machine answers.
-    init(to machine: StateMachine<State>, on loop: any EventLoop, in decisions: LoopInbox) {
+    init(to machine: Machine, on loop: any EventLoop, in decisions: LoopInbox) {
         self.machine = machine
         self.loop = loop
         self.decisions = decisions
@@ -33,24 +33,24 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
     // MARK: - What is proposed
 
     /// Proposes what is asked for.
-    func propose(_ request: ChangeRequest, of sets: Sets, to served: TypedMachine<State>) {
+    func propose(_ request: ChangeRequest, of sets: Sets, to served: ServedMachine) {
         switch request.wanted {
         case .state(let state, let call):
             served.stays?.moves.lift()
             let kind = call?.reenter ?? false ? MoveKind.enter : .set
-            self.enqueue(request, .set(served.typed(state)), kind, of: sets, to: served)
+            self.enqueue(request, .set(state), kind, of: sets, to: served)
         case .event(.update(let call)):
             served.stays?.moves.lift()
             self.enqueue(request, self.making(.update(call), served), .update, of: sets, to: served)
         case .event(.send(let call)) where call.isEndOfRun:
-            let (coding, end, cause) = (served.coding, call.data?.members ?? [], request.cause)
-            let making = TypedSet<State>.Making.made { (snapshot) throws(WireError) in
-                try coding.made(ofEndOfRun: end, expecting: cause, from: snapshot)
+            let (schema, end, cause) = (served.states, call.data?.members ?? [], request.cause)
+            let making = PendingSet.Making.made { (place) throws(WireError) in
+                try schema.made(ofEndOfRun: end, expecting: cause, from: place)
             }
             self.enqueue(request, making, .enter, of: sets, to: served)
         case .event(.send(let call)):
             // What is no event of the machine's asks for nothing.
-            if served.current.behaviour?.isDeclared(call.event) == true {
+            if served.current.isDeclared(call.event) {
                 served.stays?.moves.lift()
             }
             self.enqueue(request, self.making(.send(call), served), .enter, of: sets, to: served)
@@ -60,36 +60,36 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
     /// What an event or an update leads to.
     private func making(
         _ call: EventCall,
-        _ served: TypedMachine<State>
-    ) -> TypedSet<State>.Making {
-        let (coding, starts) = (served.coding, served.stays?.starts)
-        return .made { (snapshot) throws(WireError) in
-            try coding.made(of: call, from: snapshot) { starts?.renew($0.stay, after: $0.seq) }
+        _ served: ServedMachine
+    ) -> PendingSet.Making {
+        let (schema, starts) = (served.states, served.stays?.starts)
+        return .made { (place) throws(WireError) in
+            try schema.made(of: call, from: place) { starts?.renew($0.stay, after: $0.seq) }
         }
     }
 
     /// Proposes what is made at its turn; for a set of a declared state that may be by another file.
     private func enqueue(
         _ request: ChangeRequest,
-        _ making: TypedSet<State>.Making,
+        _ making: PendingSet.Making,
         _ kind: MoveKind,
         of sets: Sets,
-        to served: TypedMachine<State>
+        to served: ServedMachine
     ) {
         self.holdGroups()
-        let set = TypedSet(request, making, served, isOrdered: !self.hasVoters, of: sets)
+        let set = PendingSet(request, making, served, isOrdered: !self.hasVoters, of: sets)
         sets.list(set)
         if set.isOrdered { self.committing += 1 }
         let target: Move.Target =
-            if let typed = set.plain {
-                .state(typed.value)
+            if let value = set.plain {
+                .state(value)
             } else {
-                .made { set.state(from: Snapshot($0))?.value }
+                .made { set.state(from: $0) }
             }
-        self.machine.machine.propose(
+        self.machine.propose(
             Move(
                 to: target,
-                if: .holds { set.isExpected(Snapshot($0)) },
+                if: .holds { set.isExpected($0) },
                 as: kind,
                 cause: request.cause,
                 by: request.setter
@@ -107,10 +107,10 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
     private func holdGroups() {
         guard !self.isHolding else { return }
         self.isHolding = true
-        self.hasVoters = self.machine.machine.holdGroups()
+        self.hasVoters = self.machine.holdGroups()
         self.loop.execute {
             self.isHolding = false
-            self.machine.machine.releaseGroups()
+            self.machine.releaseGroups()
             // Several are worth a sleep: what comes meanwhile is the next group.
             if self.committing == 1 { self.decisions.linger { self.committing > 0 } }
         }
@@ -123,31 +123,30 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
         peer: Peer,
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
-        of served: TypedMachine<State>,
+        of served: ServedMachine,
         _ body: @escaping @Sendable (VoteRequest) -> Void
     ) -> Registration {
-        let coding = served.coding
+        let schema = served.states
         // It is not asked about what came before it in this turn.
         if self.isHolding {
-            self.machine.machine.releaseGroups()
-            _ = self.machine.machine.holdGroups()
+            self.machine.releaseGroups()
+            _ = self.machine.holdGroups()
         }
         self.hasVoters = true
-        return self.machine.machine.addVoter(
+        return self.machine.addVoter(
             Machine.Voter(label: name.label, peer: peer, deadline: deadline),
             on: self.decisions,
             before: { motion in
-                let proposed = TypedValue<State>.state(of: motion.proposed)
-                return patterns.contain { coding.matches($0, proposed) }
+                patterns.contain { schema.matches($0, motion.proposed) }
             },
             { ask in
-                let proposal = Proposal<State>(ask.motion)
+                let motion = ask.motion
                 body(
                     VoteRequest(
-                        current: served.encoded(proposal.current),
-                        proposed: served.encoded(proposal.proposed),
-                        by: proposal.by,
-                        cause: proposal.cause,
+                        current: served.encoded(motion.current),
+                        proposed: served.encoded(motion.proposed),
+                        by: motion.by,
+                        cause: motion.cause,
                         vote: { ask.vote($0) }
                     )
                 )
@@ -157,22 +156,22 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
 
     // MARK: - What is answered
 
-    private func decided(_ set: TypedSet<State>, _ answer: Move.Answer) {
+    private func decided(_ set: PendingSet, _ answer: Move.Answer) {
         if set.isOrdered { self.committing -= 1 }
         let served = set.machine
         switch (answer, set.found) {
-        case (.success(.committed(let change)), .state(let typed)):
+        case (.success(.committed(let change)), .state):
             // A move of the machine's own.
             if set.request.setter == nil { served.stays?.moves.moved() }
-            set.answer(.committed(served.noted(served.encoded(change.place, typed))))
+            set.answer(.committed(served.encoded(change.place)))
         case (.success(.committed), _):
             preconditionFailure("a change was made of what changes nothing")
         case (.success(.unchanged(let place)), let found):
-            set.answer(self.unchanged(served, Snapshot(place), found))
-        case (.failure(let refused), .state(let typed)):
+            set.answer(self.unchanged(served, place, found))
+        case (.failure(let refused), .state(let value)):
             // Of a set it is told as it was asked for.
-            let state = set.request.state ?? typed
-            let current = served.encoded(Snapshot(refused.current))
+            let state = set.request.state ?? value
+            let current = served.encoded(refused.current)
             set.answer(.refused(refused.reason, of: state, current: current))
         case (.failure(let refused), _): set.answer(served.outcome(refused))
         }
@@ -180,20 +179,20 @@ final class Proposals<State: MachineState & Hashable>: @unchecked Sendable {
 
     /// What it means that nothing has changed.
     private func unchanged(
-        _ served: TypedMachine<State>,
-        _ snapshot: Snapshot<State>,
-        _ found: TypedSet<State>.Found
+        _ served: ServedMachine,
+        _ place: Place,
+        _ found: PendingSet.Found
     ) -> SetOutcome {
         switch found {
-        case .rejected(let error): return .rejected(error, current: served.encoded(snapshot))
-        case .illegal: return served.outcome(Refused(.illegal, current: snapshot.place))
-        case .unhandled: return .unchanged(served.encoded(snapshot), isHandled: false)
+        case .rejected(let error): return .rejected(error, current: served.encoded(place))
+        case .illegal: return served.outcome(Refused(.illegal, current: place))
+        case .unhandled: return .unchanged(served.encoded(place), isHandled: false)
         case .handled(renewing: true):
-            served.stays?.renewed(snapshot.stay)
-            let renewed = served.encoded(snapshot)
+            served.stays?.renewed(place.stay)
+            let renewed = served.encoded(place)
             if let stay = renewed.stay { served.server?.renewed(stay) }
             return .unchanged(renewed)
-        case .handled(renewing: false), .state: return .unchanged(served.encoded(snapshot))
+        case .handled(renewing: false), .state: return .unchanged(served.encoded(place))
         }
     }
 }

@@ -1,149 +1,261 @@
+import NIOCore
 import StateMachineCore
 import StateMachineProtocol
 
-/// The machine that is served, by what its states look like on the wire.
-///
-/// The state's type ends here: what handles lines, watches and sockets is compiled once, and not by
-/// way of metadata that is looked up at every step.
+/// The machine that is served.
 ///
 /// Belongs to the event loop: it is called there, and calls back there.
-protocol ServedMachine: AnyObject, Sendable {
-    var schema: StateSchema { get }
+///
+/// `@unchecked Sendable`: its variables are touched on `loop` only.
+final class ServedMachine: @unchecked Sendable {
+    let machine: Machine
+    private let loop: any EventLoop
+    /// What is decided at its turn, and who is asked about it.
+    let proposals: Proposals
+    /// How states are shown.
+    ///
+    /// Each is shown, and goes on, as what declares it says: so that this holds on any thread, whatever is in
+    /// force.
+    let states: any Schema
+    /// How states are asked for and described: what is in force now.
+    private(set) var current: any Schema
+    let decisions: LoopInbox
+    /// Measures stays where no history does.
+    private let clock: any StayClock
+    /// With a log nothing is decided at once.
+    private let hasLog: Bool
+    private(set) var cursor: LogCursor?
+    /// Nil of a machine that has no stays.
+    private(set) var stays: Stays?
+    @exclusivity(unchecked) var server: StateServer?
+
+    init(
+        _ machine: Machine,
+        schema: any Schema,
+        clock: any StayClock = KernelClock(),
+        on loop: any EventLoop
+    ) {
+        self.machine = machine
+        self.states = schema
+        self.current = schema
+        self.clock = clock
+        self.loop = loop
+        self.decisions = LoopInbox(loop)
+        self.proposals = Proposals(to: machine, on: loop, in: self.decisions)
+        self.hasLog = machine.hasLog
+    }
+
+    /// What the states in force are called, and what they carry.
+    var schema: StateSchema { self.current.described }
 
     /// The state that a machine of this kind begins with.
-    var initial: EncodedState { get }
+    var initial: Value { self.encoded(self.current.initial) }
 
-    /// What says how the states look; nil of states that the program has in it.
-    var declaration: RecordedDeclaration? { get }
+    var declaration: RecordedDeclaration? { self.current.declaration }
 
-    /// Who is given transitions, from the one after the snapshot that ``observe()`` returns; held on to
-    /// until ``stop()``.
-    var server: StateServer? { get set }
+    var events: JSONValue? { self.current.events }
 
-    /// Begins to hand over transitions, in later turns of the event loop.
-    ///
-    /// - Returns: where the machine was.
-    func observe() -> EncodedSnapshot
+    var name: String? { self.current.machine }
 
-    /// Hands over, now, everything that has been committed.
-    func catchUp()
+    var allowance: (moves: Int, time: Duration)? {
+        self.current.allowance(of: self.current.initial)
+    }
 
-    /// Has it make the move that is declared for a new start of the machine, if this is the first run since.
-    ///
-    /// - Parameter done: called on the event loop when it was made, or could not be, and before this returns if
-    ///   there is none.
-    func boot(_ done: @escaping () -> Void)
+    func description(of state: String) -> [JSONMember] {
+        self.current.description(of: state)
+    }
 
-    /// Lets it make moves of its own from now on: all who may have a say are here.
-    ///
-    /// - Parameter tell: told when moves are withheld, and with nil when they are not any more.
-    func beginMoving(telling tell: @escaping (Suspension?) -> Void)
+    /// That is in force from now on.
+    func use(_ schema: any Schema) { self.current = schema }
 
-    /// Lets it make no move of its own any more.
-    func stopMoving()
+    func observe() -> EncodedSnapshot {
+        let cursor = LogCursor(
+            of: self.machine,
+            on: self.decisions,
+            // Not weak, here and below: an object that is ever referred to weakly is counted out of line
+            // from then on, at twice the cost wherever it is used.
+            afterBurst: {
+                self.server?.scheduleFlush()
+                self.stays?.moves.arm()
+            },
+            task: { self.handOver($0) }
+        )
+        self.cursor = cursor
+        self.stays =
+            !self.states.hasStays
+            ? nil
+            : Stays(
+                of: self.machine,
+                from: cursor.start,
+                self.states,
+                clock: self.clock,
+                on: self.loop,
+                in: self.decisions
+            )
+        return self.encoded(cursor.start)
+    }
 
-    /// A hold or a guard has gone: what it denied is tried again.
-    func voterWent()
+    func catchUp() { self.cursor?.catchUp() }
 
-    /// Makes moves of its own that were withheld, for somebody asks for something.
-    func liftSuspension()
+    func boot(_ done: @escaping () -> Void) {
+        guard let moves = self.stays?.moves else { return done() }
+        moves.boot {
+            self.catchUp()
+            done()
+        }
+    }
 
-    /// The milliseconds until the deadline of the present stay; nil if there is none.
-    var leftMs: Int64? { get }
+    func beginMoving(telling tell: @escaping (Suspension?) -> Void) {
+        self.stays?.begin(
+            catchingUp: { self.catchUp() },
+            correcting: { self.server?.renewed($0) },
+            telling: tell
+        )
+    }
 
-    /// Hands over nothing any more.
-    func stop()
+    func stopMoving() { self.stays?.stop() }
 
-    /// The state of that name with that data.
-    ///
-    /// - Throws: `unknown-state` or `bad-data`, with what would have been right.
-    func state(_ name: String, data: JSONValue?) throws(WireError) -> EncodedState
+    func voterWent() { self.stays?.moves.voterWent() }
 
-    /// What an event or an update asks for.
-    ///
-    /// - Parameters:
-    ///   - call: the event or the update.
-    ///   - id: the request's.
-    ///   - setter: who asks.
-    /// - Returns: the request, for ``propose(_:of:)``.
-    /// - Throws: `unknown-event` or `bad-data`, as far as that can be told before its turn; for the
-    ///   end of a run also why it cannot be taken now.
+    func liftSuspension() { self.stays?.moves.lift() }
+
+    var leftMs: Int64? { self.stays?.leftMs }
+
+    func stop() {
+        self.cursor?.close()
+        self.cursor = nil
+        self.stays?.stop()
+        self.stays = nil
+        self.server = nil
+        self.decisions.close()
+    }
+
+    func state(_ name: String, data: JSONValue?) throws(WireError) -> Value {
+        self.encoded(try self.current.value(name, data: data))
+    }
+
+    // MARK: - What is asked of it
+
     func request(
         for call: EventCall,
         id: RequestID?,
         by setter: CompactPeer
-    ) throws(WireError) -> ChangeRequest
+    ) throws(WireError) -> ChangeRequest {
+        guard self.states.hasStays else { throw call.foreign }
+        if let data = call.data, data.members == nil {
+            throw WireError(.badData, "data of \(call.name) must be an object")
+        }
+        if case .send(let send) = call, send.isEndOfRun {
+            return try self.request(forEndOfRun: send, id: id)
+        }
+        return ChangeRequest(.event(call), cause: call.cause, id: id, by: setter)
+    }
 
-    /// Decides on a state at once, if nobody has to be waited for.
-    ///
-    /// - Parameters:
-    ///   - state: made by ``state(_:data:)``.
-    ///   - call: what else is asked for; nil: nothing.
-    ///   - cause: why.
-    ///   - setter: who asks.
-    /// - Returns: what became of it; nil if it has to wait. Then nothing is decided, and it is to be
-    ///   proposed.
     func decide(
-        _ state: EncodedState,
+        _ state: Value,
         _ call: SetCall?,
         cause: String?,
         by setter: CompactPeer
-    ) -> SetOutcome?
+    ) -> SetOutcome? {
+        guard !self.hasLog else { return nil }
+        self.stays?.moves.lift()
+        let move = Move(
+            to: state,
+            if: Move.Condition(call, by: self.states),
+            reenter: call?.reenter ?? false,
+            cause: cause,
+            by: setter
+        )
+        switch self.machine.enterAtOnce(move, asking: .nobody(denials: nil)) {
+        case nil: return nil
+        case .success(.committed(let change)):
+            return .committed(self.encoded(change.place))
+        case .success(.unchanged(let place)): return .unchanged(self.encoded(place))
+        case .failure(let refused):
+            // Of another declaration it can only be evaluated at its turn.
+            if refused.reason == .illegal,
+                self.isOutdated(state, at: refused.current)
+            {
+                return nil
+            }
+            return self.outcome(refused)
+        }
+    }
 
-    /// Proposes what is asked for, which is answered once, on the event loop.
-    ///
-    /// - Parameters:
-    ///   - request: made of a state of ``state(_:data:)``, or by ``request(for:id:by:)``.
-    ///   - sets: where it is listed, before it can be answered.
-    func propose(_ request: ChangeRequest, of sets: Sets)
+    func propose(_ request: ChangeRequest, of sets: Sets) {
+        self.proposals.propose(request, of: sets, to: self)
+    }
 
-    /// What may be sent to it, for `describe`; nil of a machine that has no events, and is set as a whole.
-    var events: JSONValue? { get }
+    var groupUnderWay: UInt64? { self.machine.groupUnderWay }
 
-    /// What it is called, for `describe`.
-    var name: String? { get }
-
-    /// How many moves of its own it makes in what time before they are suspended, for `describe`; nil of a machine
-    /// that makes none.
-    var allowance: (moves: Int, time: Duration)? { get }
-
-    /// What there is to know of a state beside its fields, for `describe`.
-    func description(of state: String) -> [JSONMember]
-
-    /// The number of the group that the write-ahead log has been given and has not answered; nil if it has
-    /// answered all.
-    var groupUnderWay: UInt64? { get }
-
-    /// Calls `done` when all sets that are on their way to the write-ahead log have been answered, on the
-    /// event loop; before this returns if there are none.
-    func afterCommits(_ done: @escaping @Sendable () -> Void)
+    func afterCommits(_ done: @escaping @Sendable () -> Void) {
+        self.machine.afterCommits { [decisions] in decisions.run(done) }
+    }
 
     /// Calls `done` on the event loop when what is being decided now is decided, and every question
     /// that was put before has come.
-    func afterDecision(_ done: @escaping @Sendable () -> Void)
+    func afterDecision(_ done: @escaping @Sendable () -> Void) {
+        // What is never expected changes nothing, and has its turn like everything else.
+        self.machine.propose(
+            Move(to: self.machine.value, if: .holds { _ in false }),
+            asking: Question(),
+            isTimed: false,
+            in: self.decisions
+        ) { _ in done() }
+    }
 
-    /// Adds a voter; see `StateMachine.addVoter`.
-    ///
-    /// - Parameters:
-    ///   - name: what denials call it.
-    ///   - peer: whose it is.
-    ///   - deadline: how long it is waited for.
-    ///   - patterns: the states before which it is asked.
-    ///   - body: asked on the event loop.
-    /// - Returns: what ends it.
     func addVoter(
         _ name: VoterName,
         peer: Peer,
         deadline: VoteDeadline,
         before patterns: VoterPatterns,
         _ body: @escaping @Sendable (VoteRequest) -> Void
-    ) -> Registration
+    ) -> Registration {
+        self.proposals.addVoter(
+            name,
+            peer: peer,
+            deadline: deadline,
+            before: patterns,
+            of: self,
+            body
+        )
+    }
+
+    // MARK: - Encoding
+
+    private func handOver(_ change: Change) {
+        self.server?.append(
+            self.encoded(change.place),
+            by: change.setter,
+            cause: change.cause
+        )
+        self.stays?.passed(change.place)
+    }
+
+    /// The state, once it is encoded.
+    func encoded(_ value: Value) -> Value {
+        _ = self.states.encoded(value)
+        return value
+    }
+
+    func encoded(_ place: Place) -> EncodedSnapshot {
+        EncodedSnapshot(
+            seq: place.seq,
+            state: self.encoded(place.value),
+            at: place.at,
+            stay: self.stays?.stay(at: place)
+        )
+    }
+
+    func outcome(_ refused: Refused) -> SetOutcome {
+        .refused(refused.reason, current: self.encoded(refused.current))
+    }
 }
 
 /// A place in the order, by what the wire shows of it.
 struct EncodedSnapshot: Sendable {
     let seq: UInt64
-    let state: EncodedState
+    let state: Value
     let at: WallTime
     /// Nil of a machine that has no stays.
     var stay: ServerLine.Stay?
@@ -156,13 +268,13 @@ enum SetOutcome: Sendable {
     /// An event or an update could not be taken where it found the machine.
     indirect case rejected(WireError, current: EncodedSnapshot)
     /// `of` is the state that was to be entered; nil if it was none.
-    indirect case refused(Refusal, of: EncodedState? = nil, current: EncodedSnapshot)
+    indirect case refused(Refusal, of: Value? = nil, current: EncodedSnapshot)
 }
 
 /// A question to a voter; letting go of it is consent.
 struct VoteRequest: Sendable {
     let current: EncodedSnapshot
-    let proposed: EncodedState
+    let proposed: Value
     let by: Peer?
     let cause: String?
     /// Returns whether the vote still counted.

@@ -6,25 +6,25 @@ import StateMachineProtocol
 /// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
 extension Move.Condition {
     /// All of the request's conditions; a seq alone costs no closure.
-    init<State>(_ call: SetCall?, by coding: StateCoding<State>) {
+    init(_ call: SetCall?, by schema: any Schema) {
         guard let call, call.asksForState else {
             self.init(seq: call?.ifSeq)
             return
         }
-        self = .holds { coding.matches(call.ifSeq, call.ifState, call.ifStay, Snapshot($0)) }
+        self = .holds { schema.matches(call.ifSeq, call.ifState, call.ifStay, $0) }
     }
 }
 
-extension StateCoding {
+extension Schema {
     /// Whether the machine is where a `set` expects it to be; nil expects nothing.
     func matches(
         _ seq: UInt64?,
         _ patterns: PatternList?,
         _ stay: UInt64?,
-        _ snapshot: Snapshot<State>
+        _ place: Place
     ) -> Bool {
-        (seq.map { $0 == snapshot.seq } ?? true)
-            && (stay.map { $0 == snapshot.stay } ?? true)
-            && (patterns?.contains { self.matches($0, snapshot.state) } ?? true)
+        (seq.map { $0 == place.seq } ?? true)
+            && (stay.map { $0 == place.stay } ?? true)
+            && (patterns?.contains { self.matches($0, place.value) } ?? true)
     }
 }

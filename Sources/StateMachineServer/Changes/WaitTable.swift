@@ -1,3 +1,4 @@
+import StateMachineCore
 import StateMachineProtocol
 
 /// The waits of all connections, by what they wait for: a change costs only the waits that it ends.
@@ -40,7 +41,7 @@ struct WaitTable {
     }
 
     /// Removes and returns the waits that a state ends.
-    mutating func take(endedBy state: EncodedState) -> [PendingWait] {
+    mutating func take(endedBy state: Value) -> [PendingWait] {
         guard !self.isEmpty else { return [] }
         var ended: [ObjectIdentifier: PendingWait] = [:]
         for waits in self.table.items(for: state) { ended.merge(waits) { first, _ in first } }

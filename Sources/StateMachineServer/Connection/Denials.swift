@@ -17,7 +17,7 @@ struct Denials {
     private let standing: [String: SocketVoter]
 
     /// Lists those whose votes decided, then the others that block the state, by number.
-    init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of state: EncodedState) {
+    init(_ deciding: [Vote.Denial], and blocking: [SocketVoter], of state: Value) {
         let known = Set(deciding.prefix(Self.limit).map(\.label))
         let others = blocking.filter { voter in
             voter.blocks(state) && !known.contains(voter.label)

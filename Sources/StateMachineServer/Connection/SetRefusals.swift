@@ -17,7 +17,7 @@ struct SetRefusals {
     ///   - current: where the machine was.
     func answer(
         _ request: ChangeRequest,
-        of entered: EncodedState?,
+        of entered: Value?,
         _ refusal: Refusal,
         _ current: EncodedSnapshot
     ) {
@@ -28,7 +28,7 @@ struct SetRefusals {
         case .conflict:
             let expected = request.expected(at: current)
             let message =
-                "expected \(expected), but it is \(current.state.text) at seq \(current.seq)"
+                "expected \(expected), but it is \(current.state.shortText) at seq \(current.seq)"
             self.answer(id, .conflict, message, current)
         case .illegal:
             let allowed = self.server.machine.schema.names.filter(

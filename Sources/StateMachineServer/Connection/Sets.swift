@@ -49,7 +49,7 @@ final class Sets {
     ///   - call: what else is asked for; nil: nothing.
     ///   - cause: why; the call's own if there is one.
     ///   - id: the request's.
-    func set(_ state: EncodedState, _ call: SetCall?, cause: String?, id: RequestID?) {
+    func set(_ state: Value, _ call: SetCall?, cause: String?, id: RequestID?) {
         let machine = self.server.machine
         let setter = CompactPeer(self.peer)
         self.noteSet()
@@ -82,7 +82,7 @@ final class Sets {
     }
 
     /// The state that a `set` asks for, if the request is right.
-    private func state(for call: SetCall, lineLength: Int) throws(WireError) -> EncodedState {
+    private func state(for call: SetCall, lineLength: Int) throws(WireError) -> Value {
         let machine = self.server.machine
         guard !self.server.isClosing else { throw .shuttingDown }
         let state = try machine.state(call.state, data: call.data)
@@ -91,7 +91,7 @@ final class Sets {
     }
 
     /// Escaping makes a byte six at most, so only a long line can make a state that is too long.
-    private func checkLength(of state: EncodedState, lineLength: Int) throws(WireError) {
+    private func checkLength(of state: Value, lineLength: Int) throws(WireError) {
         guard lineLength > RequestLimits.stateBytes / 6 else { return }
         try state.checkLength()
     }
@@ -222,7 +222,7 @@ final class Sets {
     }
 }
 
-extension EncodedState {
+extension Value {
     /// Refuses a state that would make lines that are too long.
     func checkLength() throws(WireError) {
         let length = self.fragment.count

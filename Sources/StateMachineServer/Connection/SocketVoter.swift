@@ -127,12 +127,12 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// Whether it denies that state at once.
-    func blocks(_ state: EncodedState) -> Bool {
+    func blocks(_ state: Value) -> Bool {
         self.terms.isBlocking && self.patterns.patterns.contains(where: state.matches)
     }
 
     /// Its denial of a state that it blocks; nil for one that it allows, delays or is asked about.
-    func denial(of state: EncodedState) -> Vote.Denial? {
+    func denial(of state: Value) -> Vote.Denial? {
         guard self.blocks(state) else { return nil }
         return Vote.Denial(
             label: self.label,
@@ -152,7 +152,7 @@ final class SocketVoter: @unchecked Sendable {
     }
 
     /// Has a say in that machine from now on.
-    func begin(in machine: any ServedMachine) {
+    func begin(in machine: ServedMachine) {
         self.registration = machine.addVoter(
             self.terms.name(self.number),
             peer: self.peer,

@@ -1,4 +1,5 @@
 import NIOCore
+import StateMachineCore
 import StateMachineProtocol
 
 /// One subscription of a connection: what it wants and how far it has come.
@@ -82,7 +83,7 @@ final class Watch {
     }
 
     /// The line that the watch begins with, in that state; nil for a replay.
-    func firstLine(_ report: ServerLine.Report, in state: EncodedState) -> [UInt8]? {
+    func firstLine(_ report: ServerLine.Report, in state: Value) -> [UInt8]? {
         let isSelected = self.selects(state)
         return switch self.since {
         case nil: ServerLine.state(id: self.id, report, isSelected: isSelected)
@@ -99,7 +100,7 @@ final class Watch {
     }
 
     /// Whether it is sent changes that lead to this state.
-    func selects(_ state: EncodedState) -> Bool {
+    func selects(_ state: Value) -> Bool {
         self.only?.contains(where: state.matches) ?? true
     }
 

@@ -10,27 +10,27 @@ import Systemd
 import UnixSignals
 
 /// One run of a daemon, from opening its doors to closing them.
-struct DaemonRun<State: MachineState & Hashable>: Sendable {
-    let machine: StateMachine<State>
-    let coding: StateCoding<State>
+struct DaemonRun: Sendable {
+    let machine: Machine
+    let schema: any Schema
     let clock: any StayClock
     let configuration: DaemonConfiguration
     let logger: Logger
-    let redeclare: (@Sendable () throws -> Redeclaration<State>)?
+    let redeclare: (@Sendable () throws -> Redeclaration)?
     let onReady: @Sendable () -> Void
     let manager: ServiceManager
 
     init(
-        machine: StateMachine<State>,
-        coding: StateCoding<State>,
+        machine: Machine,
+        schema: any Schema,
         clock: any StayClock,
         configuration: DaemonConfiguration,
         logger: Logger,
-        redeclare: (@Sendable () throws -> Redeclaration<State>)?,
+        redeclare: (@Sendable () throws -> Redeclaration)?,
         onReady: @escaping @Sendable () -> Void
     ) {
         self.machine = machine
-        self.coding = coding
+        self.schema = schema
         self.clock = clock
         self.configuration = configuration
         self.logger = logger
@@ -65,7 +65,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
         with handed: [HandedDescriptor],
         heeding signals: UnixSignalsSequence?
     ) async throws {
-        if let problem = self.coding.problems.first { throw DaemonError(configuration: problem) }
+        if let problem = self.schema.problems.first { throw DaemonError(configuration: problem) }
         let handed = try HandedSockets(handed)
         let directory = self.configuration.runtimeDirectory
         let doors = try OpenDoors(handed.doors, runtimeDirectory: directory)
@@ -93,9 +93,9 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
     ) async throws {
         let loop = group.next()
         let bell = try await LoopBell.make(on: group)
-        let served = TypedMachine(
+        let served = ServedMachine(
             self.machine,
-            coding: self.coding,
+            schema: self.schema,
             clock: self.clock,
             on: loop
         )
@@ -132,7 +132,7 @@ struct DaemonRun<State: MachineState & Hashable>: Sendable {
     }
 
     private func serve(
-        _ served: TypedMachine<State>,
+        _ served: ServedMachine,
         by server: StateServer,
         at doors: OpenDoors,
         goingOnWith taken: InheritedConnections,

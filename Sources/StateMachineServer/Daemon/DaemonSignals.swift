@@ -19,7 +19,7 @@ enum DaemonSignal {
 }
 
 /// Runs the daemon and traps its signals (``DaemonSignal``); ``DaemonRun`` does what they ask for.
-struct DaemonSignals<State: MachineState & Hashable>: Service, CustomStringConvertible {
+struct DaemonSignals<State: MachineState>: Service, CustomStringConvertible {
     let daemon: StateMachineDaemon<State>
 
     /// A service group asks for it; otherwise it would print the whole daemon by reflection.

@@ -1,14 +1,13 @@
-package import StateMachineCore
 package import StateMachineProtocol
 
 /// A machine's new declaration, read at a reload.
-package struct Redeclaration<State: MachineState & Hashable>: Sendable {
-    package let coding: StateCoding<State>
+package struct Redeclaration: Sendable {
+    package let schema: any Schema
     /// What may not do what was meant, one line each.
     package let warnings: [String]
 
-    package init(_ coding: StateCoding<State>, warnings: [String]) {
-        self.coding = coding
+    package init(_ schema: any Schema, warnings: [String]) {
+        self.schema = schema
         self.warnings = warnings
     }
 }

@@ -16,16 +16,16 @@ struct ReloadResult: Sendable {
 }
 
 /// Handles SIGHUP, and `reload`: reads the limits and the machine's declaration anew, all or nothing.
-struct Reload<State: MachineState & Hashable>: Sendable {
-    private let run: DaemonRun<State>
-    private let served: TypedMachine<State>
+struct Reload: Sendable {
+    private let run: DaemonRun
+    private let served: ServedMachine
     private let server: StateServer
     private let status: StatusReporter
     private var logger: Logger { self.run.logger }
 
     init(
-        _ run: DaemonRun<State>,
-        _ served: TypedMachine<State>,
+        _ run: DaemonRun,
+        _ served: ServedMachine,
         by server: StateServer,
         showing status: StatusReporter
     ) {
@@ -61,7 +61,7 @@ struct Reload<State: MachineState & Hashable>: Sendable {
 
     /// Checks that the next process would start, and that something starts it.
     private func checkSuccession() throws(ReloadRefusal) {
-        if self.run.machine.history != nil, self.run.machine.snapshot.seq > 0 {
+        if self.run.machine.history != nil, self.run.machine.place.seq > 0 {
             throw ReloadRefusal([
                 "a file declares a machine now, and the history is that of the stock states; stop the daemon, move "
                     + "the history away, and start it"
@@ -99,8 +99,8 @@ struct Reload<State: MachineState & Hashable>: Sendable {
         self.status.reloadRefused(problems.first ?? "?")
     }
 
-    private func redeclare(_ new: Redeclaration<State>) async throws {
-        guard let declaration = new.coding.declaration else { return }
+    private func redeclare(_ new: Redeclaration) async throws {
+        guard let declaration = new.schema.declaration else { return }
         for warning in new.warnings { self.logger.warning("\(warning)") }
         let promise = self.server.loop.makePromise(of: UInt64?.self)
         self.server.loop.execute {
@@ -115,7 +115,7 @@ struct Reload<State: MachineState & Hashable>: Sendable {
                     ])
                 )
             }
-            self.served.redeclare(new.coding) { result in
+            self.served.redeclare(new.schema) { result in
                 switch result {
                 case .success(let seq): promise.succeed(seq)
                 case .failure(let refusal): promise.fail(ReloadRefusal([refusal.sentence]))

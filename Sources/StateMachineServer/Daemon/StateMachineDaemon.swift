@@ -10,13 +10,13 @@ import UnixSignals
 ///
 /// Run it as a service of a `ServiceGroup`, or by ``runUntilSignalled()``. It tells the service
 /// manager when it is ready, how it is, and when it stops.
-public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
+public struct StateMachineDaemon<State: MachineState>: Service {
     private let machine: StateMachine<State>
-    private let coding: StateCoding<State>
+    private let schema: any Schema
     private let clock: any StayClock
     private let configuration: DaemonConfiguration
     private let logger: Logger
-    private let redeclare: (@Sendable () throws -> Redeclaration<State>)?
+    private let redeclare: (@Sendable () throws -> Redeclaration)?
     private let onReady: @Sendable () -> Void
 
     /// A daemon for that machine.
@@ -36,14 +36,14 @@ public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
     ) where State: EnumState {
         self.init(
             machine: machine,
-            coding: StateCoding(),
+            schema: EnumSchema<State>(),
             configuration: configuration,
             logger: logger,
             onReady: onReady
         )
     }
 
-    /// A daemon for a machine whose states `coding` encodes.
+    /// A daemon for a machine whose states `schema` encodes.
     ///
     /// `clock` measures the stays of a machine without a history; a history has a clock of its own.
     ///
@@ -53,15 +53,15 @@ public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
     /// daemon, if another process can take over. Runs on no particular thread.
     package init(
         machine: StateMachine<State>,
-        coding: StateCoding<State>,
+        schema: any Schema,
         clock: any StayClock = KernelClock(),
         configuration: DaemonConfiguration,
         logger: Logger,
-        redeclare: (@Sendable () throws -> Redeclaration<State>)? = nil,
+        redeclare: (@Sendable () throws -> Redeclaration)? = nil,
         onReady: @escaping @Sendable () -> Void = {}
     ) {
         self.machine = machine
-        self.coding = coding
+        self.schema = schema
         self.clock = clock
         self.configuration = configuration
         self.logger = logger
@@ -103,8 +103,8 @@ public struct StateMachineDaemon<State: MachineState & Hashable>: Service {
 
     func run(heeding signals: UnixSignalsSequence?) async throws {
         try await DaemonRun(
-            machine: self.machine,
-            coding: self.coding,
+            machine: self.machine.machine,
+            schema: self.schema,
             clock: self.clock,
             configuration: self.configuration,
             logger: self.logger,

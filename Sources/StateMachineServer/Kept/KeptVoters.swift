@@ -26,7 +26,7 @@ final class KeptVoters {
         case unreadable
     }
 
-    private let machine: any ServedMachine
+    private let machine: ServedMachine
     private let loop: any EventLoop
     private let ownUid: UInt32
     private let writer: KeptWriter
@@ -49,7 +49,7 @@ final class KeptVoters {
     ///   - machine: where they vote.
     ///   - loop: where everything happens.
     ///   - ownUid: the daemon's own user, who like root is exempt from per-user limits.
-    init(_ machine: any ServedMachine, on loop: any EventLoop, of ownUid: UInt32) {
+    init(_ machine: ServedMachine, on loop: any EventLoop, of ownUid: UInt32) {
         self.machine = machine
         self.loop = loop
         self.ownUid = ownUid

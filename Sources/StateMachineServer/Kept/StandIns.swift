@@ -8,12 +8,12 @@ import StateMachineProtocol
 ///
 /// Owns the next declaration. Belongs to the event loop.
 struct StandIns {
-    private let machine: any ServedMachine
+    private let machine: ServedMachine
     /// The declaration that may come into force next.
     private var next: StateSchema?
 
     /// - Parameter machine: where they vote.
-    init(in machine: any ServedMachine) {
+    init(in machine: ServedMachine) {
         self.machine = machine
     }
 

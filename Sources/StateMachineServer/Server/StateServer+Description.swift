@@ -4,7 +4,7 @@ import StateMachineProtocol
 
 extension StateServer {
     /// The current state for people, cut to a length that a message bears.
-    var stateText: String { self.snapshot.state.text }
+    var stateText: String { self.snapshot.state.shortText }
 
     /// Where the machine stands and what declares it, for the log.
     var beginning: Logger.Metadata {
@@ -81,9 +81,9 @@ extension StateServer {
     }
 }
 
-extension EncodedState {
+extension Value {
     /// For people, cut to a length that a message bears.
-    var text: String { StateText.text(name: self.name, data: self.data).excerpt(128) }
+    var shortText: String { StateText.text(name: self.name, data: self.data).excerpt(128) }
 }
 
 extension ServerLine.Report {

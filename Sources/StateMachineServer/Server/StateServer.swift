@@ -13,7 +13,7 @@ import StateMachineProtocol
 /// change touches that is enough too, and a check at run time costs as much as the access.
 final class StateServer: @unchecked Sendable {
     let loop: any EventLoop
-    let machine: any ServedMachine
+    let machine: ServedMachine
     let epoch: Epoch
     /// Where changes are that the ring does not have any more; nil: nowhere.
     let past: HistoryReader?
@@ -83,7 +83,7 @@ final class StateServer: @unchecked Sendable {
 
     /// - Precondition: called on `loop`.
     init(
-        machine: any ServedMachine,
+        machine: ServedMachine,
         loop: any EventLoop,
         limits: ServerLimits,
         places: Int = .max,

@@ -6,15 +6,15 @@ import StateMachineProtocol
 /// stay lasts.
 ///
 /// `@unchecked Sendable`: its variables are touched on `loop` only.
-final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
-    private let machine: StateMachine<State>
-    private let behaviour: any StateBehaviour<State>
+final class OwnMoves: @unchecked Sendable {
+    private let machine: Machine
+    private let schema: any Schema
     private let starts: StayStarts
     private let loop: any EventLoop
     private let place: any CompletionPlace
 
     /// The newest snapshot that was handed over.
-    private(set) var snapshot: Snapshot<State>
+    private(set) var snapshot: Place
     /// The stay that the new boot of the computer is to end; nil if none.
     private var interrupted: UInt64?
     private var pending: Pending?
@@ -49,9 +49,9 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     }
 
     init(
-        of machine: StateMachine<State>,
-        from snapshot: Snapshot<State>,
-        _ behaviour: any StateBehaviour<State>,
+        of machine: Machine,
+        from snapshot: Place,
+        _ schema: any Schema,
         _ starts: StayStarts,
         isFirstInBoot: Bool,
         on loop: any EventLoop,
@@ -59,12 +59,12 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     ) {
         self.machine = machine
         self.snapshot = snapshot
-        self.behaviour = behaviour
+        self.schema = schema
         self.starts = starts
         self.loop = loop
         self.place = place
         self.interrupted =
-            isFirstInBoot && behaviour.boot(of: snapshot.state) != nil ? snapshot.stay : nil
+            isFirstInBoot && schema.boot(of: snapshot.value) != nil ? snapshot.stay : nil
     }
 
     /// Whether that stay is from before the new boot, and is to end because of it.
@@ -103,7 +103,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     }
 
     /// Notes how far the machine has been handed over.
-    func passed(_ snapshot: Snapshot<State>) { self.snapshot = snapshot }
+    func passed(_ snapshot: Place) { self.snapshot = snapshot }
 
     /// Tries again after a hold or a guard has gone: what was denied may be allowed now.
     func voterWent() {
@@ -130,7 +130,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     /// Why no move may be made now, so that the caller has to come again; nil if one may be.
     func suspension() -> Suspension? {
         let wasWithheld = self.breaker.isOpen
-        let (most, time) = self.behaviour.allowance(of: self.snapshot.state)
+        guard let (most, time) = self.schema.allowance(of: self.snapshot.value) else { return nil }
         guard !self.breaker.permits(most, within: time, at: self.now) else { return nil }
         let suspension = Suspension(moves: most, time: time)
         if !wasWithheld { self.tell(suspension) }
@@ -163,7 +163,7 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
         switch reason {
         case .boot: self.expect(.boot, start, at: self.now.uptime)
         case .deadline:
-            guard let deadline = self.behaviour.deadline(of: snapshot.state) else {
+            guard let deadline = self.schema.deadline(of: snapshot.value) else {
                 if wasPending { self.timer?.stop() }
                 return
             }
@@ -208,20 +208,19 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
             self.onBoot.take()?()
             return
         }
-        let (start, starts, behaviour) = (pending.start, self.starts, self.behaviour)
+        let (start, starts, schema) = (pending.start, self.starts, self.schema)
         let made = self.move(for: pending.reason)
-        let delay = behaviour.deadline(of: self.snapshot.state)?.delay
+        let delay = schema.deadline(of: self.snapshot.value)?.delay
         self.pending?.isTried = true
-        let cause = made(self.snapshot.state)?.cause
-        let state: @Sendable (Place) -> State = { TypedValue<State>.state(of: $0.value) }
+        let cause = made(self.snapshot.value)?.cause
         // At the move's turn the declaration, and with it what is due, may have changed.
         let isDue: @Sendable (Place) -> Bool = {
             $0.stay == start.stay && starts.newest(of: start.stay) == start
-                && behaviour.deadline(of: state($0))?.delay == delay
+                && schema.deadline(of: $0.value)?.delay == delay
         }
-        self.machine.machine.propose(
+        self.machine.propose(
             Move(
-                to: .made { made(state($0)).map { TypedValue($0.next) } },
+                to: .made { made($0.value)?.next },
                 if: .holds(isDue),
                 as: .enter,
                 cause: cause
@@ -232,11 +231,11 @@ final class OwnMoves<State: MachineState & Hashable>: @unchecked Sendable {
     }
 
     /// The move to make from a state; pure.
-    private func move(for reason: Reason) -> @Sendable (State) -> MachineMove<State>? {
-        let behaviour = self.behaviour
+    private func move(for reason: Reason) -> @Sendable (Value) -> MachineMove? {
+        let schema = self.schema
         return switch reason {
-        case .boot: { behaviour.boot(of: $0) }
-        case .deadline: { behaviour.deadline(of: $0)?.move }
+        case .boot: { schema.boot(of: $0) }
+        case .deadline: { schema.deadline(of: $0)?.move }
         }
     }
 

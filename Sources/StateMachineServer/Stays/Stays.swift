@@ -5,14 +5,13 @@ import StateMachineProtocol
 /// The stays of a machine: since when each counts, and what lines show about it.
 ///
 /// `@unchecked Sendable`: its variables are touched on the event loop only.
-final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
+final class Stays: @unchecked Sendable {
     /// Since when they count; may be asked on any thread.
     let starts: StayStarts
     /// What the machine does by itself.
-    let moves: OwnMoves<State>
-    private let behaviour: any StateBehaviour<State>
+    let moves: OwnMoves
+    private let schema: any Schema
     private let place: any CompletionPlace
-    private let deadline: (State) -> EncodedDeadline?
     private let keeper: StayKeeper?
 
     /// The subscription that reports when the wall clock is set.
@@ -24,31 +23,28 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     /// - Parameters:
     ///   - machine: the machine.
     ///   - snapshot: where it is.
-    ///   - behaviour: what it does.
+    ///   - schema: its states, and what it does.
     ///   - clock: measures the stays of a machine whose history does not.
     ///   - loop: where all this happens.
     ///   - place: where the machine answers, and timers ring.
-    ///   - deadline: what time does to a state, as lines show it.
     init(
-        of machine: StateMachine<State>,
-        from snapshot: Snapshot<State>,
-        _ behaviour: any StateBehaviour<State>,
+        of machine: Machine,
+        from snapshot: Place,
+        _ schema: any Schema,
         clock: any StayClock,
         on loop: any EventLoop,
-        in place: any CompletionPlace,
-        deadline: @escaping (State) -> EncodedDeadline?
+        in place: any CompletionPlace
     ) {
         let history = machine.history as? any StayHistory
         let start = StayStart(stay: snapshot.stay, moment: clock.moment)
         self.starts = history?.starts ?? StayStarts(start, clock: clock)
-        self.behaviour = behaviour
+        self.schema = schema
         self.place = place
-        self.deadline = deadline
         self.keeper = history.map { [starts] in StayKeeper($0, starts, in: place) }
         self.moves = OwnMoves(
             of: machine,
             from: snapshot,
-            behaviour,
+            schema,
             self.starts,
             isFirstInBoot: history?.isFirstInBoot ?? false,
             on: loop,
@@ -57,49 +53,26 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     }
 
     /// Where the machine was when it was last handed over.
-    private var snapshot: Snapshot<State> { self.moves.snapshot }
+    private var snapshot: Place { self.moves.snapshot }
 
     // MARK: - What lines show
 
-    /// What the line of a change shows about the stay; the same is recorded with the change.
+    /// What lines show about the stay that a place is in: a change's, or the present one.
     ///
-    /// - Parameters:
-    ///   - transition: the change.
-    ///   - deadline: the deadline of the state that it led to.
+    /// - Parameter place: where the machine was; its state is encoded.
     /// - Returns: its number, and what is due.
-    func stay(
-        after transition: Place,
-        _ deadline: EncodedDeadline?
-    ) -> ServerLine.Stay {
+    func stay(at place: Place) -> ServerLine.Stay {
         // Without a deadline the start of the stay is not looked up for every change.
-        let due = deadline.map { deadline in
-            deadline.due(
-                since: self.starts.start(of: transition.stay, at: transition.seq, transition.at)
-            )
+        let due = place.value.encoded.deadline.map { deadline in
+            deadline.due(since: self.starts.start(of: place.stay, at: place.seq, place.at))
         }
-        return ServerLine.Stay(seq: transition.stay, due: due)
-    }
-
-    /// What lines show now about the stay that a snapshot is in.
-    ///
-    /// - Parameters:
-    ///   - snapshot: where it was.
-    ///   - deadline: the deadline of its state.
-    /// - Returns: its number, and what is due.
-    func stay(at snapshot: Snapshot<State>, _ deadline: EncodedDeadline?) -> ServerLine.Stay {
-        let due = deadline.map { deadline in
-            deadline.due(
-                since: self.starts.newest(of: snapshot.stay)
-                    ?? self.starts.start(of: snapshot.stay, at: snapshot.seq, snapshot.at)
-            )
-        }
-        return ServerLine.Stay(seq: snapshot.stay, due: due)
+        return ServerLine.Stay(seq: place.stay, due: due)
     }
 
     /// The milliseconds that are left until the present state's deadline; 0 if it has passed, nil if there is
     /// none.
     var leftMs: Int64? {
-        guard let deadline = self.behaviour.deadline(of: self.snapshot.state),
+        guard let deadline = self.schema.deadline(of: self.snapshot.value),
             let start = self.starts.newest(of: self.snapshot.stay)
         else { return nil }
         let elapsed = start.elapsed(at: self.starts.clock.moment)
@@ -137,10 +110,10 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     }
 
     /// Notes how far the machine has been handed over.
-    func passed(_ snapshot: Snapshot<State>) { self.moves.passed(snapshot) }
+    func passed(_ snapshot: Place) { self.moves.passed(snapshot) }
 
     /// Adapts to a new declaration: what is due follows from it, counted from the stay's start.
-    func redeclared(_ snapshot: Snapshot<State>) {
+    func redeclared(_ snapshot: Place) {
         if snapshot.seq == self.snapshot.seq { self.passed(snapshot) }
         self.moves.armAnew()
     }
@@ -151,8 +124,8 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
     func move(
         onEndOfRun data: [JSONMember],
         in stay: UInt64
-    ) throws(WireError) -> MachineMove<State>? {
-        let move = try self.behaviour.move(onEndOfRun: data, in: self.snapshot.state)
+    ) throws(WireError) -> MachineMove? {
+        let move = try self.schema.move(onEndOfRun: data, in: self.snapshot.value)
         return self.snapshot.stay == stay ? move : nil
     }
 
@@ -171,7 +144,7 @@ final class Stays<State: MachineState & Hashable>: @unchecked Sendable {
         self.starts.correct(adjusted)
         self.keep(adjusted.stay)
         self.moves.arm()
-        let due = self.deadline(self.snapshot.state)?.due(since: adjusted)
+        let due = self.schema.encoded(self.snapshot.value).deadline?.due(since: adjusted)
         self.correct(ServerLine.Stay(seq: adjusted.stay, due: due))
     }
 

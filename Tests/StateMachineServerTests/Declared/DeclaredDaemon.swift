@@ -49,13 +49,13 @@ struct DeclaredDaemon {
         guard let declaration = reading.declaration else {
             throw TestFailure("mistakes: \(reading.problems.map { $0.line(in: "machine") })")
         }
-        let coding = StateCoding(DeclaredForm(declaration))
-        let start = Snapshot(seq: 0, state: coding.initial, at: .now)
+        let schema = DeclaredSchema(declaration)
+        let start = Place(seq: 0, value: schema.initial, at: .now, stay: 0)
         if let state { try await Self.awaitRelease(of: state) }
         let history = try state.map {
-            try SQLiteHistory(
+            try History(
                 directory: $0,
-                coding: coding,
+                schema: schema,
                 options: HistoryOptions(),
                 boot: boot,
                 clock: clock
@@ -68,8 +68,11 @@ struct DeclaredDaemon {
             var limits = ServerLimits()
             if let graceMs { limits.graceMs = graceMs }
             let daemon = StateMachineDaemon(
-                machine: history?.makeMachine() ?? StateMachine(resuming: start),
-                coding: coding,
+                machine: StateMachine<DeclaredState>(
+                    resuming: history?.place ?? start,
+                    recording: history
+                ),
+                schema: schema,
                 clock: clock,
                 configuration: DaemonConfiguration(runtimeDirectory: directory, limits: limits),
                 logger: logger,

@@ -1,13 +1,10 @@
 import StateMachineCore
 import StateMachineProtocol
 
-extension StateCoding {
+extension Schema {
     /// A state as recorded: the bytes that are sent.
-    func recorded(_ state: State) -> RecordedTransition.State {
-        RecordedTransition.State(
-            name: state.name.rawValue,
-            data: self.data(of: state).description
-        )
+    func recorded(_ value: Value) -> RecordedTransition.State {
+        RecordedTransition.State(name: value.name, data: self.encoded(value).dataText)
     }
 }
 

@@ -1,7 +1,7 @@
 import StateMachineSQLite
 
 /// The tables, as they are documented for other readers.
-enum Schema {
+enum DatabaseSchema {
     /// How much of the schema a database has; an older version may have left less.
     enum Extent: Int, Comparable {
         /// No tables, or only changes.

@@ -1,25 +1,29 @@
 package import StateMachineCore
 
-/// The form of an enum's values.
+/// The schema of an enum's values.
 ///
 /// `state` is the case's name, `data` an object with the associated values by label. One without a
 /// label is `value`; further ones are `value2`, `value3` and so on. Encoding and decoding use the
 /// `Codable` conformance that the compiler writes.
-package struct EnumForm<State: EnumState>: StateForm {
-    package let schema: StateSchema
+package final class EnumSchema<State: EnumState>: Schema {
+    package let described: StateSchema
     package let problems: [String]
 
     /// Examines the enum, which takes a while.
     package init() {
-        self.schema = StateSchema(of: State.self)
-        self.problems = EnumCheck<State>(self.schema).problems
+        self.described = StateSchema(of: State.self)
+        self.problems = EnumCheck<State>(self.described).problems
     }
 
-    package var initial: State { .initial }
+    package var initial: Value { TypedValue(State.initial) }
 
-    package var lost: State? { State.lost }
+    package var lost: Value? { State.lost.map { TypedValue($0) } }
 
-    package func data(of state: State) -> JSONValue {
+    package func data(of value: Value) -> JSONValue {
+        self.data(of: TypedValue<State>.state(of: value))
+    }
+
+    private func data(of state: State) -> JSONValue {
         do {
             return try JSONCase(JSONValue(encoding: state))?.data ?? .object([])
         } catch {
@@ -29,8 +33,8 @@ package struct EnumForm<State: EnumState>: StateForm {
         }
     }
 
-    package func state(_ name: String, data: JSONValue?) throws(WireError) -> State {
-        let found = try self.schema.case(name)
+    package func value(_ name: String, data: JSONValue?) throws(WireError) -> Value {
+        let found = try self.described.case(name)
         guard let members = (data ?? .object([])).members else {
             throw WireError(.badData, "data of \(name) must be an object")
         }
@@ -54,20 +58,23 @@ package struct EnumForm<State: EnumState>: StateForm {
                 throw found.noField(odd.key, known: known.map(\.key))
             }
         }
-        return state
+        return TypedValue(state)
     }
 
     /// The state of that name, else the one that used to have it; its fields likewise.
-    package func carried(_ name: String, data: [JSONMember]) throws(NotCarriedOver) -> State {
-        guard let found = self.schema.case(ofOldState: name) else {
+    package func carried(
+        _ name: String,
+        data: [JSONMember]
+    ) throws(NotCarriedOver) -> Value {
+        guard let found = self.described.case(ofOldState: name) else {
             throw NotCarriedOver(
                 sentence: "there is no state \(name.quoted); known: "
-                    + self.schema.names.joined(separator: ", "),
+                    + self.described.names.joined(separator: ", "),
                 hasState: false
             )
         }
         do {
-            return try self.state(found, found.carried(data), by: .recorded)
+            return TypedValue(try self.state(found, found.carried(data), by: .recorded))
         } catch {
             throw NotCarriedOver(sentence: error.message, hasState: true)
         }

@@ -2,7 +2,7 @@ import StateMachineCore
 import StateMachineProtocol
 
 /// How a machine is told that the command of a stay has ended.
-extension TypedMachine {
+extension ServedMachine {
     /// What an end of a run asks for: a move of the machine's own, of which somebody else knows.
     ///
     /// So it is no request of a client's: it lifts nothing, and what it makes counts with the machine's other moves and
@@ -39,14 +39,14 @@ extension SendCall {
     var isEndOfRun: Bool { self.event.isSpelled(StateSchema.endOfRun.name) }
 }
 
-extension StateCoding {
+extension Schema {
     /// What an end of a run comes to; `cause` is what its change would say of why if nothing has come in between.
     func made(
         ofEndOfRun end: [JSONMember],
         expecting cause: String?,
-        from snapshot: Snapshot<State>
-    ) throws(WireError) -> TypedSet<State>.Found {
-        guard let move = try self.behaviour?.move(onEndOfRun: end, in: snapshot.state) else {
+        from place: Place
+    ) throws(WireError) -> PendingSet.Found {
+        guard let move = try self.move(onEndOfRun: end, in: place.value) else {
             return .unhandled
         }
         // Another file has come into force meanwhile, in the same stay.

@@ -1,0 +1,300 @@
+package import StateMachineCore
+package import StateMachineProtocol
+
+/// The schema of a machine that a file declares.
+package final class DeclaredSchema: Schema {
+    package let described: StateSchema
+    private let declared: Declaration
+
+    /// The schema of that declaration's states.
+    package init(_ declaration: Declaration) {
+        self.declared = declaration
+        let names = declaration.stateNames
+        let cases = declaration.states.map { state in
+            StateSchema.Case(
+                state.name,
+                fields: state.fields.map(StateField.init),
+                successors: state.successors.map { names[$0] },
+                oldNames: state.oldNames
+            )
+        }
+        self.described = StateSchema(
+            cases,
+            events: declaration.events.map {
+                StateSchema.Event($0.name, fields: $0.fields.map(StateField.init))
+            },
+            groups: declaration.groups.map { group in
+                StateGroup(group.name, of: group.members.map { cases[$0] })
+            },
+            evaluate: { declaration.refusal(of: $1, in: $0).map { WireError($0) } }
+        )
+    }
+
+    package var initial: Value { TypedValue(self.declared.initial) }
+
+    package var declaration: RecordedDeclaration? { self.declared.recorded }
+
+    package var hasStays: Bool { true }
+
+    package var lost: Value? { self.declared.lostState.map { TypedValue($0) } }
+
+    package func carried(
+        _ name: String,
+        data: [JSONMember]
+    ) throws(NotCarriedOver) -> Value {
+        TypedValue(try self.declared.carried(name, data: data))
+    }
+
+    package func data(of value: Value) -> JSONValue { value.declared.data }
+
+    package func value(_ name: String, data: JSONValue?) throws(WireError) -> Value {
+        // For the schema's error sentence, the same as for any machine.
+        _ = try self.described.case(name)
+        guard let members = (data ?? .object([])).members else {
+            throw WireError(.badData, "data of \(name) must be an object")
+        }
+        do {
+            return TypedValue(try self.declared.state(name, data: members))
+        } catch {
+            throw WireError(error)
+        }
+    }
+
+    // MARK: - What the machine does
+
+    package func reaction(
+        to event: String,
+        data: [JSONMember],
+        in value: Value
+    ) throws(WireError) -> Reaction {
+        let state = value.declared
+        do {
+            switch try state.declaration.effect(of: event, data: data, in: state) {
+            case .enter(let next), .again(let next): return .enter(TypedValue(next))
+            case .stay: return .stay
+            case .ignored: return .ignore
+            case .notHandled: return .unhandled
+            }
+        } catch {
+            throw WireError(error)
+        }
+    }
+
+    package func updated(
+        _ value: Value,
+        with data: [JSONMember],
+        adding amounts: [JSONMember]
+    ) throws(WireError) -> Value {
+        let state = value.declared
+        do {
+            return TypedValue(
+                try state.declaration.updated(state, with: data, adding: amounts)
+            )
+        } catch {
+            throw WireError(error)
+        }
+    }
+
+    package func move(
+        onEndOfRun data: [JSONMember],
+        in value: Value
+    ) throws(WireError) -> MachineMove? {
+        let state = value.declared
+        let end: RunEnd
+        do {
+            end = try RunEnd(data)
+        } catch {
+            throw WireError(error)
+        }
+        return state.declaration.move(on: end, in: state).map {
+            .init($0)
+        }
+    }
+
+    package func deadline(of value: Value) -> Deadline? {
+        let state = value.declared
+        guard state.declared.after != nil else { return nil }
+        return state.declaration.deadline(of: state).map { delay, move in
+            Deadline(delay: delay, .init(move))
+        }
+    }
+
+    package func boot(of value: Value) -> MachineMove? {
+        let state = value.declared
+        return state.declaration.boot(of: state).map { .init($0) }
+    }
+
+    package func isDeclared(_ event: String) -> Bool {
+        self.declared.eventNumber(event) != nil
+    }
+
+    package func allowance(of value: Value) -> (moves: Int, time: Duration)? {
+        let breaker = value.declared.declaration.breaker
+        return (breaker.most, breaker.time)
+    }
+
+    package func fields(of value: Value) -> [StateField] {
+        value.declared.declared.fields.map(StateField.init)
+    }
+
+    package func isMember(_ value: Value, ofGroup name: String) -> Bool {
+        let state = value.declared
+        return state.declaration.groups(of: state.number).contains { $0.name.isSpelled(name) }
+    }
+
+    package func declaration(of value: Value) -> RecordedDeclaration? {
+        value.declared.declaration.recorded
+    }
+
+    package func restated(
+        _ value: Value,
+        in present: Value
+    ) throws(WireError) -> Value? {
+        let (state, present) = (value.declared, present.declared)
+        guard state.declaration !== present.declaration else { return nil }
+        do {
+            return TypedValue(
+                try present.declaration.state(
+                    state.declared.name,
+                    data: state.membersBesideDefaults
+                )
+            )
+        } catch {
+            throw WireError(error)
+        }
+    }
+
+    // MARK: - For `describe`
+
+    package var machine: String? { self.declared.machine }
+
+    package var events: JSONValue? {
+        .object(
+            self.declared.events.map { event in
+                let fields = event.fields.map { JSONMember($0.name, $0.described) }
+                return JSONMember(event.name, .object(fields))
+            }
+        )
+    }
+
+    package func description(of name: String) -> [JSONMember] {
+        guard let number = self.declared.stateNumber(name) else { return [] }
+        let state = self.declared.states[number]
+        let groups = self.declared.groups(of: number).map { JSONValue.string($0.name) }
+        let when = state.reactions.sorted { $0.key < $1.key }.map { event, reaction in
+            JSONMember(self.declared.events[event].name, .string(self.word(for: reaction)))
+        }
+        let moves = self.declared.edges(from: number).compactMap { edge -> JSONMember? in
+            switch edge.kind {
+            case .event, .after, .set: nil
+            case .done, .exit, .failed, .interrupted, .boot:
+                JSONMember(
+                    edge.kind.label,
+                    .string(self.declared.states[edge.to].name)
+                )
+            }
+        }
+        let after = state.after.map { after in
+            JSONMember(
+                "after",
+                .object([
+                    JSONMember("ms", .number("\(after.delay.wholeMilliseconds)")),
+                    JSONMember("state", self.name(after.target)),
+                ])
+            )
+        }
+        return [
+            state.about.map { JSONMember("about", .string($0)) },
+            groups.isEmpty ? nil : JSONMember("groups", .array(groups)),
+            when.isEmpty ? nil : JSONMember("when", .object(when)),
+            after,
+            state.run == nil ? nil : JSONMember("run", .bool(true)),
+            state.enter.isEmpty && state.leave.isEmpty ? nil : JSONMember("hooks", .bool(true)),
+            moves.isEmpty ? nil : JSONMember("moves", .object(moves)),
+            state.isFinal ? JSONMember("final", .bool(true)) : nil,
+        ].compactMap(\.self)
+    }
+
+    private func word(for reaction: DeclaredCase.Reaction) -> String {
+        switch reaction {
+        case .enter(let target): self.declared.states[target.state].name
+        case .stay: "stay"
+        case .again: "again"
+        case .ignore: "ignore"
+        }
+    }
+
+    private func name(_ target: DeclaredTarget) -> JSONValue {
+        .string(self.declared.states[target.state].name)
+    }
+}
+
+extension Declaration {
+    /// What is wrong with a value for a state of that name; nil if the state may have it.
+    fileprivate func refusal(of member: JSONMember, in name: String) -> DeclaredRefusal? {
+        do {
+            guard let fields = self.states.first(where: { $0.name.isSpelled(name) })?.fields,
+                case let field = fields[try fields.index(of: member.key, owner: name)],
+                member.value != .null || !field.isOptional
+            else { return nil }
+            _ = try field.evaluated(member.value)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+extension StateField {
+    init(_ field: DeclaredField) {
+        self.init(
+            field.name,
+            type: field.type,
+            values: field.values,
+            isOptional: field.isOptional,
+            hasDefault: field.fallback != nil,
+            oldNames: field.oldNames
+        )
+    }
+}
+
+extension WireError {
+    /// Why something that was asked for is not done.
+    package init(_ refusal: DeclaredRefusal) {
+        switch refusal {
+        case .unknownState(_, let known): self.init(.unknownState, refusal.sentence, known: known)
+        case .unknownEvent(_, let known): self.init(.unknownEvent, refusal.sentence, known: known)
+        case .badData(_, let known): self.init(.badData, refusal.sentence, values: known)
+        case .illegalTransition(_, _, let allowed):
+            self.init(.illegalTransition, refusal.sentence, known: allowed)
+        }
+    }
+}
+
+extension Value {
+    fileprivate var declared: DeclaredState { TypedValue.state(of: self) }
+}
+
+extension MachineMove {
+    fileprivate init(_ move: OwnMove) { self.init(to: TypedValue(move.state), cause: move.cause) }
+}
+
+extension DeclaredState {
+    /// Its data without fields that have their default: another declaration has its own defaults
+    /// and need not have the field.
+    fileprivate var membersBesideDefaults: [JSONMember] {
+        zip(self.declared.fields, self.values).compactMap { field, value in
+            value.flatMap { $0 == field.fallback ? nil : JSONMember(field.name, $0) }
+        }
+    }
+}
+
+extension DeclaredField {
+    fileprivate var described: JSONValue {
+        var members = [JSONMember("type", .string(self.type.rawValue))]
+        if !self.values.isEmpty { members.append(JSONMember("values", .array(self.values))) }
+        if self.isOptional { members.append(JSONMember("optional", .bool(true))) }
+        if let fallback { members.append(JSONMember("default", fallback)) }
+        return .object(members)
+    }
+}

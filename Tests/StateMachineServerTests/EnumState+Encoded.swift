@@ -1,0 +1,11 @@
+import StateMachineCore
+import StateMachineProtocol
+
+extension EnumState {
+    /// The state as a server has it.
+    var encoded: Value {
+        let value = TypedValue(self)
+        _ = EnumSchema<Self>().encoded(value)
+        return value
+    }
+}
