@@ -4,12 +4,15 @@
 final class CallingMember: Member, @unchecked Sendable {
     /// What is called.
     struct Calls {
-        /// Returns whether anybody was told.
-        let change: @Sendable (Change) -> Bool
+        /// Called with the object, if there is one and else with anything; returns whether anybody was told.
+        let change: @Sendable (_ receiver: AnyObject, ChangeEntry) -> Bool
         /// Called with how many changes were lost, and the last of them.
-        var missed: @Sendable (Int, _ newest: Change) -> Void = { _, _ in }
+        var missed: @Sendable (_ receiver: AnyObject, Int, _ newest: Change) -> Void = { _, _, _ in
+        }
         /// Called when nothing more is in the log.
         var burstEnd: (@Sendable () -> Void)?
+        /// Keeps the object alive; nil: nothing does.
+        var retained: AnyObject?
     }
 
     @exclusivity(unchecked) private var calls: Calls?
@@ -54,10 +57,16 @@ final class CallingMember: Member, @unchecked Sendable {
 
     override var isAudience: Bool { self.listens }
 
-    override func receive(_ change: Change) -> Bool { self.calls?.change(change) ?? false }
+    override func receive(_ entry: ChangeEntry) -> Bool {
+        guard self.hasReceiver else { return self.calls?.change(self, entry) ?? false }
+        // The last reference to it may go here, on its own context.
+        guard let receiver = self.receiver else { return false }
+        return self.calls?.change(receiver, entry) ?? false
+    }
 
     override func receiveMissed(_ count: Int, newest: Change) {
-        self.calls?.missed(count, newest)
+        guard self.hasReceiver else { return self.calls?.missed(self, count, newest) ?? () }
+        if let receiver = self.receiver { self.calls?.missed(receiver, count, newest) }
     }
 
     override func burstEnded() { self.calls?.burstEnd?() }

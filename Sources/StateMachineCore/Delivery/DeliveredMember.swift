@@ -48,7 +48,7 @@ final class DeliveredMember: ReceivingMember<Change>, @unchecked Sendable {
     override var isGone: Bool { self.hasReceiver && self.receiver == nil }
 
     // Nothing is kept for a receiver that is gone, and its place is free.
-    override func receive(_ change: Change) -> Bool { !self.isGone && super.receive(change) }
+    override func receive(_ entry: ChangeEntry) -> Bool { !self.isGone && super.receive(entry) }
 
     // What is kept comes before what the lane has dropped.
     override func receiveMissed(_ count: Int, newest: Change) {

@@ -59,8 +59,13 @@ extension Lane {
             case .beginning, .mark: break
             case .change:
                 hasDelivered = true
-                let change = self.change(of: entry)
-                self.tell(change, at: entry.position, to: called, &isHeard, &hasGone)
+                self.tell(
+                    unsafeDowncast(entry, to: ChangeEntry.self),
+                    at: entry.position,
+                    to: called,
+                    &isHeard,
+                    &hasGone
+                )
             case .question: self.ask(entry)
             }
             if let deliveryCount = entry.deliveryCount {
@@ -75,18 +80,18 @@ extension Lane {
 
     /// Tells all members, some of whom may ask for certain states only.
     func tell(
-        _ change: Change,
+        _ entry: ChangeEntry,
         at position: UInt64,
         to called: [Unmanaged<Member>],
         _ isHeard: inout Bool,
         _ hasGone: inout Bool
     ) {
-        let tag = self.hearsCases ? change.new.tag : nil
+        let tag = self.hearsCases ? entry.change.new.tag : nil
         // By index: an iterator counts one more reference.
         for index in called.indices {
             called[index]._withUnsafeGuaranteedRef { member in
                 guard member.since < position else { return }
-                if member.hear(change, as: tag) {
+                if member.hear(entry, as: tag) {
                     isHeard = true
                 } else if member.isGone {
                     hasGone = true

@@ -36,7 +36,13 @@ extension Lane {
                 for member in self.heard { member.hearMissed(missed) }
             case .change(let change):
                 hasDelivered = true
-                self.tell(change, at: piece.position, to: self.called, &isHeard, &hasGone)
+                self.tell(
+                    ChangeEntry(change),
+                    at: piece.position,
+                    to: self.called,
+                    &isHeard,
+                    &hasGone
+                )
             case .question(let ballot): self.ask(ballot, at: piece.position)
             }
             if let deliveryCount = piece.deliveryCount {

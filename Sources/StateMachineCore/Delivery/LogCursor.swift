@@ -25,8 +25,8 @@ package final class LogCursor: Sendable {
     ) {
         let member = CallingMember(
             .init(
-                change: { change in
-                    task(change)
+                change: { _, entry in
+                    task(entry.change)
                     return true
                 },
                 burstEnd: afterBurst

@@ -94,13 +94,13 @@ class Member: @unchecked Sendable {
     /// Tells it about a change, unless it asks for other states.
     ///
     /// - Parameters:
-    ///   - change: what happened.
+    ///   - entry: what happened.
     ///   - tag: which case the new state is, if already determined.
     /// - Returns: whether it was told.
-    final func hear(_ change: Change, as tag: UInt32?) -> Bool {
+    final func hear(_ entry: ChangeEntry, as tag: UInt32?) -> Bool {
         if self.isBeginning { self.hearBeginning() }
-        if self.filter?.contains(change.new, as: tag) == false { return false }
-        return self.callGuard.run { self.receive(change) }
+        if self.filter?.contains(entry.change.new, as: tag) == false { return false }
+        return self.callGuard.run { self.receive(entry) }
     }
 
     /// Delivers the state that was current at the registration, as a change from that state to
@@ -108,7 +108,7 @@ class Member: @unchecked Sendable {
     final func hearBeginning() {
         guard let place = self.beginning.take() else { return }
         self.isBeginning = false
-        _ = self.hear(Change(beginningAt: place), as: nil)
+        _ = self.hear(ChangeEntry(Change(beginningAt: place)), as: nil)
     }
 
     final func hearMissed(_ missed: Missed) {
@@ -164,7 +164,9 @@ class Member: @unchecked Sendable {
     func letGo() {}
 
     /// Returns whether anybody was told.
-    func receive(_ change: Change) -> Bool { false }
+    ///
+    /// It must not keep the entry, which may keep all that follow it.
+    func receive(_ entry: ChangeEntry) -> Bool { false }
 
     /// The lane fell behind its limit and dropped `count` transitions, the last of them `newest`.
     func receiveMissed(_ count: Int, newest: Change) {}

@@ -18,46 +18,34 @@ extension StateMachine {
     ///     each. Those there was no room for are reported as missed; those replaced by a newer one
     ///     are not.
     /// - Returns: its registration.
+    @inlinable
     @discardableResult
-    public func addDelegate(
-        _ delegate: some StateDelegate<State>,
+    public func addDelegate<Delegate: StateDelegate>(
+        _ delegate: Delegate,
         on context: any ExecutionContext = .immediate,
         of names: Set<State.Name>? = nil,
         retaining: Bool = false,
         starting start: Start = .next,
         delivering delivery: Delivery<Transition<State>> = .each
-    ) -> Registration {
-        let retained = retaining ? delegate : nil
-        let tell: @Sendable (Change) -> Bool = { [weak delegate] change in
-            // The last reference to it may go here, on the delegate's own context.
-            guard let delegate = retained ?? delegate else { return false }
-            delegate.stateChanged(Transition(change))
-            return true
-        }
-        let missed: @Sendable (Int, Place) -> Void = { [weak delegate] count, place in
-            delegate?.transitionsMissed(count, now: Snapshot(place))
-        }
-        let identity = ObjectIdentifier(delegate)
-        let member =
-            delivery.isStraight
-            ? CallingMember(
-                of: names?.texts,
-                starting: start,
-                for: delegate,
-                representing: identity,
-                .init(change: tell, missed: { missed($0, $1.place) })
-            )
-            : DeliveredMember(
-                delivery.ofChanges(),
-                by: self.machine.options.clock,
-                of: names?.texts,
-                starting: start,
-                for: delegate,
-                representing: identity,
-                missed: missed,
-                body: { _ = tell($0) }
-            )
-        return self.machine.add(member, representing: delegate, on: context)
+    ) -> Registration where Delegate.State == State {
+        // Made here, where the types are known.
+        self.add(
+            delegate,
+            on: context,
+            of: names,
+            retaining: retaining,
+            starting: start,
+            delivering: delivery,
+            representing: ObjectIdentifier(delegate),
+            missed: { delegate, count, place in
+                unsafeDowncast(delegate, to: Delegate.self)
+                    .transitionsMissed(count, now: Snapshot(place))
+            },
+            tell: { delegate, entry in
+                unsafeDowncast(delegate, to: Delegate.self).stateChanged(Transition(entry.change))
+                return true
+            }
+        )
     }
 
     /// Calls `body` with every transition from now on, on `context`, in order.
@@ -71,6 +59,7 @@ extension StateMachine {
     ///     each.
     ///   - body: kept until the registration is cancelled.
     /// - Returns: its registration.
+    @inlinable
     @discardableResult
     // On `.main`, the overload that takes a main-actor closure is preferred.
     @_disfavoredOverload
@@ -81,8 +70,8 @@ extension StateMachine {
         delivering delivery: Delivery<Transition<State>> = .each,
         _ body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        self.add(on: context, of: names, starting: start, delivering: delivery, for: nil) {
-            body(Transition($0))
+        self.add(nil, on: context, of: names, starting: start, delivering: delivery) { _, entry in
+            body(Transition(entry.change))
             return true
         }
     }
@@ -97,41 +86,67 @@ extension StateMachine {
         delivering delivery: Delivery<Transition<State>>,
         _ body: @escaping @Sendable (Object, Transition<State>) -> Void
     ) -> Registration {
-        let retained = retaining ? object : nil
-        return self.add(on: context, of: names, starting: start, delivering: delivery, for: object)
-        { [weak object] change in
-            guard let object = retained ?? object else { return false }
-            body(object, Transition(change))
+        self.add(
+            object,
+            on: context,
+            of: names,
+            retaining: retaining,
+            starting: start,
+            delivering: delivery
+        ) { object, entry in
+            body(unsafeDowncast(object, to: Object.self), Transition(entry.change))
             return true
         }
     }
 
     /// Adds a closure, while `receiver` lives if there is one.
-    private func add(
+    @usableFromInline
+    func add(
+        _ receiver: (any AnyObject & Sendable)?,
         on context: any ExecutionContext,
         of names: Set<State.Name>?,
+        retaining: Bool = false,
         starting start: Start,
         delivering delivery: Delivery<Transition<State>>,
-        for receiver: (any AnyObject & Sendable)?,
-        _ tell: @escaping @Sendable (Change) -> Bool
+        representing object: ObjectIdentifier? = nil,
+        missed: @escaping @Sendable (AnyObject, Int, Place) -> Void = { _, _, _ in },
+        tell: @escaping @Sendable (AnyObject, ChangeEntry) -> Bool
     ) -> Registration {
-        let member =
-            delivery.isStraight
-            ? CallingMember(
+        let retained = retaining ? receiver : nil
+        let member: Member
+        if delivery.isStraight {
+            member = CallingMember(
                 of: names?.texts,
                 starting: start,
                 for: receiver,
-                .init(change: tell)
+                representing: object,
+                .init(
+                    change: tell,
+                    missed: { missed($0, $1, $2.place) },
+                    retained: retained
+                )
             )
-            : DeliveredMember(
+        } else {
+            let unowned = UnownedReceiver(receiver)
+            member = DeliveredMember(
                 delivery.ofChanges(),
                 by: self.machine.options.clock,
                 of: names?.texts,
                 starting: start,
                 for: receiver,
-                body: { _ = tell($0) }
+                representing: object,
+                missed: { count, place in
+                    if let receiver = retained ?? unowned.object { missed(receiver, count, place) }
+                },
+                body: { change in
+                    if let receiver = retained ?? unowned.object {
+                        _ = tell(receiver, ChangeEntry(change))
+                    }
+                }
             )
-        return self.machine.add(member, on: context)
+        }
+        guard object != nil, let receiver else { return self.machine.add(member, on: context) }
+        return self.machine.add(member, representing: receiver, on: context)
     }
 
     /// Ends the registrations of `delegate` on `context`, or everywhere.
@@ -148,6 +163,19 @@ extension StateMachine {
     public func responders(to name: State.Name) -> Int {
         self.machine.responders(to: name.rawValue)
     }
+}
+
+/// An object that is called while it lives; anything, if there is none.
+private final class UnownedReceiver: Sendable {
+    private weak let receiver: (any AnyObject & Sendable)?
+    private let hasReceiver: Bool
+
+    init(_ receiver: (any AnyObject & Sendable)?) {
+        self.receiver = receiver
+        self.hasReceiver = receiver != nil
+    }
+
+    var object: (any AnyObject & Sendable)? { self.hasReceiver ? self.receiver : self }
 }
 
 extension Set where Element: RawRepresentable<String> {

@@ -7,6 +7,7 @@ import Synchronization
 ///
 /// Guarded state: `position` and `link` are written once, by the machine under its lock, `position`
 /// before any lane can see the entry. `@unchecked Sendable` for that.
+@usableFromInline
 class LogEntry: @unchecked Sendable {
     enum Kind: Sendable {
         /// What a log begins with.
@@ -57,8 +58,9 @@ class LogEntry: @unchecked Sendable {
 }
 
 /// The entry of a change.
+@usableFromInline
 final class ChangeEntry: LogEntry, @unchecked Sendable {
-    let change: Change
+    @usableFromInline let change: Change
 
     init(_ change: Change, deliveryCount: DeliveryCount? = nil) {
         self.change = change

@@ -1,7 +1,8 @@
 /// A machine's state and its place in the order, read together; ``Snapshot`` is its typed face.
+@usableFromInline
 package struct Place: Sendable {
     /// The seq of the change that led here; 0 if there was none.
-    package let seq: UInt64
+    @usableFromInline package let seq: UInt64
     package let value: Value
     /// Since when.
     package let at: WallTime
@@ -17,10 +18,11 @@ package struct Place: Sendable {
 }
 
 /// One change of a machine's state; ``Transition`` is its typed face.
+@usableFromInline
 package struct Change: Sendable {
-    package let seq: UInt64
-    package let old: Value
-    package let new: Value
+    @usableFromInline package let seq: UInt64
+    @usableFromInline package let old: Value
+    @usableFromInline package let new: Value
     package let at: WallTime
     /// Why, in the words of whoever set it.
     package let cause: String?

@@ -15,6 +15,7 @@ extension Machine {
     }
 
     /// The setter of a state, which cannot throw.
+    @usableFromInline
     func assignOrTrap(_ new: Value) {
         let move = Move(to: new)
         guard case .failure(let refused) = self.assign(move) else { return }

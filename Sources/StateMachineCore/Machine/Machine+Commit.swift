@@ -21,11 +21,12 @@ extension Machine {
     package func enterAtOnce(_ move: Move, asking voting: Voting) -> Move.Answer? {
         guard !self.hasLog else { return nil }
         while true {
-            let (base, hasVoters, version, isFree) = self.holder.withLock { holder in
-                (
-                    holder.place, !holder.gate.voters.isEmpty, holder.gate.votersVersion,
-                    holder.gate.isFree
-                )
+            var (hasVoters, version, isFree) = (false, 0, false)
+            let base = self.holder.withLock { holder in
+                hasVoters = !holder.gate.voters.isEmpty
+                version = holder.gate.votersVersion
+                isFree = holder.gate.isFree
+                return holder.place
             }
             guard isFree || voting.goesPast else { return nil }
             let new: Value
@@ -45,12 +46,14 @@ extension Machine {
                     return .failure(Refused(.denied(by: denials), current: base))
                 }
             }
-            let done = self.link(self.entry(of: move, from: base, to: new), at: base) {
-                voting.goesPast || $0.gate.isFree(since: version)
-            }
-            guard let done else { continue }
-            if !done.lanes.isEmpty { self.tellHere(done.lanes, for: done.position) }
-            return .success(.committed(done.change))
+            let change = move.change(from: base, to: new)
+            let heard = self.link(
+                ChangeEntry(change, deliveryCount: self.deliveryCount(of: change)),
+                ifFreeSince: voting.goesPast ? nil : version
+            )
+            guard let heard else { continue }
+            if !heard.here.isEmpty { self.tellHere(heard.here, for: heard.position) }
+            return .success(.committed(change))
         }
     }
 
@@ -77,25 +80,34 @@ extension Machine {
 
     /// Appends the change, and wakes the lanes that are not drained inline.
     ///
-    /// - Returns: the change, the lanes if some are drained inline, and its position; nil if the machine is no
-    ///   longer at `base`, or `isStill` says no. The caller wakes those after this has returned: delivering may take long
-    ///   there, and must hold no entry, since an entry keeps all that follow it.
+    /// - Parameters:
+    ///   - entry: the change's.
+    ///   - version: of the gate, which has to be free since; nil: that does not matter.
+    /// - Returns: the lanes if some are drained inline, and the entry's position; nil if the machine has moved, or the
+    ///   gate is not free. The caller wakes those after this has returned: delivering may take long there, and must
+    ///   hold no entry, since an entry keeps all that follow it.
     private func link(
         _ entry: ChangeEntry,
-        at base: Place,
-        if isStill: (Holder) -> Bool
-    ) -> (change: Change, lanes: [Lane], position: UInt64)? {
-        let done = self.holder.withLock { holder -> (before: LogEntry, news: Appended?)? in
-            guard holder.place.seq == base.seq, isStill(holder) else { return nil }
-            let before = holder.enter(entry)
+        ifFreeSince version: Int?
+    ) -> (here: [Lane], position: UInt64)? {
+        // The former tail, and with it perhaps the former state, is released after the lock: that may run a client's
+        // code.
+        var before: LogEntry?
+        var lanes: [Lane] = []
+        var areAwake = false
+        let isDone = self.holder.withLock { holder in
+            guard holder.place.seq + 1 == entry.change.seq else { return false }
+            if let version, !holder.gate.isFree(since: version) { return false }
+            before = holder.enter(entry)
             // If all are awake already, there is no lane to wake.
-            return (before, self.areAwake(holder.lanes) ? nil : holder.appended(since: before))
+            areAwake = self.areAwake(holder.lanes)
+            if !areAwake { lanes = holder.lanes }
+            return true
         }
-        guard let done else { return nil }
-        // The former state may go with it, and run a client's code: not under the lock.
-        defer { withExtendedLifetime(done.before) {} }
-        guard let news = done.news else { return (entry.change, [], entry.position) }
-        return (entry.change, self.wakeOthers(news) ? news.lanes : [], entry.position)
+        guard isDone, let before else { return nil }
+        guard !areAwake else { return ([], entry.position) }
+        let news = Appended(before: before, tail: entry, lanes: lanes)
+        return (self.wakeOthers(news) ? lanes : [], entry.position)
     }
 
     /// Whether the machine has lanes, and all find what is appended without being woken.

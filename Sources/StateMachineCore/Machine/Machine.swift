@@ -6,6 +6,7 @@
 /// (``propose(_:asking:isTimed:in:isLimited:completion:)``).
 ///
 /// Guarded state: all of it is in `Holder`, behind `holder`.
+@usableFromInline
 package final class Machine: Sendable {
     /// What the lock guards.
     struct Holder: Sendable {
@@ -93,7 +94,7 @@ package final class Machine: Sendable {
         )
     }
 
-    package var value: Value { self.holder.withLock { $0.place.value } }
+    @usableFromInline package var value: Value { self.holder.withLock { $0.place.value } }
 
     /// The state and its place in the order, read together.
     package var place: Place { self.holder.withLock { $0.place } }

@@ -49,7 +49,7 @@ public final class StateMachine<State: MachineState>: Sendable {
     }
 
     /// What holds the state.
-    package let machine: Machine
+    @usableFromInline package let machine: Machine
     /// Tells those who track ``observed``; nil until somebody does.
     let observation = Lock<ObservationRegistrar?>(nil)
 
@@ -86,7 +86,7 @@ public final class StateMachine<State: MachineState>: Sendable {
     /// ``assign(_:ifSeq:reenter:cause:)``. Where setting would wait for itself it is queued and
     /// happens later: in code that the gate calls, such as an `.immediate` delegate of such a
     /// machine, and where the log itself works (``WriteAheadLog/isCurrent``).
-    public var state: State {
+    @inlinable public var state: State {
         get { TypedValue<State>.state(of: self.machine.value) }
         set { self.machine.assignOrTrap(TypedValue(newValue)) }
     }

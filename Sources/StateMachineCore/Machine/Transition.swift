@@ -3,12 +3,12 @@
 /// A value: it says what this change was, even if the machine has moved on since.
 public struct Transition<State: MachineState>: Sendable {
     /// The same, as the engine has it.
-    package let change: Change
+    @usableFromInline package let change: Change
 
-    package init(_ change: Change) { self.change = change }
+    @inlinable package init(_ change: Change) { self.change = change }
 
     /// Its place in the total order: 1, 2, 3 … without a gap.
-    public var seq: UInt64 { self.change.seq }
+    @inlinable public var seq: UInt64 { self.change.seq }
     /// When it was committed.
     public var at: WallTime { self.change.at }
     /// Why, in the words of whoever set it.
@@ -22,9 +22,9 @@ public struct Transition<State: MachineState>: Sendable {
     /// state carries.
     public var stay: UInt64 { self.change.stay }
     /// The state that was left.
-    public var old: State { TypedValue<State>.state(of: self.change.old) }
+    @inlinable public var old: State { TypedValue<State>.state(of: self.change.old) }
     /// The state that was entered.
-    public var new: State { TypedValue<State>.state(of: self.change.new) }
+    @inlinable public var new: State { TypedValue<State>.state(of: self.change.new) }
 
     /// A change that was recorded before; one that began a stay if `stay` is nil.
     public init(
@@ -56,9 +56,9 @@ public struct Transition<State: MachineState>: Sendable {
 /// A machine's state and its place in the order, read together.
 public struct Snapshot<State: MachineState>: Sendable {
     /// The same, as the engine has it.
-    package let place: Place
+    @usableFromInline package let place: Place
 
-    package init(_ place: Place) { self.place = place }
+    @inlinable package init(_ place: Place) { self.place = place }
 
     /// The seq of the transition that led here; 0 if there was none.
     public var seq: UInt64 { self.place.seq }

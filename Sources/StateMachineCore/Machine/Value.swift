@@ -6,11 +6,12 @@ import Synchronization
 ///
 /// All that the engine asks of a state goes through this class, so that the engine is compiled once. All values of a
 /// machine are of one class.
+@usableFromInline
 package class Value: @unchecked Sendable {
     /// What a server and a history show and keep of it; nil until one of them has asked.
     private let shown = Atomic<Unmanaged<AnyObject>?>(nil)
 
-    package init() {}
+    @usableFromInline package init() {}
 
     deinit { self.shown.load(ordering: .relaxed)?.release() }
 
@@ -59,16 +60,17 @@ package class Value: @unchecked Sendable {
 /// The state of a program's own type.
 ///
 /// A subclass, and not a field of the type `any Sendable`, which would be an allocation of its own.
+@usableFromInline
 package final class TypedValue<State: MachineState>: Value, @unchecked Sendable {
-    package let state: State
+    @usableFromInline package let state: State
 
-    package init(_ state: State) {
+    @inlinable package init(_ state: State) {
         self.state = state
         super.init()
     }
 
     /// The state of a value of a machine of that type.
-    package static func state(of value: Value) -> State {
+    @inlinable package static func state(of value: Value) -> State {
         unsafeDowncast(value, to: TypedValue<State>.self).state
     }
 

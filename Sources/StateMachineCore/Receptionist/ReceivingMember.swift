@@ -19,7 +19,9 @@ class ReceivingMember<Element: Sendable>: Member, @unchecked Sendable {
         super.init(of: names, starting: start, representing: object, hearingBurstEnds: true)
     }
 
-    override func receive(_ change: Change) -> Bool {
+    override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }
+
+    private func receive(_ change: Change) -> Bool {
         guard let element = self.select?(change) else { return false }
         self.scheduler.receive(element, seq: change.seq)
         return true
@@ -71,7 +73,9 @@ final class ScreeningMember<Element: Sendable>: Member, @unchecked Sendable {
         super.init(starting: start)
     }
 
-    override func receive(_ change: Change) -> Bool {
+    override func receive(_ entry: ChangeEntry) -> Bool { self.receive(entry.change) }
+
+    private func receive(_ change: Change) -> Bool {
         guard let element = self.select?(change) else { return false }
         self.inbox.put(element, seq: change.seq)
         self.turn?.ask()

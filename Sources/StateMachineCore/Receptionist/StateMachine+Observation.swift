@@ -19,11 +19,11 @@ extension StateMachine: Observable {
                 // It cannot know whether anybody tracks.
                 listens: false,
                 .init(
-                    change: { _ in
+                    change: { _, _ in
                         notify()
                         return false
                     },
-                    missed: { _, _ in notify() }
+                    missed: { _, _, _ in notify() }
                 )
             )
             // Under the lock, so that no other reader gets past before the machine notifies.

@@ -136,11 +136,11 @@ private final class TransitionReader: Sendable {
         guard !delivery.isStraight else {
             return CallingMember(
                 .init(
-                    change: { change in
-                        opening.mailbox.put(change)
+                    change: { _, entry in
+                        opening.mailbox.put(entry.change)
                         return true
                     },
-                    missed: { opening.mailbox.lose($0, to: $1.place) }
+                    missed: { opening.mailbox.lose($1, to: $2.place) }
                 )
             )
         }

@@ -16,9 +16,9 @@ extension StateMachine {
         on context: any ExecutionContext = .immediate,
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
-        let calls = CallingMember.Calls(change: { change in
-            guard change.beginsStay else { return false }
-            body(Transition(change))
+        let calls = CallingMember.Calls(change: { _, entry in
+            guard entry.change.beginsStay else { return false }
+            body(Transition(entry.change))
             return true
         })
         return self.machine.add(CallingMember(of: Set(names).texts, calls), on: context)
@@ -35,7 +35,8 @@ extension StateMachine {
         do body: @escaping @Sendable (Transition<State>) -> Void
     ) -> Registration {
         let names = Set(names).texts
-        let calls = CallingMember.Calls(change: { change in
+        let calls = CallingMember.Calls(change: { _, entry in
+            let change = entry.change
             guard change.beginsStay, names.contains(change.old.name) else { return false }
             body(Transition(change))
             return true

@@ -36,11 +36,11 @@ extension Machine {
         let member = CallingMember(
             starting: .current,
             .init(
-                change: { change in
-                    heard(change.place)
+                change: { _, entry in
+                    heard(entry.change.place)
                     return true
                 },
-                missed: { heard($1.place) }
+                missed: { heard($2.place) }
             )
         )
         return self.add(member, on: ReaderContext(of: self))
