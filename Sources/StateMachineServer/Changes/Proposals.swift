@@ -163,7 +163,7 @@ final class Proposals: @unchecked Sendable {
         case (.success(.committed(let change)), .state):
             // A move of the machine's own.
             if set.request.setter == nil { served.stays?.moves.moved() }
-            set.answer(.committed(served.encoded(change.place)))
+            set.answer(.committed(served.encoded(change)))
         case (.success(.committed), _):
             preconditionFailure("a change was made of what changes nothing")
         case (.success(.unchanged(let place)), let found):

@@ -169,7 +169,7 @@ final class ServedMachine: @unchecked Sendable {
         switch self.machine.enterAtOnce(move, asking: .nobody(denials: nil)) {
         case nil: return nil
         case .success(.committed(let change)):
-            return .committed(self.encoded(change.place))
+            return .committed(self.encoded(change))
         case .success(.unchanged(let place)): return .unchanged(self.encoded(place))
         case .failure(let refused):
             // Of another declaration it can only be evaluated at its turn.
@@ -225,7 +225,7 @@ final class ServedMachine: @unchecked Sendable {
 
     private func handOver(_ change: Change) {
         self.server?.append(
-            self.encoded(change.place),
+            self.encoded(change),
             by: change.setter,
             cause: change.cause
         )
@@ -236,6 +236,16 @@ final class ServedMachine: @unchecked Sendable {
     func encoded(_ value: Value) -> Value {
         _ = self.states.encoded(value)
         return value
+    }
+
+    /// Where a change led.
+    func encoded(_ change: Change) -> EncodedSnapshot {
+        EncodedSnapshot(
+            seq: change.seq,
+            state: self.encoded(change.new),
+            at: change.at,
+            stay: self.stays?.stay(after: change)
+        )
     }
 
     func encoded(_ place: Place) -> EncodedSnapshot {

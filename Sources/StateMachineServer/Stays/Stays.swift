@@ -57,14 +57,28 @@ final class Stays: @unchecked Sendable {
 
     // MARK: - What lines show
 
-    /// What lines show about the stay that a place is in: a change's, or the present one.
+    /// What the line of a change shows about the stay; the same is recorded with the change.
+    ///
+    /// - Parameter change: the change; the state that it led to is encoded.
+    /// - Returns: its number, and what is due.
+    func stay(after change: Change) -> ServerLine.Stay {
+        // Without a deadline the start of the stay is not looked up for every change.
+        let due = change.new.encoded.deadline.map { deadline in
+            deadline.due(since: self.starts.start(of: change.stay, at: change.seq, change.at))
+        }
+        return ServerLine.Stay(seq: change.stay, due: due)
+    }
+
+    /// What lines show now about the stay that a place is in, whose deadline may have begun again since.
     ///
     /// - Parameter place: where the machine was; its state is encoded.
     /// - Returns: its number, and what is due.
     func stay(at place: Place) -> ServerLine.Stay {
-        // Without a deadline the start of the stay is not looked up for every change.
         let due = place.value.encoded.deadline.map { deadline in
-            deadline.due(since: self.starts.start(of: place.stay, at: place.seq, place.at))
+            deadline.due(
+                since: self.starts.newest(of: place.stay)
+                    ?? self.starts.start(of: place.stay, at: place.seq, place.at)
+            )
         }
         return ServerLine.Stay(seq: place.stay, due: due)
     }
