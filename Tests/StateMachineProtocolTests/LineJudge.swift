@@ -11,11 +11,10 @@ struct LineJudge: Sendable {
     /// Returns how many bytes the answer has.
     @discardableResult
     func judge(_ line: [UInt8]) -> Int {
-        let isFast = line.withUnsafeBytes { SetLine($0) != nil }
         do {
             guard let request = try Request.parse(line) else { return 0 }
             do {
-                return try self.judge(request.call) + (isFast ? 1 : 0)
+                return try self.judge(request.call)
             } catch {
                 return ServerLine.refusal(id: request.id, error).count
             }

@@ -5,8 +5,8 @@ import StateMachineProtocol
 struct ChangeRequest: Sendable {
     /// What is asked for.
     enum Wanted: Sendable {
-        /// That state; without a call nothing but the state.
-        case state(Value, SetCall?)
+        /// That state.
+        case state(Value, SetCall)
         /// What comes of an event, or of an update.
         ///
         /// Indirect, so that a set is small.
@@ -41,15 +41,10 @@ struct ChangeRequest: Sendable {
         if case .event(.send) = self.wanted { true } else { false }
     }
 
-    /// Whether it may be carried out wherever the machine is.
-    var isUnconditional: Bool {
-        if case .state(_, nil) = self.wanted { true } else { false }
-    }
-
     /// Where the machine is to be; nil for what does not matter.
     var conditions: (seq: UInt64?, stay: UInt64?, patterns: PatternList?) {
         switch self.wanted {
-        case .state(_, let call): (call?.ifSeq, call?.ifStay, call?.ifState)
+        case .state(_, let call): (call.ifSeq, call.ifStay, call.ifState)
         case .event(.send(let call)): (call.ifSeq, call.ifStay, call.ifState)
         case .event(.update(let call)): (call.ifSeq, call.ifStay, call.ifState)
         }

@@ -37,7 +37,7 @@ final class Proposals: @unchecked Sendable {
         switch request.wanted {
         case .state(let state, let call):
             served.stays?.moves.lift()
-            let kind = call?.reenter ?? false ? MoveKind.enter : .set
+            let kind = call.reenter ? MoveKind.enter : .set
             self.enqueue(request, .set(state), kind, of: sets, to: served)
         case .event(.update(let call)):
             served.stays?.moves.lift()

@@ -153,8 +153,7 @@ final class ServedMachine: @unchecked Sendable {
 
     func decide(
         _ state: Value,
-        _ call: SetCall?,
-        cause: String?,
+        _ call: SetCall,
         by setter: CompactPeer
     ) -> SetOutcome? {
         guard !self.hasLog else { return nil }
@@ -162,8 +161,8 @@ final class ServedMachine: @unchecked Sendable {
         let move = Move(
             to: state,
             if: Move.Condition(call, by: self.states),
-            reenter: call?.reenter ?? false,
-            cause: cause,
+            reenter: call.reenter,
+            cause: call.cause,
             by: setter
         )
         switch self.machine.enterAtOnce(move, asking: .nobody(denials: nil)) {

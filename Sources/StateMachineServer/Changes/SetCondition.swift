@@ -6,9 +6,9 @@ import StateMachineProtocol
 /// Of a set that is decided at once the core compares a seq alone: ``Move/Condition``.
 extension Move.Condition {
     /// All of the request's conditions; a seq alone costs no closure.
-    init(_ call: SetCall?, by schema: any Schema) {
-        guard let call, call.asksForState else {
-            self.init(seq: call?.ifSeq)
+    init(_ call: SetCall, by schema: any Schema) {
+        guard call.asksForState else {
+            self.init(seq: call.ifSeq)
             return
         }
         self = .holds { schema.matches(call.ifSeq, call.ifState, call.ifStay, $0) }

@@ -115,7 +115,6 @@ final class PendingSet: @unchecked Sendable {
     /// Whether it is to happen where the machine stands then.
     func isExpected(_ place: Place) -> Bool {
         guard self.turnCame() else { return false }
-        if self.request.isUnconditional { return true }
         let (seq, stay, patterns) = self.request.conditions
         return self.machine.states.matches(seq, patterns, stay, place)
     }

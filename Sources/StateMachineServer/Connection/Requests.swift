@@ -113,7 +113,6 @@ struct Requests {
     /// changes nothing also waits until there is time; at the door for readers that is known before
     /// the line is parsed.
     private func handle(_ line: UnsafeRawBufferPointer, _ isGone: Bool) -> Outcome {
-        if self.handleKnownSet(line) { return .handled }
         let line = Array(line)
         let isSetters = self.door.takes(.set)
         guard isSetters || self.parts.turn.mayServe() else { return .outOfTime(line) }
@@ -143,16 +142,6 @@ struct Requests {
         return .handled
     }
 
-    /// Handles the line if it is a `set` of a state that was named in the same bytes before.
-    private func handleKnownSet(_ line: UnsafeRawBufferPointer) -> Bool {
-        guard let set = SetLine(line), self.door.takes(.set), !self.server.isClosing,
-            let state = self.server.decodedStates[set]
-        else { return false }
-        self.server.counters.requests.add()
-        self.sets.set(state, nil, cause: set.cause, id: set.id)
-        return true
-    }
-
     private func perform(_ request: Request, _ line: [UInt8]) throws(WireError) {
         let operation = request.operation
         guard self.door.takes(operation) else {
@@ -176,7 +165,7 @@ struct Requests {
             )
             self.outbox.replyWithLine(after: self.server.ring.head)
         case .set(let call):
-            try self.sets.set(call, id: request.id, line)
+            try self.sets.set(call, id: request.id, lineLength: line.count)
         case .send(let call):
             try self.sets.propose(.send(call), id: request.id)
         case .update(let call):

@@ -31,40 +31,17 @@ final class Sets {
 
     // MARK: - Requests
 
-    /// Carries out a `set`.
-    func set(_ call: SetCall, id: RequestID?, _ line: [UInt8]) throws(WireError) {
-        let state = try self.state(for: call, lineLength: line.count)
-        line.withUnsafeBytes { line in
-            if let set = SetLine(line) { self.server.decodedStates.keep(state, for: set) }
-        }
-        self.set(state, call, cause: call.cause, id: id)
-    }
-
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
-    ///
-    /// What is decided at once makes no ``ChangeRequest``, which would take a tenth of its time.
-    ///
-    /// - Parameters:
-    ///   - state: the state to enter.
-    ///   - call: what else is asked for; nil: nothing.
-    ///   - cause: why; the call's own if there is one.
-    ///   - id: the request's.
-    func set(_ state: Value, _ call: SetCall?, cause: String?, id: RequestID?) {
-        let machine = self.server.machine
-        let setter = CompactPeer(self.peer)
+    func set(_ call: SetCall, id: RequestID?, lineLength: Int) throws(WireError) {
+        let state = try self.state(for: call, lineLength: lineLength)
+        let (machine, setter) = (self.server.machine, CompactPeer(self.peer))
         self.noteSet()
-        if let outcome = machine.decide(state, call, cause: cause, by: setter) {
-            self.answer(
-                outcome,
-                id: id,
-                isSend: false,
-                to: ChangeRequest(.state(state, call), cause: cause, id: id, by: setter)
-            )
+        let outcome = machine.decide(state, call, by: setter)
+        let request = ChangeRequest(.state(state, call), cause: call.cause, id: id, by: setter)
+        if let outcome {
+            self.answer(outcome, id: id, isSend: false, to: request)
         } else {
-            machine.propose(
-                ChangeRequest(.state(state, call), cause: cause, id: id, by: setter),
-                of: self
-            )
+            machine.propose(request, of: self)
         }
     }
 

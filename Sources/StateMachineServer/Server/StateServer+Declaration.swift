@@ -23,9 +23,8 @@ extension StateServer {
     /// Another declaration is in force from that place on, which the ring has come to.
     func redeclared(_ declaration: RecordedDeclaration, at snapshot: EncodedSnapshot) {
         self.declarations.append(declaration, from: snapshot.seq)
-        // What was made of requests and replies as the states were.
+        // What was made of replies as the states were.
         self.prepared.forget()
-        self.decodedStates = DecodedStates()
         self.showAgain(snapshot)
         for connection in self.clients {
             connection.parts.subscriptions.redeclared()

@@ -36,9 +36,6 @@ final class StateServer: @unchecked Sendable {
     /// The holds and guards that outlive their connections.
     let kept: KeptVoters
 
-    /// States by the bytes that asked for them.
-    @exclusivity(unchecked) var decodedStates = DecodedStates()
-
     /// Where lines are put together.
     let scratch = ScratchBuffers()
 
