@@ -44,8 +44,6 @@ struct WrittenForm {
         var writer = LineWriter()
         // Where the last stay that the group begins started, and whether it has a deadline.
         var begun: (change: Change, isTimed: Bool)?
-        // Successive changes of one setter take one lookup.
-        var last: (setter: CompactPeer?, by: Peer?) = (nil, nil)
         // By index: an iterator copies each.
         for index in group.indices {
             let change = group[index]
@@ -63,9 +61,6 @@ struct WrittenForm {
             let due = self.start(of: change, if: deadline != nil).flatMap {
                 deadline?.due(since: $0)
             }
-            if change.setter != last.setter {
-                last = (change.setter, change.setter?.peer)
-            }
             if change.stay == seq { begun = (change, due != nil) }
             rows.append(
                 HistoryDatabase.NewRow(
@@ -74,7 +69,7 @@ struct WrittenForm {
                     new: text,
                     at: change.at,
                     cause: change.cause,
-                    by: last.by,
+                    by: change.setter,
                     stay: change.stay == seq ? nil : change.stay,
                     due: due?.text(by: &writer)
                 )

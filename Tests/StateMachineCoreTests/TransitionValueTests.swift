@@ -10,7 +10,7 @@ import Testing
         let machine = StateMachine<AppState>()
         let done = Heard()
         machine.addObserver { done.record($0) }
-        let peer = CompactPeer(Peer(uid: 1000, pid: 42))
+        let peer = Peer(uid: 1000, pid: 42)
         let login = TypedValue(AppState.authentication(.active))
         _ = machine.machine.enterAtOnce(Move(to: login, cause: "login", by: peer), asking: .past)
         try machine.assign(.dataRetrieval(.failure))

@@ -97,7 +97,7 @@ extension StateMachine {
     func set(_ state: State, cause: String, by peer: Peer) async {
         await withCheckedContinuation { continuation in
             self.machine.propose(
-                Move(to: TypedValue(state), cause: cause, by: CompactPeer(peer)),
+                Move(to: TypedValue(state), cause: cause, by: peer),
                 asking: Question()
             ) { _ in continuation.resume() }
         }

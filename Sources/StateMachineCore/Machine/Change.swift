@@ -27,7 +27,7 @@ package struct Change: Sendable {
     /// Why, in the words of whoever set it.
     package let cause: String?
     /// Who set it from outside the process; nil for the process itself.
-    package let setter: CompactPeer?
+    package let setter: Peer?
     /// The seq of the change that began the stay.
     package let stay: UInt64
 
@@ -37,7 +37,7 @@ package struct Change: Sendable {
         new: Value,
         at: WallTime,
         cause: String? = nil,
-        setter: CompactPeer? = nil,
+        setter: Peer? = nil,
         stay: UInt64
     ) {
         self.seq = seq

@@ -52,14 +52,14 @@ package struct Move: Sendable {
     /// Why, carried by the change.
     let cause: String?
     /// Who sets, if not the process itself.
-    let setter: CompactPeer?
+    let setter: Peer?
 
     package init(
         to target: Target,
         if condition: Condition = .none,
         as kind: MoveKind = .set,
         cause: String? = nil,
-        by setter: CompactPeer? = nil
+        by setter: Peer? = nil
     ) {
         self.target = target
         self.condition = condition
@@ -73,7 +73,7 @@ package struct Move: Sendable {
         if condition: Condition = .none,
         reenter: Bool = false,
         cause: String? = nil,
-        by setter: CompactPeer? = nil
+        by setter: Peer? = nil
     ) {
         self.init(
             to: .state(new),
@@ -152,7 +152,7 @@ package struct Move: Sendable {
 
     /// The move as put to voters.
     func motion(to new: Value, at base: Place) -> Motion {
-        Motion(current: base, proposed: new, cause: self.cause, by: self.setter?.peer)
+        Motion(current: base, proposed: new, cause: self.cause, by: self.setter)
     }
 
     /// What became of a move that was not refused.

@@ -1,4 +1,3 @@
-internal import Synchronization
 
 /// The program at the other end of a local socket, for people to look at: a process names itself.
 ///
@@ -18,9 +17,6 @@ package final class Program: Hashable, Codable, @unchecked Sendable {
     /// The texts, readable for as long as this lives; nil where missing.
     package let commText: UnsafeBufferPointer<CChar>?
     package let unitText: UnsafeBufferPointer<CChar>?
-
-    /// The number that ``RecentPrograms`` gave it; 0 while there is none.
-    let number = Atomic<UInt64>(0)
 
     package init(comm: String?, unit: String?, written: [UInt8] = []) {
         self.comm = comm

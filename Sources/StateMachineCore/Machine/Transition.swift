@@ -17,7 +17,7 @@ public struct Transition<State: MachineState>: Sendable {
     ///
     /// The peer's program is known while the change is delivered and written down, and until some
     /// thousands of other programs have set something.
-    public var by: Peer? { self.change.setter?.peer }
+    public var by: Peer? { self.change.setter }
     /// The seq of the transition that began the stay in the state: its own, unless it only changed what the
     /// state carries.
     public var stay: UInt64 { self.change.stay }
@@ -43,7 +43,7 @@ public struct Transition<State: MachineState>: Sendable {
                 new: TypedValue(new),
                 at: at,
                 cause: cause,
-                setter: by.map { CompactPeer($0) },
+                setter: by,
                 stay: stay ?? seq
             )
         )

@@ -19,9 +19,9 @@ struct ChangeRequest: Sendable {
     /// The request's.
     let id: RequestID?
     /// Who asks; nil if it leads to a move of the machine's own.
-    let setter: CompactPeer?
+    let setter: Peer?
 
-    init(_ wanted: Wanted, cause: String?, id: RequestID?, by setter: CompactPeer?) {
+    init(_ wanted: Wanted, cause: String?, id: RequestID?, by setter: Peer?) {
         self.wanted = wanted
         self.cause = cause
         self.id = id

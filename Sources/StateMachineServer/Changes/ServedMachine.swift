@@ -139,7 +139,7 @@ final class ServedMachine: @unchecked Sendable {
     func request(
         for call: EventCall,
         id: RequestID?,
-        by setter: CompactPeer
+        by setter: Peer
     ) throws(WireError) -> ChangeRequest {
         guard self.states.hasStays else { throw call.foreign }
         if let data = call.data, data.members == nil {
@@ -154,7 +154,7 @@ final class ServedMachine: @unchecked Sendable {
     func decide(
         _ state: Value,
         _ call: SetCall,
-        by setter: CompactPeer
+        by setter: Peer
     ) -> SetOutcome? {
         guard !self.hasLog else { return nil }
         self.stays?.moves.lift()

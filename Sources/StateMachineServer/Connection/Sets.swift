@@ -34,10 +34,10 @@ final class Sets {
     /// Carries out a `set`; the reply comes when it is decided, which may be at once.
     func set(_ call: SetCall, id: RequestID?, lineLength: Int) throws(WireError) {
         let state = try self.state(for: call, lineLength: lineLength)
-        let (machine, setter) = (self.server.machine, CompactPeer(self.peer))
+        let machine = self.server.machine
         self.noteSet()
-        let outcome = machine.decide(state, call, by: setter)
-        let request = ChangeRequest(.state(state, call), cause: call.cause, id: id, by: setter)
+        let outcome = machine.decide(state, call, by: self.peer)
+        let request = ChangeRequest(.state(state, call), cause: call.cause, id: id, by: self.peer)
         if let outcome {
             self.answer(outcome, id: id, isSend: false, to: request)
         } else {
@@ -49,8 +49,8 @@ final class Sets {
     func propose(_ call: EventCall, id: RequestID?) throws(WireError) {
         guard !self.server.isClosing else { throw .shuttingDown }
         self.noteSet()
-        let (machine, setter) = (self.server.machine, CompactPeer(self.peer))
-        machine.propose(try machine.request(for: call, id: id, by: setter), of: self)
+        let machine = self.server.machine
+        machine.propose(try machine.request(for: call, id: id, by: self.peer), of: self)
     }
 
     private func noteSet() {

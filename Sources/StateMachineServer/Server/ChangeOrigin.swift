@@ -5,21 +5,10 @@ import StateMachineProtocol
 struct ChangeOrigin {
     private(set) var by: Peer?
     private(set) var cause: String?
-    private var setter: CompactPeer?
 
     init(by: Peer? = nil, cause: String? = nil) {
         self.by = by
         self.cause = cause
-        self.setter = by.map { CompactPeer($0) }
-    }
-
-    /// Notes the newest change; consecutive changes by one setter take one look-up.
-    mutating func note(_ setter: CompactPeer?, cause: String?) {
-        if setter != self.setter {
-            self.setter = setter
-            self.by = setter?.peer
-        }
-        if cause != nil || self.cause != nil { self.cause = cause }
     }
 }
 

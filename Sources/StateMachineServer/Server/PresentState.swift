@@ -21,11 +21,11 @@ struct PresentState {
     /// Enters a state; returns what was left.
     mutating func enter(
         _ entered: EncodedSnapshot,
-        by: CompactPeer?,
+        by: Peer?,
         cause: String?
     ) -> EncodedSnapshot {
         let left = exchange(&self.snapshot, with: entered)
-        self.origin.note(by, cause: cause)
+        self.origin = ChangeOrigin(by: by, cause: cause)
         if entered.beginsStay { self.began = entered.at }
         return left
     }

@@ -134,7 +134,7 @@ final class StateServer: @unchecked Sendable {
     func catchUp() { self.machine.catchUp() }
 
     /// A state was entered: the ring has it from now on.
-    func append(_ entered: EncodedSnapshot, by: CompactPeer?, cause: String?) {
+    func append(_ entered: EncodedSnapshot, by: Peer?, cause: String?) {
         // Clients that set have been paused by now. The program is not, nor what a client sent before
         // it vanished, which is decided without waiting.
         if self.isAheadOfReaders {
