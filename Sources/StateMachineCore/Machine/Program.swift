@@ -1,4 +1,3 @@
-
 /// The program at the other end of a local socket, for people to look at: a process names itself.
 ///
 /// One for each connection, shared by everything that it causes.
